@@ -1,0 +1,1 @@
+"""The game: rules, notation, encoding, search and players. Knows nothing of networks, processes or windows."""

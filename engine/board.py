@@ -1,0 +1,318 @@
+"""``Board``: a game of English draughts in play, with the habits of python-chess."""
+
+import enum
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import movegen
+from .bitboard import ROTATIONS, SQUARE_OF_BIT, squares_of, turned
+from .errors import IllegalMoveError
+from .fen import START_FEN, Color, format_fen, parse_fen, to_number
+
+REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
+REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
+_MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
+
+
+@dataclass(frozen=True)
+class Move:
+    """A whole move. Two capture paths with the same start, end and captured men are the same move.
+
+    Attributes:
+        start, end: PDN numbers, 1-32.
+        captured: PDN numbers of the men and kings taken, in increasing order.
+        path: every square stood on, start and end included (one of the possible paths).
+    """
+
+    start: int
+    end: int
+    captured: tuple[int, ...] = ()
+    path: tuple[int, ...] = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        return ("x" if self.captured else "-").join(map(str, self.path or (self.start, self.end)))
+
+
+class Termination(enum.Enum):
+    """Why a game ended."""
+
+    NO_MOVES = "no legal move"
+    REPETITION = "threefold repetition"
+    REVERSIBLE_PLIES = "80 plies without capture or man move"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a game ended; ``winner`` is None for a draw."""
+
+    termination: Termination
+    winner: Color | None
+
+    @property
+    def result(self) -> str:
+        """PDN result, Black first: ``1-0`` means Black won."""
+        return RESULTS[self.winner]
+
+
+RESULTS = {Color.BLACK: "1-0", Color.WHITE: "0-1", None: "1/2-1/2"}
+
+
+@dataclass(frozen=True)
+class _State:
+    own: int
+    opp: int
+    kings: int
+    reversible_plies: int
+
+
+@dataclass(frozen=True)
+class _LegalMove:
+    """A legal capture path or step: the move it is, every square of it, and the position it leads to (mover's view)."""
+
+    move: Move
+    after: tuple[int, int, int]
+
+
+def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
+    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``."""
+    bit = int(movegen.move_start(np.uint64(code)))
+    jump = 2 if movegen.is_capture(np.uint64(code)) else 1
+    path = [bit]
+    for hop in range(movegen.move_hops(np.uint64(code))):
+        bit = (bit + jump * ROTATIONS[movegen.move_direction(np.uint64(code), hop)]) % 32
+        path.append(bit)
+    return tuple(to_number(int(SQUARE_OF_BIT[bit]), turn) for bit in path)
+
+
+class Board:
+    """A position with the moves that led to it.
+
+    Args:
+        fen: position to start from; the normal start position if left out.
+
+    Raises:
+        FenError: the text is no position.
+    """
+
+    turn: Color
+
+    def __init__(self, fen: str = START_FEN) -> None:
+        self.set_fen(fen)
+
+    def set_fen(self, fen: str) -> None:
+        """Sets the position and forgets the moves made; on ``FenError`` the board stays as it was."""
+        turn, own, opp, kings = parse_fen(fen)
+        self.turn = turn
+        self.start_fen = format_fen(turn, own, opp, kings)
+        self.move_stack: list[Move] = []
+        self._states = [_State(own, opp, kings, 0)]
+        self._legal: list[_LegalMove] | None = None
+
+    def fen(self) -> str:
+        """The position as FEN."""
+        state = self._states[-1]
+        return format_fen(self.turn, state.own, state.opp, state.kings)
+
+    def copy(self) -> "Board":
+        """A board of its own with the same position and history."""
+        other = Board.__new__(Board)
+        other.turn, other.start_fen, other._legal = self.turn, self.start_fen, self._legal
+        other.move_stack, other._states = self.move_stack.copy(), self._states.copy()
+        return other
+
+    @property
+    def ply(self) -> int:
+        """Number of moves made since the set-up position."""
+        return len(self.move_stack)
+
+    @property
+    def reversible_plies(self) -> int:
+        """Plies since the last capture or man move."""
+        return self._states[-1].reversible_plies
+
+    def words(self) -> tuple[int, int, int]:
+        """``own``, ``opp``, ``kings``: 32-bit words seen by the side to move (layout: ``engine.bitboard``)."""
+        state = self._states[-1]
+        return state.own, state.opp, state.kings
+
+    def history(self) -> list[tuple[int, int, int]]:
+        """The words of the positions since the last irreversible move, oldest first, the present one last.
+
+        Each is seen by the side to move in it, so equal words two plies apart mean the same position.
+        """
+        recent = self._states[-1 - self.reversible_plies :]
+        return [(state.own, state.opp, state.kings) for state in recent]
+
+    def piece_map(self) -> dict[int, tuple[Color, bool]]:
+        """PDN number → (colour, is king) of every piece."""
+        state = self._states[-1]
+        pieces = {}
+        for color, word in ((self.turn, state.own), (self.turn.other, state.opp)):
+            crowned = set(squares_of(word & state.kings))
+            for square in squares_of(word):
+                pieces[to_number(square, self.turn)] = (color, square in crowned)
+        return pieces
+
+    def _legal_paths(self) -> list[_LegalMove]:
+        if self._legal is None:
+            own, opp, kings = (np.uint32(word) for word in self.words())
+            buffer = movegen.new_moves()
+            count = movegen.generate(own, opp, kings, buffer, False)
+            self._legal = []
+            for made in buffer[:count]:
+                path = code_to_path(int(made["code"]), self.turn)
+                taken = squares_of(int(opp) & ~int(made["opp"]))
+                captured = tuple(sorted(to_number(square, self.turn) for square in taken))
+                after = (int(made["own"]), int(made["opp"]), int(made["kings"]))
+                self._legal.append(_LegalMove(Move(path[0], path[-1], captured, path), after))
+        return self._legal
+
+    @property
+    def legal_moves(self) -> list[Move]:
+        """The legal moves, each once (several paths of one capture are one move). Draw rules do not end the list."""
+        return list(dict.fromkeys(legal.move for legal in self._legal_paths()))
+
+    def push(self, move: Move) -> None:
+        """Makes a move.
+
+        Raises:
+            IllegalMoveError: the move is not legal here; the board stays as it was.
+        """
+        for legal in self._legal_paths():
+            if legal.move == move:
+                break
+        else:
+            raise IllegalMoveError(self._why_illegal(str(move)))
+        own, opp, kings = legal.after
+        before = self._states[-1]
+        man_moved = (before.own & ~before.kings) != (own & ~kings)
+        quiet = opp == before.opp and not man_moved
+        state = _State(
+            int(turned(np.uint32(opp))),
+            int(turned(np.uint32(own))),
+            int(turned(np.uint32(kings))),
+            before.reversible_plies + 1 if quiet else 0,
+        )
+        self._states.append(state)
+        self.move_stack.append(legal.move if not move.path else move)
+        self.turn = self.turn.other
+        self._legal = None
+
+    def pop(self) -> Move:
+        """Takes the last move back and returns it.
+
+        Raises:
+            IndexError: no move has been made.
+        """
+        move = self.move_stack.pop()
+        self._states.pop()
+        self.turn = self.turn.other
+        self._legal = None
+        return move
+
+    def peek(self) -> Move:
+        """The last move made.
+
+        Raises:
+            IndexError: no move has been made.
+        """
+        return self.move_stack[-1]
+
+    def pdn(self, move: Move) -> str:
+        """The move in PDN: start and end, or every square where several capture paths share these.
+
+        Raises:
+            IllegalMoveError: the move is not legal here.
+        """
+        paths = [legal.move for legal in self._legal_paths()]
+        if move not in paths:
+            raise IllegalMoveError(self._why_illegal(str(move)))
+        chosen = move if move.path else paths[paths.index(move)]
+        sharing = [other for other in paths if (other.start, other.end) == (move.start, move.end)]
+        squares = chosen.path if len(sharing) > 1 else (move.start, move.end)
+        return ("x" if move.captured else "-").join(map(str, squares))
+
+    def parse_pdn(self, text: str) -> Move:
+        """The legal move that a PDN text names, in the short or the long form.
+
+        Raises:
+            IllegalMoveError: the text is no move, or fits no legal move, or several.
+        """
+        if not _MOVE_TEXT.fullmatch(text):
+            raise IllegalMoveError(f"{text[:40]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
+        squares = tuple(int(number) for number in re.split("[-x:]", text))
+        paths = [legal.move for legal in self._legal_paths()]
+        fits = [move for move in paths if move.path == squares]
+        if not fits:
+            fits = [move for move in paths if _names(squares, move.path)]
+        if not fits:
+            raise IllegalMoveError(self._why_illegal(text))
+        if len(set(fits)) > 1:
+            choices = " or ".join(map(str, fits))
+            raise IllegalMoveError(f"{text} is ambiguous in {self.fen()}: write {choices}")
+        return fits[0]
+
+    def push_pdn(self, text: str) -> Move:
+        """Reads a move as ``parse_pdn`` does and makes it."""
+        move = self.parse_pdn(text)
+        self.push(move)
+        return move
+
+    def _why_illegal(self, text: str) -> str:
+        legal = self.legal_moves
+        if not legal:
+            return f"{text} is illegal in {self.fen()}: {self.turn} has no legal move"
+        shown = ", ".join(map(str, legal[:8])) + (", ..." if len(legal) > 8 else "")
+        if legal[0].captured and "x" not in text:
+            return f"{text} is illegal in {self.fen()}: {self.turn} must capture ({shown})"
+        return f"{text} is illegal in {self.fen()}; legal: {shown}"
+
+    def repetitions(self) -> int:
+        """How often the present position has occurred, this time included, with the same side to move."""
+        now = self._states[-1]
+        recent = self._states[-1 - now.reversible_plies :]
+        return sum((s.own, s.opp, s.kings) == (now.own, now.opp, now.kings) for s in recent[::-1][::2])
+
+    def outcome(self) -> Outcome | None:
+        """How the game ended, or None while it goes on.
+
+        A side without a move loses. The third occurrence of a position with the same side to move and 80 consecutive
+        plies without a capture and without a man moving are draws.
+        """
+        if not self._legal_paths():
+            return Outcome(Termination.NO_MOVES, self.turn.other)
+        if self.repetitions() >= REPETITIONS_TO_DRAW:
+            return Outcome(Termination.REPETITION, None)
+        if self.reversible_plies >= REVERSIBLE_PLIES_TO_DRAW:
+            return Outcome(Termination.REVERSIBLE_PLIES, None)
+        return None
+
+    def result(self) -> str:
+        """PDN result of the position, Black first; ``*`` while the game goes on."""
+        outcome = self.outcome()
+        return outcome.result if outcome else "*"
+
+    def __str__(self) -> str:
+        """The board as text, White at the bottom: b, w men, B, W kings."""
+        pieces = self.piece_map()
+        rows = []
+        for row in range(8):
+            cells = []
+            for number in range(4 * row + 1, 4 * row + 5):
+                letter = "."
+                if number in pieces:
+                    color, king = pieces[number]
+                    letter = color.value if king else color.value.lower()
+                cells.append(f" {letter}" if row % 2 == 0 else f"{letter} ")
+            rows.append(" ".join(cells).rstrip())
+        return "\n".join(rows)
+
+
+def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:
+    """Whether the squares name this path: start and end, and whatever lies between in order."""
+    if squares[0] != path[0] or squares[-1] != path[-1] or len(squares) < 2:
+        return False
+    rest = iter(path[1:-1])
+    return all(square in rest for square in squares[1:-1])

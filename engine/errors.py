@@ -1,0 +1,17 @@
+"""Errors of the rules and the notation; all are ``ValueError`` and say what is wrong and where."""
+
+
+class DraughtsError(ValueError):
+    """Base of the errors below."""
+
+
+class FenError(DraughtsError):
+    """A position text that cannot be read or breaks the rules of the board."""
+
+
+class IllegalMoveError(DraughtsError):
+    """A move that the rules do not allow in this position, or a move text that fits none or several."""
+
+
+class PdnError(DraughtsError):
+    """A game text that cannot be read; the message names the line and column."""

@@ -1,0 +1,111 @@
+"""FEN of English draughts (PDN 3.0, section "FEN tag"): ``B:W21,22,K23:B1-4,K30``.
+
+Words of bits here are seen by the side to move, as everywhere in ``engine``.
+"""
+
+import enum
+import re
+
+from .bitboard import mask_of, squares_of
+from .errors import FenError
+
+START_FEN = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
+NUMBERS = 32
+MAX_PIECES = 12  # a side never has more than it started with
+_PIECES = re.compile(r"(K?)([0-9]{1,2})(?:-([0-9]{1,2}))?")
+
+
+class Color(enum.Enum):
+    """The two sides. Black starts on 1-12 and moves first."""
+
+    BLACK = "B"
+    WHITE = "W"
+
+    @property
+    def other(self) -> "Color":
+        """The opponent."""
+        return Color.WHITE if self is Color.BLACK else Color.BLACK
+
+    def __str__(self) -> str:
+        return self.name.capitalize()
+
+
+def to_number(square: int, turn: Color) -> int:
+    """PDN number (1-32) of a square (0-31) counted from the side of ``turn``."""
+    return square + 1 if turn is Color.BLACK else NUMBERS - square
+
+
+def to_square(number: int, turn: Color) -> int:
+    """Square (0-31) counted from the side of ``turn`` of a PDN number (1-32)."""
+    return number - 1 if turn is Color.BLACK else NUMBERS - number
+
+
+
+
+def _parse_side(text: str, fen: str) -> tuple[set[int], set[int]]:
+    men: set[int] = set()
+    kings: set[int] = set()
+    for token in text.split(",") if text else []:
+        match = _PIECES.fullmatch(token)
+        if match is None:
+            raise FenError(f"FEN {fen!r}: {token!r} is not a square (like 7, K7 or 1-4)")
+        first, last = int(match[2]), int(match[3] or match[2])
+        if not 1 <= first <= last <= NUMBERS:
+            raise FenError(f"FEN {fen!r}: {token!r} is outside squares 1 to {NUMBERS}")
+        squares = set(range(first, last + 1))
+        if squares & (men | kings):
+            raise FenError(f"FEN {fen!r}: square {min(squares & (men | kings))} is given twice")
+        (kings if match[1] else men).update(squares)
+    return men, kings
+
+
+def parse_fen(fen: str) -> tuple[Color, int, int, int]:
+    """Reads a FEN.
+
+    Returns:
+        Side to move and the words ``own``, ``opp``, ``kings`` seen by it.
+
+    Raises:
+        FenError: what is wrong with the text or the position, and where.
+    """
+    text = fen.strip().removesuffix(".")
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise FenError(f"FEN {fen!r}: {len(parts)} parts between colons, not 3 (side to move, and the two sides)")
+    if parts[0] not in ("B", "W"):
+        raise FenError(f"FEN {fen!r}: side to move is {parts[0]!r}, not B or W")
+    turn = Color(parts[0])
+    sides = {}
+    for part in parts[1:]:
+        if part[:1] not in ("B", "W"):
+            raise FenError(f"FEN {fen!r}: the pieces {part!r} do not begin with B or W")
+        if Color(part[0]) in sides:
+            raise FenError(f"FEN {fen!r}: the pieces of {part[0]} are given twice")
+        sides[Color(part[0])] = _parse_side(part[1:], fen)
+    shared = set.union(*sides[Color.BLACK]) & set.union(*sides[Color.WHITE])
+    if shared:
+        raise FenError(f"FEN {fen!r}: square {min(shared)} holds pieces of both sides")
+    for color, (men, kings) in sides.items():
+        if len(men) + len(kings) > MAX_PIECES:
+            raise FenError(f"FEN {fen!r}: {color} has {len(men) + len(kings)} pieces, more than {MAX_PIECES}")
+        crowned = [number for number in men if to_square(number, color) >= NUMBERS - 4]
+        if crowned:
+            raise FenError(f"FEN {fen!r}: a man of {color} on {min(crowned)}, its promotion row (write K{min(crowned)})")
+
+    def word(numbers: set[int]) -> int:
+        return mask_of(to_square(number, turn) for number in numbers)
+
+    (own_men, own_kings), (opp_men, opp_kings) = sides[turn], sides[turn.other]
+    return turn, word(own_men | own_kings), word(opp_men | opp_kings), word(own_kings | opp_kings)
+
+
+def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
+    """The FEN of a position: no ranges, spaces or dot; White first; men before kings, each in increasing order."""
+
+    def side(color: Color, pieces: int) -> str:
+        men = sorted(to_number(square, turn) for square in squares_of(pieces & ~kings))
+        crowned = sorted(to_number(square, turn) for square in squares_of(pieces & kings))
+        return color.value + ",".join([*map(str, men), *(f"K{number}" for number in crowned)])
+
+    black, white = (own, opp) if turn is Color.BLACK else (opp, own)
+    return f"{turn.value}:{side(Color.WHITE, white)}:{side(Color.BLACK, black)}"
