@@ -87,6 +87,50 @@ def _bitreverse(typingctx: Any, word: Any) -> Any:
     return types.uint32(types.uint32), codegen
 
 
+@intrinsic
+def _float_of_bits(typingctx: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.int32), codegen
+
+
+@intrinsic
+def borrowed(typingctx: Any, array: Any) -> Any:
+    """The same array without its reference count; the caller keeps the array alive.
+
+    Numba counts references at every call that passes an array on, atomically: a third of the search's time. Kernels
+    borrow their arrays once and pass these on.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.return_type)(context, builder, value=args[0])
+        view.meminfo = ir.Constant(view.meminfo.type, None)
+        view.parent = ir.Constant(view.parent.type, None)
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+@njit(cache=True, inline="always")
+def exp32(x):
+    """exp(x) for float32 x <= 0 with a relative error below 3e-6; below -87 it gives about 1e-38.
+
+    2 ** (n + f) with n an integer and |f| <= 1/2: n goes into the exponent bits, f through a Taylor polynomial. The C
+    library's expf took a third of the whole search.
+    """
+    t = max(np.float32(x) * np.float32(1.4426950408889634), np.float32(-126.0))
+    n = np.float32(np.floor(t + np.float32(0.5)))
+    f = np.float32((t - n) * np.float32(0.6931471805599453))
+    p = np.float32(1 / 120)
+    p = p * f + np.float32(1 / 24)
+    p = p * f + np.float32(1 / 6)
+    p = p * f + np.float32(0.5)
+    p = p * f + np.float32(1.0)
+    p = p * f + np.float32(1.0)
+    return np.float32(p * _float_of_bits(np.int32((np.int32(n) + 127) << 23)))
+
+
 @njit(cache=True)
 def popcount(word):
     """Number of set bits."""

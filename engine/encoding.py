@@ -58,15 +58,15 @@ def hop_indices(code, hops):
     return count
 
 
-@njit(cache=True)
-def move_logit(policy_logits, code):
-    """Logit of a move: the sum of its hops' logits in ``policy_logits`` [128]."""
+@njit(cache=True, inline="always")
+def move_logit(policy_logits, i, code):
+    """Logit of a move: the sum of its hops' logits in ``policy_logits[i]``, of [N, 128]."""
     bit = np.int64(move_start(code))
     jump = 2 if is_capture(code) else 1
     logit = np.float32(0.0)
     for hop in range(move_hops(code)):
         direction = move_direction(code, hop)
-        logit += policy_logits[NUM_SQUARES * direction + SQUARE_OF_BIT[bit]]
+        logit += policy_logits[i, NUM_SQUARES * direction + SQUARE_OF_BIT[bit]]
         bit = (bit + jump * ROTATIONS[direction]) & 31
     return logit
 

@@ -1,0 +1,38 @@
+"""Settings of the search, each beside the value its source published."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class SearchConfig(BaseModel):
+    """How a search explores and how a move is drawn from it.
+
+    Sources: AlphaZero (Silver et al. 2018), lc0 and KataGo (FPU reduction), Gumbel AlphaZero (Danihelka et al. 2022;
+    defaults of its published implementation).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    num_simulations: int = Field(64, ge=0, le=1_000_000, description="descents per move; 0 plays by the prior alone")
+    root: Literal["puct", "gumbel"] = Field("puct", description="how moves at the root are tried and chosen")
+    c_puct: float = Field(1.5, gt=0, le=20, description="exploration constant (AlphaZero: 1.25)")
+    fpu_reduction: float = Field(
+        0.3, ge=0, le=2, description="how far below its parent an untried move is valued, times sqrt(tried prior)"
+    )
+    dirichlet_scale: float = Field(
+        10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"
+    )
+    noise_fraction: float = Field(0.25, ge=0, le=1, description="share of Dirichlet noise in the root prior (PUCT)")
+    temperature: float = Field(1.0, ge=0, le=10, description="of the draw among visit counts; 0 plays the best")
+    temperature_plies: int = Field(30, ge=0, le=1000, description="plies drawn with ``temperature``")
+    final_temperature: float = Field(0.0, ge=0, le=10, description="temperature afterwards")
+    gumbel_considered: int = Field(16, ge=1, le=128, description="moves that Sequential Halving starts with")
+    gumbel_scale: float = Field(1.0, ge=0, le=10, description="0 switches the noise off")
+    c_visit: float = Field(50.0, ge=0, le=1000, description="completed Q: offset to the largest visit count")
+    c_scale: float = Field(0.1, gt=0, le=10, description="completed Q: scale")
+    reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
+
+    def temperature_at(self, ply: int) -> float:
+        """Temperature of the move made at ``ply`` (counted from the start of the game)."""
+        return self.temperature if ply < self.temperature_plies else self.final_temperature

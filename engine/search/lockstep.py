@@ -1,0 +1,290 @@
+"""``LockstepSearch``: many searches, one per slot, that always ask their evaluator together."""
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..bitboard import turned
+from ..board import Board
+from ..movegen import MAX_MOVES, new_moves
+from . import kernels
+from .config import SearchConfig
+from .evaluator import Evaluator
+from .gumbel import considered_visits
+from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
+from .tree import MAX_PLIES, NODE
+
+_NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
+_SPARE_NODES = 4 * MAX_MOVES
+
+
+class Ending(enum.IntEnum):
+    """State of a slot's game at its root."""
+
+    RUNNING = kernels.RUNNING
+    LOST = kernels.LOST  # the side to move has no move
+    REPETITION = kernels.REPETITION
+    REVERSIBLE = kernels.REVERSIBLE
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found; everything is seen by the side to move at the root. n = number of distinct legal moves.
+
+    Attributes:
+        visits: int32 [n].
+        priors: float32 [n].
+        values: float32 [n], mean P(win) - P(loss) after the move.
+        draws: float32 [n], mean P(draw) after the move.
+        proofs: uint8 [n], 0 unknown, 1 win, 2 draw, 3 loss.
+        proof_plies: uint8 [n], plies to the proven end after the move.
+        policy: float32 [n], the improved policy (training target), sums to 1.
+        wdl: float32 [3], win, draw, loss at the root.
+        simulations: visits of all moves together.
+    """
+
+    visits: np.ndarray
+    priors: np.ndarray
+    values: np.ndarray
+    draws: np.ndarray
+    proofs: np.ndarray
+    proof_plies: np.ndarray
+    policy: np.ndarray
+    wdl: np.ndarray
+    simulations: int
+
+
+class LockstepSearch:
+    """Trees for ``slots`` games. Nothing is allocated while searching.
+
+    A slot is given a position (``set_board``) and a number of simulations (``start``); ``step`` then advances every
+    started slot by one evaluation, ``finished`` tells which have reached their target, and their game goes on with
+    ``play``. Randomness comes from one generator per slot, so a game does not depend on its neighbours.
+
+    Args:
+        max_simulations: the most that ``start`` will be asked for; sizes the arenas.
+    """
+
+    def __init__(self, config: SearchConfig, slots: int, max_simulations: int | None = None, seed: int = 0) -> None:
+        self.config = config
+        self.slots = slots
+        self.max_simulations = max_simulations or config.num_simulations
+        capacity = _NODES_PER_SIMULATION * (self.max_simulations + 1) + _SPARE_NODES
+        self._nodes = np.zeros(slots * capacity, NODE)
+        self._slots = np.zeros(slots, SLOT)
+        self._slots["root"] = np.arange(slots) * capacity
+        self._slots["limit"] = self._slots["root"] + capacity
+        self._paths = np.zeros((slots, MAX_DEPTH), np.int32)
+        self._histories = np.zeros((slots, MAX_HISTORY), NODE)
+        self._codes = np.zeros((slots, MAX_MOVES), np.uint64)
+        self._noises = np.zeros((slots, MAX_MOVES), np.float32)
+        self._gumbels = np.zeros((slots, MAX_MOVES), np.float32)
+        self._scratch = np.zeros(capacity, NODE)
+        self._leaves = np.zeros((slots, 4), np.uint32)
+        self._waiting = np.zeros(slots, np.int32)
+        self._moves = new_moves()
+        self._scores = np.zeros(MAX_MOVES, np.float32)
+        self._schedules: dict[int, int] = {}  # simulations → first row of its table
+        self._schedule = np.zeros((1, 1), np.int32)
+        self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
+        self._arguments: tuple[Any, ...] = ()
+        self._bind()
+
+    def _bind(self) -> None:
+        config = self.config
+        self._scales = (np.float32(config.c_visit), np.float32(config.c_scale))
+        self._arguments = (
+            self._nodes,
+            self._slots,
+            self._paths,
+            self._histories,
+            self._codes,
+            self._gumbels,
+            self._schedule,
+            *self._scales,
+            np.float32(config.c_puct),
+            np.float32(config.fpu_reduction),
+            self._moves,
+            self._scores,
+            self._leaves,
+            self._waiting,
+        )
+
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the trees."""
+        return self._nodes.nbytes + self._paths.nbytes + self._histories.nbytes + self._scratch.nbytes
+
+    def reseed(self, slot: int, seed: int) -> None:
+        """Starts the slot's random numbers anew."""
+        self._generators[slot] = np.random.default_rng(seed)
+
+    def generator(self, slot: int) -> np.random.Generator:
+        """The slot's random numbers."""
+        return self._generators[slot]
+
+    def set_board(self, slot: int, board: Board) -> Ending:
+        """Puts the board's position, with the history that repetitions need, at the slot's root."""
+        state, root = self._slots[slot], self._nodes[self._slots[slot]["root"]]
+        *before, _ = history = board.history()
+        for target, (own, opp, kings) in zip([*self._histories[slot, : len(before)], root], history, strict=True):
+            target["own"], target["opp"] = turned(np.uint32(opp)), turned(np.uint32(own))
+            target["kings"] = turned(np.uint32(kings))
+        state["num_history"] = len(before)
+        root["reversible"] = min(board.reversible_plies, MAX_PLIES)
+        kernels.clear_root(self._nodes, self._slots, slot)
+        kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
+        return Ending(int(state["ending"]))
+
+    def position(self, slot: int) -> np.ndarray:
+        """The root's position as uint32 [4]: own, opp, kings, reversible plies, seen by the side to move."""
+        root = self._root(slot)
+        own, opp, kings = turned(root["opp"]), turned(root["own"]), turned(root["kings"])
+        return np.array([own, opp, kings, root["reversible"]], np.uint32)
+
+    def _root(self, slot: int) -> Any:
+        return self._nodes[self._slots[slot]["root"]]
+
+    def num_legal(self, slot: int) -> int:
+        """Number of distinct legal moves at the root."""
+        return int(self._slots[slot]["num_legal"])
+
+    def start(self, slot: int, simulations: int | None = None, explore: bool = True) -> None:
+        """Begins the search of a slot's root.
+
+        Args:
+            simulations: visits wanted over all root moves, those kept from an earlier tree counted in.
+            explore: add noise at the root (Dirichlet at a PUCT root, Gumbel at a Gumbel root).
+
+        Raises:
+            ValueError: the game is over, or more simulations than the arenas are sized for.
+        """
+        simulations = self.config.num_simulations if simulations is None else simulations
+        if simulations > self.max_simulations:
+            raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
+        state = self._slots[slot]
+        if state["num_legal"] == 0:
+            raise ValueError("the side to move has no legal move: there is nothing to search")
+        count, config, rng = int(state["num_legal"]), self.config, self._generators[slot]
+        state["target"], state["active"], state["schedule"], state["noise"] = simulations, 1, -1, 0.0
+        if config.root == "gumbel":
+            kernels.clear_root(self._nodes, self._slots, slot)
+            state["schedule"] = self._schedule_row(simulations, min(count, config.gumbel_considered))
+            scale = config.gumbel_scale if explore else 0.0
+            self._gumbels[slot, :count] = scale * rng.gumbel(size=count) if scale > 0 else 0.0
+        elif explore and config.noise_fraction > 0:
+            noise = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
+            self._noises[slot, :count] = noise / noise.sum()
+            state["noise"] = config.noise_fraction
+            if self._root(slot)["visits"] > 0:
+                kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
+
+    def _schedule_row(self, simulations: int, considered: int) -> int:
+        """Row of the table of considered visits for so many simulations and moves; grows the table on first use."""
+        if simulations not in self._schedules:
+            rows = [considered_visits(m, max(simulations, 1)) for m in range(self.config.gumbel_considered + 1)]
+            width = max(self._schedule.shape[1], simulations)
+            table = np.zeros((len(self._schedule) + len(rows), width), np.int32)
+            table[: len(self._schedule), : self._schedule.shape[1]] = self._schedule
+            for i, row in enumerate(rows):
+                table[len(self._schedule) + i, : len(row)] = row
+            self._schedules[simulations] = len(self._schedule)
+            self._schedule = table
+            self._bind()
+        return self._schedules[simulations] + considered
+
+    def step(self, evaluator: Evaluator) -> int:
+        """Advances every started slot to its next evaluation and backs it up; returns the number of evaluations."""
+        n = kernels.select_leaves(*self._arguments)
+        if n:
+            policy_logits, wdl_logits = evaluator.evaluate(self._leaves[:n])
+            kernels.backup_leaves(
+                self._nodes,
+                self._slots,
+                self._paths,
+                self._codes,
+                self._noises,
+                self._waiting,
+                n,
+                policy_logits,
+                wdl_logits,
+            )
+        return n
+
+    def run(self, evaluator: Evaluator) -> int:
+        """Steps until every started slot has reached its target; returns the number of evaluations."""
+        total = 0
+        while n := self.step(evaluator):
+            total += n
+        return total
+
+    def active(self) -> np.ndarray:
+        """bool [slots]: the slot's search still runs."""
+        return self._slots["active"] != 0
+
+    def result(self, slot: int) -> SearchResult:
+        """What the slot's search found so far."""
+        root = self._root(slot)
+        count = int(root["num_children"])
+        visits = np.zeros(count, np.int32)
+        priors, values, draws, policy = np.zeros((4, count), np.float32)
+        proofs, plies = np.zeros((2, count), np.uint8)
+        kernels.root_moves(self._nodes, self._slots[slot]["root"], visits, priors, values, draws, proofs, plies)
+        kernels.improved_policy(self._nodes, self._slots, slot, *self._scales, policy)
+        if root["proof"] != kernels.UNKNOWN:  # seen by the opponent: its win is our loss
+            wdl = np.eye(3, dtype=np.float32)[{kernels.WIN: 2, kernels.DRAW: 1, kernels.LOSS: 0}[int(root["proof"])]]
+        else:
+            value = -root["value_sum"] / max(root["visits"], 1)
+            draw = root["draw_sum"] / max(root["visits"], 1)
+            wdl = np.array([(1 - draw + value) / 2, draw, (1 - draw - value) / 2], np.float32)
+        return SearchResult(visits, priors, values, draws, proofs, plies, policy, wdl, int(visits.sum()))
+
+    def choose(self, slot: int, temperature: float = 0.0) -> int:
+        """Index of the root move to play, in the order of ``movegen.generate(distinct=True)``."""
+        uniform = self._generators[slot].random()
+        return int(
+            kernels.choose_root(
+                self._nodes, self._slots, self._gumbels, slot, *self._scales, float(temperature), uniform
+            )
+        )
+
+    def play(self, slot: int, move: int, through_forced: bool = False) -> tuple[int, Ending]:
+        """Makes root move number ``move``; the subtree is kept where the settings allow it.
+
+        Args:
+            through_forced: also play on while there is one legal move.
+
+        Returns:
+            Plies played (forced moves all have index 0), and the state of the game.
+        """
+        reuse = self.config.reuse_tree and self.config.root == "puct"
+        plies = kernels.play_root(
+            self._nodes,
+            self._slots,
+            self._histories,
+            slot,
+            move,
+            reuse,
+            through_forced,
+            self._scratch,
+            self._moves,
+        )
+        return int(plies), Ending(int(self._slots[slot]["ending"]))
+
+    def principal_variation(self, slot: int) -> list[int]:
+        """Move indices from the root along the most visited (or proven best) children."""
+        line: list[int] = []
+        node = self._root(slot)
+        while node["num_children"]:
+            first = int(node["first_child"])
+            children = self._nodes[first : first + int(node["num_children"])]
+            if not children["visits"].any():
+                break
+            rank = np.where(children["proof"] == kernels.WIN, 1 << 30, children["visits"].astype(np.int64))
+            rank = np.where(children["proof"] == kernels.LOSS, -1, rank)
+            best = int(rank.argmax())
+            line.append(best)
+            node = children[best]
+        return line

@@ -1,0 +1,205 @@
+"""The tree of one game: an arena of nodes, and the kernels that read and update it.
+
+A node *is* the move that leads to it. Everything in it is seen by the player who made that move (the parent's side to
+move), so a parent compares its children without turning signs; ``value_sum / visits`` is that player's mean value. The
+root is seen by the opponent of the side to move.
+
+All games share one flat array; game g owns the nodes from g * capacity on and its root is the first of them. Kernels
+take whole arrays and indices, never slices: each slice costs Numba two atomic counts, which halved the search's speed.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ..movegen import generate
+from ..bitboard import turned
+
+NODE = np.dtype(
+    [
+        ("own", np.uint32),
+        ("opp", np.uint32),
+        ("kings", np.uint32),
+        ("first_child", np.int32),
+        ("prior", np.float32),
+        ("visits", np.int32),
+        ("value_sum", np.float32),
+        ("draw_sum", np.float32),
+        ("num_children", np.uint8),
+        ("reversible", np.uint8),
+        ("proof", np.uint8),
+        ("proof_plies", np.uint8),
+    ],
+    align=True,
+)
+UNKNOWN, WIN, DRAW, LOSS = 0, 1, 2, 3  # proof, for the player who moved into the node
+MAX_PLIES = 255
+_HOPELESS = np.float32(-1e6)
+
+
+@njit(cache=True)
+def proven_value(proof):
+    """Value of a proven node for the player who moved into it."""
+    if proof == WIN:
+        return np.float32(1.0)
+    if proof == LOSS:
+        return np.float32(-1.0)
+    return np.float32(0.0)
+
+
+@njit(cache=True, inline="always")
+def node_value(node):
+    """Mean value of a visited node for the player who moved into it; exact where the node is proven."""
+    return np.float32(node.value_sum / np.float32(max(node.visits, 1)))
+
+
+@njit(cache=True)
+def select_puct(nodes, parent, c_puct, fpu_reduction):
+    """The child of ``parent`` with the largest Q + U; proven losses only if nothing else is left.
+
+    U = c_puct * prior * sqrt(visits of the parent) / (1 + visits). An untried move is valued below its parent by
+    fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo. The loops hold no branch that depends on the
+    values: mispredicted ones cost more than the arithmetic.
+    """
+    node = nodes[parent]
+    first, end = node.first_child, node.first_child + np.int32(node.num_children)
+    tried = np.float32(0.0)
+    for child in range(first, end):
+        tried += nodes[child].prior if nodes[child].visits > 0 else np.float32(0.0)
+    visits = np.float32(max(node.visits, 1))
+    untried_value = np.float32(-node.value_sum / visits - fpu_reduction * np.float32(math.sqrt(tried)))
+    exploration = np.float32(c_puct * np.float32(math.sqrt(visits)))
+    best, best_score = first, np.float32(-np.inf)
+    for child in range(first, end):
+        move = nodes[child]
+        value = node_value(move) if move.visits > 0 else untried_value
+        value += _HOPELESS if move.proof == LOSS else np.float32(0.0)
+        score = np.float32(value + exploration * move.prior / np.float32(1 + move.visits))
+        best = np.int32(child) if score > best_score else best
+        best_score = max(best_score, score)
+    return best
+
+
+@njit(cache=True)
+def backup(nodes, paths, g, depth, value, draw):
+    """Adds one visit along ``paths[g, 0..depth]``; from a proven node on, its exact value is what travels up.
+
+    Args:
+        value, draw: P(win) - P(loss) and P(draw) for the side to move at the end of the path.
+    """
+    for i in range(depth, -1, -1):
+        value = np.float32(-value)
+        node = nodes[paths[g, i]]
+        if node.proof != UNKNOWN:
+            value, draw = proven_value(node.proof), np.float32(node.proof == DRAW)
+        node.visits += 1
+        node.value_sum += value
+        node.draw_sum += draw
+
+
+@njit(cache=True)
+def _mark(node, proof, plies):
+    """Marks a node as proven and makes its mean value exact."""
+    node.proof = np.uint8(proof)
+    node.proof_plies = np.uint8(min(plies, MAX_PLIES))
+    visits = np.float32(node.visits)
+    node.value_sum = np.float32(proven_value(proof) * visits)
+    node.draw_sum = visits if proof == DRAW else np.float32(0.0)
+
+
+@njit(cache=True)
+def _settle(nodes, index):
+    """Proves a node from its children if they allow it; returns whether it is proven now.
+
+    The winner takes the shortest win, the loser the longest loss.
+    """
+    parent = nodes[index]
+    shortest_win, longest_loss = MAX_PLIES + 1, -1
+    draw_plies = -1
+    open_children = False
+    for child in range(parent.first_child, parent.first_child + np.int32(parent.num_children)):
+        node = nodes[child]
+        if node.proof == WIN:
+            shortest_win = min(shortest_win, np.int64(node.proof_plies))
+        elif node.proof == LOSS:
+            longest_loss = max(longest_loss, np.int64(node.proof_plies))
+        elif node.proof == DRAW:
+            draw_plies = max(draw_plies, np.int64(node.proof_plies))
+        else:
+            open_children = True
+    if shortest_win <= MAX_PLIES:
+        _mark(parent, LOSS, shortest_win + 1)
+    elif open_children:
+        return False
+    elif draw_plies >= 0:
+        _mark(parent, DRAW, draw_plies + 1)
+    else:
+        _mark(parent, WIN, longest_loss + 1)
+    return True
+
+
+@njit(cache=True)
+def prove(nodes, paths, g, depth, proof, plies):
+    """Marks the end of the path as proven and carries the proof up as far as it reaches."""
+    _mark(nodes[paths[g, depth]], proof, plies)
+    for i in range(depth - 1, -1, -1):
+        if not _settle(nodes, paths[g, i]):
+            return
+
+
+@njit(cache=True)
+def add_children(nodes, used, index, moves, count):
+    """Gives a leaf its ``count`` children, unvisited, from generated ``moves``; returns the new end."""
+    parent = nodes[index]
+    parent.first_child = np.int32(used)
+    parent.num_children = np.uint8(count)
+    man_squares = turned(parent.opp) & ~turned(parent.kings)
+    opponents = turned(parent.own)
+    prior = np.float32(1.0) / np.float32(count)
+    for i in range(count):
+        node = nodes[used + i]
+        node.own, node.opp, node.kings = moves[i].own, moves[i].opp, moves[i].kings
+        quiet = moves[i].opp == opponents and (moves[i].own & ~moves[i].kings) == man_squares
+        node.reversible = np.uint8(min(np.int64(parent.reversible) + 1, MAX_PLIES) if quiet else 0)
+        node.prior = prior
+        node.visits = 0
+        node.value_sum = np.float32(0.0)
+        node.draw_sum = np.float32(0.0)
+        node.first_child = 0
+        node.num_children = np.uint8(0)
+        node.proof = np.uint8(UNKNOWN)
+        node.proof_plies = np.uint8(0)
+    return used + count
+
+
+@njit(cache=True)
+def legal_at(node, moves):
+    """Generates the distinct legal moves in the position after ``node`` into ``moves``; returns their number."""
+    return generate(turned(node.opp), turned(node.own), turned(node.kings), moves, True)
+
+
+@njit(cache=True)
+def same_position(a, b):
+    """Whether two nodes an even number of plies apart hold the same position."""
+    return a.own == b.own and a.opp == b.opp and a.kings == b.kings
+
+
+@njit(cache=True)
+def keep_subtree(nodes, root, child, scratch):
+    """Makes ``child`` the root: its subtree moves to the front of the game's nodes. Returns their new end."""
+    scratch[0] = nodes[child]
+    used = 1
+    i = 0
+    while i < used:
+        count = np.int32(scratch[i].num_children)
+        if count > 0:
+            first = scratch[i].first_child
+            for j in range(count):
+                scratch[used + j] = nodes[first + j]
+            scratch[i].first_child = np.int32(root + used)
+            used += count
+        i += 1
+    for i in range(used):
+        nodes[root + i] = scratch[i]
+    return root + used
