@@ -40,8 +40,6 @@ def to_square(number: int, turn: Color) -> int:
     return number - 1 if turn is Color.BLACK else NUMBERS - number
 
 
-
-
 def _parse_side(text: str, fen: str) -> tuple[set[int], set[int]]:
     men: set[int] = set()
     kings: set[int] = set()
@@ -82,7 +80,8 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
         if Color(part[0]) in sides:
             raise FenError(f"FEN {fen!r}: the pieces of {part[0]} are given twice")
         sides[Color(part[0])] = _parse_side(part[1:], fen)
-    shared = set.union(*sides[Color.BLACK]) & set.union(*sides[Color.WHITE])
+    (black_men, black_kings), (white_men, white_kings) = sides[Color.BLACK], sides[Color.WHITE]
+    shared = (black_men | black_kings) & (white_men | white_kings)
     if shared:
         raise FenError(f"FEN {fen!r}: square {min(shared)} holds pieces of both sides")
     for color, (men, kings) in sides.items():
@@ -90,7 +89,9 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
             raise FenError(f"FEN {fen!r}: {color} has {len(men) + len(kings)} pieces, more than {MAX_PIECES}")
         crowned = [number for number in men if to_square(number, color) >= NUMBERS - 4]
         if crowned:
-            raise FenError(f"FEN {fen!r}: a man of {color} on {min(crowned)}, its promotion row (write K{min(crowned)})")
+            raise FenError(
+                f"FEN {fen!r}: a man of {color} on {min(crowned)}, its promotion row (write K{min(crowned)})"
+            )
 
     def word(numbers: set[int]) -> int:
         return mask_of(to_square(number, turn) for number in numbers)

@@ -15,7 +15,7 @@ from numba import njit
 
 from ..bitboard import borrowed, exp32, turned
 from ..encoding import move_logit
-from .gumbel import best_gumbel, completed_q, select_gumbel, SMALLEST_PRIOR
+from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q, select_gumbel
 from .tree import (
     DRAW,
     LOSS,
@@ -180,7 +180,19 @@ def select_leaves(
                 slot.active = 0
                 break
             count = _descend(
-                nodes, slots, paths, histories, gumbels, schedule, g, c_visit, c_scale, c_puct, fpu_reduction, moves, scores
+                nodes,
+                slots,
+                paths,
+                histories,
+                gumbels,
+                schedule,
+                g,
+                c_visit,
+                c_scale,
+                c_puct,
+                fpu_reduction,
+                moves,
+                scores,
             )
             if count >= 0:
                 for i in range(count):
@@ -328,7 +340,7 @@ def play_root(nodes, slots, histories, g, child_index, reuse, through_forced, sc
 
 @njit(cache=True)
 def root_moves(nodes, root_index, visits, priors, values, draws, proofs, plies):
-    """Copies the root's moves out: visits, prior, mean value and draw rate for the side to move, proof and its plies."""
+    """Copies the root's moves out; values and draw rates are means for the side to move. Returns their number."""
     root = nodes[root_index]
     count = np.int64(root.num_children)
     for i in range(count):

@@ -220,6 +220,10 @@ class LockstepSearch:
             total += n
         return total
 
+    def stop(self) -> None:
+        """Ends all searches where they are; their results so far stand."""
+        self._slots["active"] = 0
+
     def active(self) -> np.ndarray:
         """bool [slots]: the slot's search still runs."""
         return self._slots["active"] != 0

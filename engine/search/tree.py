@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
-from ..movegen import generate
 from ..bitboard import turned
+from ..movegen import generate
 
 NODE = np.dtype(
     [

@@ -1,0 +1,67 @@
+"""Sets Crownhead up in .venv beside this file, where needed, and runs a command there: python3 bootstrap.py COMMAND ...
+
+    python3 bootstrap.py crownhead train      installs what running needs, then trains
+    python3 bootstrap.py pytest               installs what the tests need too, then runs them
+
+Versions are pinned by constraints.txt. A torch that this Python already has is kept; else the pinned one is installed
+(on Linux, pip takes a CPU build if it finds one on its configured sources).
+"""
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+ENVIRONMENT = ROOT / ".venv"
+SCRIPTS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
+CONSTRAINTS = ROOT / "constraints.txt"
+TORCH = "torch==2.13.0"
+DEVELOPMENT_COMMANDS = ("pytest", "ruff", "mypy")
+
+
+def install(extra: str) -> None:
+    """Makes the environment and installs the project with one set of extras, unless that has been done already."""
+    definition = (ROOT / "pyproject.toml").read_bytes() + CONSTRAINTS.read_bytes()
+    stamp, key = ENVIRONMENT / f"installed-{extra}", hashlib.sha256(definition).hexdigest()
+    if stamp.is_file() and stamp.read_text() == key:
+        return
+    has_torch = importlib.util.find_spec("torch") is not None
+    if not PYTHON.exists():
+        print(f"Setting up {ENVIRONMENT} (a few minutes the first time)", file=sys.stderr)
+        venv.create(ENVIRONMENT, with_pip=True, system_site_packages=has_torch)
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if not has_torch:
+        subprocess.run([*pip, TORCH], check=True)
+    subprocess.run([*pip, "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extra}]"], check=True)
+    stamp.write_text(key)
+
+
+def main() -> int:
+    """Returns the command's exit code."""
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        print(f"Crownhead needs Python 3.11 to 3.13; this is {sys.version.split()[0]}", file=sys.stderr)
+        return 2
+    command, *arguments = sys.argv[1:]
+    try:
+        install("dev" if command in DEVELOPMENT_COMMANDS else "ray")
+        return subprocess.run([str(SCRIPTS / command), *arguments]).returncode
+    except subprocess.CalledProcessError as error:
+        print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
+        return 1
+    except FileNotFoundError:
+        print(f"{command!r} is not among the installed commands: crownhead, pytest, ruff, mypy", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The three-move ballots: the openings that tournament games are drawn to start from (American Checker Federation).
+
+``ballots.csv`` holds the deck: 144 ``std`` openings, 12 ``mail`` openings that were added later, and 18 ``barred`` ones
+that lose a piece or the game.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from .board import Board
+
+STATUSES = ("std", "mail", "barred")
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """An opening of three plies.
+
+    Attributes:
+        number: 1-174, the place in the deck.
+        moves: PDN moves of Black, White and Black.
+        status: ``std``, ``mail`` or ``barred``.
+    """
+
+    number: int
+    moves: tuple[str, str, str]
+    status: str
+
+    def __str__(self) -> str:
+        return " ".join(self.moves)
+
+
+@cache
+def _deck() -> tuple[Ballot, ...]:
+    text = files(__package__).joinpath("ballots.csv").read_text("utf-8")
+    return tuple(
+        Ballot(int(row["number"]), (row["move1"], row["move2"], row["move3"]), row["status"])
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+def ballots(status: str | None = None) -> tuple[Ballot, ...]:
+    """The deck in its order, or the ballots of one status.
+
+    Raises:
+        ValueError: there is no such status.
+    """
+    if status is not None and status not in STATUSES:
+        raise ValueError(f"ballot status {status!r}: must be one of {', '.join(STATUSES)}")
+    return tuple(ballot for ballot in _deck() if status in (None, ballot.status))
+
+
+def playable_ballots() -> tuple[Ballot, ...]:
+    """The 156 ballots that are played: all but the barred ones."""
+    return tuple(ballot for ballot in _deck() if ballot.status != "barred")
+
+
+def ballot_board(ballot: Ballot) -> Board:
+    """The board after the three moves of a ballot, White to move."""
+    board = Board()
+    for move in ballot.moves:
+        board.push_pdn(move)
+    return board

@@ -1,0 +1,119 @@
+"""Files that are whole or absent: atomic writing, checksums, and one clear error when the disk says no."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+WINDOWS = os.name == "nt"
+TEMPORARY_SUFFIX = ".tmp"
+_REPLACE_ATTEMPTS = 10
+_REPLACE_PAUSE_S = 0.05
+
+
+class StorageError(OSError):
+    """A file or folder could not be written; the message names it and says why. ``errno`` is that of the cause."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def sha256_of(source: bytes | str | os.PathLike[str]) -> str:
+    """SHA-256 of bytes, or of the file at a path, as 64 hexadecimal digits.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if isinstance(source, bytes):
+        return hashlib.sha256(source).hexdigest()
+    with open(source, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], object]) -> None:
+    """Writes a file so that ``path`` holds, at every moment, either what it held before or all of ``data``.
+
+    The data goes into a temporary file beside it, is forced to the disk, and replaces ``path`` in one step; the folder
+    is forced to the disk as well, so the new name outlives a power cut.
+
+    Args:
+        data: the content, or a function that writes it into the open binary file it is given.
+
+    Raises:
+        StorageError: no room, no permission, no such folder; nothing is left behind.
+    """
+    target = Path(path)
+    temporary = target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    try:
+        with open(temporary, "xb") as file:
+            if callable(data):
+                data(file)
+            else:
+                file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _replace(temporary, target)
+        _sync_folder(target.parent)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StorageError(error.errno, f"cannot write {target}: {error.strerror or error}") from error
+        raise
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Makes a folder and those above it, where they are not there yet.
+
+    Raises:
+        StorageError: no permission, or a file of that name is in the way.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot make the folder {path}: {error.strerror or error}") from error
+
+
+def remove_stale_temporaries(folder: str | os.PathLike[str], older_than_s: float = 60.0) -> int:
+    """Removes what ``atomic_write`` left in a folder when its process was killed; returns how many files went.
+
+    Younger files than ``older_than_s`` seconds stay: another process may be writing them.
+    """
+    removed = 0
+    for path in Path(folder).glob(f"*{TEMPORARY_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime >= older_than_s:
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _replace(source: Path, target: Path) -> None:
+    """``os.replace``, patient on Windows, where a reader or a virus scanner may hold the target for a moment."""
+    for attempt in range(_REPLACE_ATTEMPTS):
+        try:
+            os.replace(source, target)
+            return
+        except PermissionError:
+            if not WINDOWS or attempt == _REPLACE_ATTEMPTS - 1:
+                raise
+            time.sleep(_REPLACE_PAUSE_S)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Forces a folder's entries to the disk, where the system can do that: Windows and some network drives cannot."""
+    if WINDOWS:
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

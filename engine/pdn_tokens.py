@@ -1,0 +1,117 @@
+"""PDN as tokens, and the tokens of a file divided into games; knows neither board nor rules."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .errors import PdnError
+
+SHOWN = 40  # characters of a faulty text that an error repeats
+
+
+class Token(NamedTuple):
+    kind: str  # the name of its group in _TOKEN
+    text: str  # of a tag its value, of a comment the words, of a bad token what is wrong
+    line: int
+    column: int
+    name: str = ""  # of a tag
+
+
+_RESULT = r"(?:1/2-1/2|1-0|0-1|0-0|2-0|0-2|1-1)(?![0-9x:/-])"
+_SQUARE = r"(?:0[1-9]|[1-9][0-9]?)"
+# A result may stick to the move before it (22-171-0), and 1-10 is a move, not the draw 1-1. What begins like a tag but
+# is none is bad to the end of its line: every character is looked at a bounded number of times.
+_TOKEN = re.compile(
+    r'(?P<tag>\[\s*(?P<name>[A-Za-z][A-Za-z0-9_]*)\s*"(?P<value>(?:[^"\\]|\\.|"(?!\s*\]))*)"\s*\])'
+    r"|\{(?P<comment>[^}]*)\}"
+    r"|(?P<opened>\{[^}]*\Z)"
+    r"|;(?P<rest>.*)"
+    rf"|(?P<result>{_RESULT})"
+    rf"|(?P<move>{_SQUARE}(?:[-x:]{_SQUARE}){{1,12}}(?:(?={_RESULT})|(?![0-9x:/-])))"
+    r"|(?P<number>[0-9]{1,6}(?![0-9x:/-])\s*\.*|\.+)"
+    r"|(?P<nag>\$[0-9]{1,3}(?![0-9]))"
+    r"|(?P<mark>[!?]+|\([!?]+\))"
+    r"|(?P<star>(?<=[0-9!?])\*)"
+    r"|(?P<end>\*)"
+    r"|(?P<open>\()"
+    r"|(?P<close>\))"
+    r"|(?P<bad>\[.*|[^\s{}()\[\];]+|\S)"
+)
+
+
+def error_at(token: Token, message: str) -> PdnError:
+    return PdnError(f"line {token.line}, column {token.column}: {message}")
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def tokenize(lines: Iterable[str]) -> Iterator[Token]:
+    opened: Token | None = None  # a comment that goes on over the end of its line
+    parts: list[str] = []
+    for number, line in enumerate(lines, 1):
+        text = line.removeprefix("\ufeff") if number == 1 else line
+        position = 0
+        if opened is not None:
+            end = text.find("}")
+            parts.append(text if end < 0 else text[:end])
+            if end < 0:
+                continue
+            yield opened._replace(text=_words(" ".join(parts)))
+            opened, position = None, end + 1
+        elif text.startswith("%"):
+            continue
+        for match in _TOKEN.finditer(text, position):
+            kind = match.lastgroup or ""
+            token = Token(kind, match[kind], number, match.start() + 1)
+            if kind == "tag":
+                yield token._replace(name=match["name"], text=re.sub(r'\\(["\\])', r"\1", match["value"]))
+            elif kind == "opened":
+                opened, parts = token._replace(kind="comment"), [token.text[1:]]
+            elif kind in ("comment", "rest"):
+                yield token._replace(kind="comment", text=_words(token.text))
+            elif kind == "bad":
+                like = ' (a tag is like [Event "..."])' if token.text[0] == "[" else " (a move is like 11-15 or 15x22)"
+                yield token._replace(text=f"cannot read {token.text.strip()[:SHOWN]!r}{like}")
+            else:
+                yield token
+    if opened is not None:
+        yield opened._replace(kind="bad", text="the comment that begins here is not closed with }")
+
+
+def _starts_game(token: Token) -> bool:
+    """Whether a token behind a ``*`` shows that the ``*`` ended a game."""
+    if token.kind == "number" and token.text[0] != ".":
+        return int(token.text.rstrip(". \t\r\n")) == 1 and token.text.count(".") < 2
+    return token.kind == "tag"
+
+
+def split_games(tokens: Iterable[Token]) -> Iterator[list[Token]]:
+    """The tokens game by game. A game ends with its result, or where tags follow moves or a tag comes a second time."""
+    game: list[Token] = []
+    names: set[str] = set()
+    in_moves = False
+    depth = 0
+    end = -1  # where in ``game`` a result or ``*`` stands that may end it
+    for token in tokens:
+        cut = -1
+        if end >= 0 and token.kind != "comment":
+            if game[end].kind == "result" or _starts_game(token):
+                on_line = [later.line == game[end].line for later in game[end + 1 :]]
+                cut = end + 1 + (on_line.index(False) if False in on_line else len(on_line))
+            end = -1
+        elif token.kind == "tag" and (in_moves or token.name in names):
+            cut = len(game)
+        if cut >= 0:
+            yield game[:cut]
+            game, names, in_moves, depth = game[cut:], set(), False, 0
+        game.append(token)
+        if token.kind == "tag":
+            names.add(token.name)
+        elif token.kind != "comment":
+            in_moves = True
+        depth += (token.kind == "open") - (token.kind == "close")
+        if token.kind in ("result", "end") and depth <= 0:
+            end = len(game) - 1
+    yield game

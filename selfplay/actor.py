@@ -1,0 +1,178 @@
+"""An actor: plays many games against itself in lockstep and hands over the finished ones."""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.ballots import ballot_board, playable_ballots
+from engine.board import Board, Termination
+from engine.fen import Color
+from engine.search import Ending, Evaluator, LockstepSearch, SearchConfig
+
+from .config import SelfPlayConfig
+from .match import PLY_CAP
+from .records import GameRecord, GameRecordBuilder
+
+RESIGNATION = "RESIGNATION"
+_TERMINATIONS = {
+    Ending.LOST: Termination.NO_MOVES.name,
+    Ending.REPETITION: Termination.REPETITION.name,
+    Ending.REVERSIBLE: Termination.REVERSIBLE_PLIES.name,
+}
+
+
+@dataclass
+class PlayStats:
+    """What an actor did in one call.
+
+    Attributes:
+        evaluations: positions judged by the network.
+        seconds: wall time.
+        resign_checks, resign_false: games played on although the rule would have resigned them, and those of them
+            that the side to resign did not lose.
+    """
+
+    games: int = 0
+    samples: int = 0
+    plies: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0
+    resign_checks: int = 0
+    resign_false: int = 0
+
+
+@dataclass
+class _Game:
+    """One game in play. ``below[side]`` counts the side's own moves in a row below the resignation value."""
+
+    record: GameRecordBuilder
+    turn: Color
+    full: bool = True
+    plays_on: bool = False
+    below: dict[Color, int] = field(default_factory=lambda: {Color.BLACK: 0, Color.WHITE: 0})
+    would_resign: Color | None = None
+
+
+class Actor:
+    """Plays games with an evaluator; knows nothing of processes, files or training.
+
+    Games in play go on from call to call, and a change of the evaluator's weights takes effect at once.
+
+    Args:
+        seed: of all randomness: the same seed and evaluator give the same games.
+        network: digest of the evaluator's weights, for the records; may be changed between calls.
+    """
+
+    def __init__(
+        self, config: SelfPlayConfig, search: SearchConfig, evaluator: Evaluator, seed: int, network: str = ""
+    ) -> None:
+        self.config = config
+        self.network = network
+        self.evaluator = evaluator
+        most = max(search.num_simulations, config.fast_simulations)
+        self._search = LockstepSearch(search, config.games_in_lockstep, most, seed)
+        self._finished: list[GameRecord] = []
+        self._stats = PlayStats()
+        self._stopping = False
+        self._games = [self._new_game(slot) for slot in range(config.games_in_lockstep)]
+
+    def play(self, min_samples: int) -> tuple[list[GameRecord], PlayStats]:
+        """Plays on until the finished games hold at least so many samples, or ``stop``, and hands them over."""
+        started = time.perf_counter()
+        while self._stats.samples < min_samples and not self._stopping:
+            self._stats.evaluations += self._search.step(self.evaluator)
+            for slot in np.flatnonzero(~self._search.active()):
+                self._move(int(slot))
+        self._stats.seconds = time.perf_counter() - started
+        records, stats = self._finished, self._stats
+        self._finished, self._stats = [], PlayStats()
+        return records, stats
+
+    def stop(self) -> None:
+        """Makes ``play`` return soon with what is finished; may be called from another thread."""
+        self._stopping = True
+
+    def _new_game(self, slot: int) -> _Game:
+        rng = self._search.generator(slot)
+        while True:
+            board = self._opening(rng)
+            ending = self._search.set_board(slot, board)
+            if ending is Ending.RUNNING:
+                break
+        record = GameRecordBuilder(self.network, board.fen())
+        game = _Game(record, board.turn, plays_on=rng.random() < self.config.resign_check_fraction)
+        if self._search.num_legal(slot) == 1:
+            ending = self._advance(slot, game, 0)
+        if ending is not Ending.RUNNING:
+            return self._new_game(slot)
+        self._start(slot, game)
+        return game
+
+    def _opening(self, rng: np.random.Generator) -> Board:
+        if rng.random() < self.config.ballot_fraction:
+            ballots = playable_ballots()
+            return ballot_board(ballots[rng.integers(len(ballots))]).copy()
+        board = Board()
+        for _ in range(rng.integers(self.config.random_opening_plies + 1)):
+            legal = board.legal_moves
+            if not legal:
+                break
+            board.push(legal[rng.integers(len(legal))])
+        return Board(board.fen())
+
+    def _start(self, slot: int, game: _Game) -> None:
+        game.full = self._search.generator(slot).random() < self.config.full_search_fraction
+        self._search.start(slot, None if game.full else self.config.fast_simulations, explore=game.full)
+
+    def _move(self, slot: int) -> None:
+        """Records the finished search of a slot, plays its move, and starts what comes next."""
+        game, search = self._games[slot], self._search
+        result = search.result(slot)
+        game.record.add_search(search.position(slot), result.wdl, result.policy if game.full else None)
+        if self._resigns(game, float(result.wdl[0] - result.wdl[2])):
+            self._finish(slot, RESIGNATION, game.turn.other)
+            return
+        index = search.choose(slot, search.config.temperature_at(game.record.ply))
+        ending = self._advance(slot, game, index)
+        if ending is Ending.LOST:
+            self._finish(slot, _TERMINATIONS[ending], game.turn.other)
+        elif ending is not Ending.RUNNING:
+            self._finish(slot, _TERMINATIONS[ending], None)
+        elif game.record.ply >= self.config.max_plies:
+            self._finish(slot, PLY_CAP, None)
+        else:
+            self._start(slot, game)
+
+    def _advance(self, slot: int, game: _Game, index: int) -> Ending:
+        """Plays a move and the forced ones after it."""
+        plies, ending = self._search.play(slot, index, through_forced=True)
+        for made in [index] + [0] * (plies - 1):
+            game.record.add_move(made)
+        if plies % 2:
+            game.turn = game.turn.other
+        return ending
+
+    def _resigns(self, game: _Game, value: float) -> bool:
+        """Whether the side to move resigns; in a game that is played on, notes who would have."""
+        if self.config.resign_value is None:
+            return False
+        game.below[game.turn] = game.below[game.turn] + 1 if value < self.config.resign_value else 0
+        if game.below[game.turn] < self.config.resign_moves:
+            return False
+        if game.plays_on:
+            game.would_resign = game.would_resign or game.turn
+        return not game.plays_on
+
+    def _finish(self, slot: int, termination: str, winner: Color | None) -> None:
+        game = self._games[slot]
+        record = game.record.finish({Color.BLACK: 1, None: 0, Color.WHITE: -1}[winner], termination)
+        self._finished.append(record)
+        stats = self._stats
+        stats.games += 1
+        stats.samples += len(record.samples)
+        stats.plies += len(record.moves)
+        if game.would_resign is not None:
+            stats.resign_checks += 1
+            stats.resign_false += winner is not game.would_resign.other
+        self._games[slot] = self._new_game(slot)

@@ -1,0 +1,178 @@
+"""``crownhead bench``: how fast every part is here, in one process with one thread. It reports; it does not judge."""
+
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from engine.board import Board
+from engine.perft import count
+from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
+from learner.evaluator import NetworkEvaluator
+from learner.network import NETWORKS, Network
+from learner.trainer import Trainer, TrainerConfig
+
+from .actor import Actor
+from .config import ConfigError, SelfPlayConfig, make_config
+from .records import Samples, offsets_of
+from .replay import to_training_batch
+from .threads import choose_device, num_cores, use_single_thread
+
+_PERFT_DEPTH = 10
+_SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations
+_BATCHES = (1, 16, 64, 256, 1024)
+_SELFPLAY_GAMES = 256
+_REPEATS = 5
+_SECONDS = 1.0
+
+
+def _median_rate(measure: Callable[[], int]) -> float:
+    """Median over repeats of units per second; ``measure`` does some work and returns its units."""
+    measure()  # loads compiled code and fills caches
+    rates = []
+    for _ in range(_REPEATS):
+        start, units = time.perf_counter(), 0
+        while (elapsed := time.perf_counter() - start) < _SECONDS / _REPEATS or units == 0:
+            units += measure()
+        rates.append(units / elapsed)
+    return statistics.median(rates)
+
+
+def perft_leaves_per_second() -> float:
+    """Leaves counted per second from the start position."""
+    board = Board()
+    return _median_rate(lambda: count(board, _PERFT_DEPTH))
+
+
+def search_simulations_per_second(games: int, simulations: int) -> float:
+    """Simulations per second of searches from the start position with an evaluator that costs nothing."""
+    search = LockstepSearch(SearchConfig(num_simulations=simulations), games)
+    evaluator, board = UniformEvaluator(), Board()
+    rates = []
+    for _ in range(_REPEATS + 1):
+        for slot in range(games):
+            search.set_board(slot, board)
+            search.start(slot, explore=False)
+        start = time.perf_counter()
+        search.run(evaluator)
+        rates.append(games * simulations / (time.perf_counter() - start))
+    return statistics.median(rates[1:])
+
+
+def _random_positions(number: int) -> np.ndarray:
+    """Positions from random play as uint32 [number, 4]."""
+    rng = np.random.default_rng(0)
+    positions: list[tuple[int, ...]] = []
+    board = Board()
+    while len(positions) < number:
+        legal = board.legal_moves
+        if not legal or board.outcome():
+            board = Board()
+            continue
+        positions.append((*board.words(), board.reversible_plies))
+        board.push(legal[rng.integers(len(legal))])
+    return np.array(positions, np.uint32)
+
+
+def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.ndarray) -> float:
+    """Positions judged per second by the bare network, in batches of this size."""
+
+    def measure() -> int:
+        evaluator.evaluate(positions)
+        return len(positions)
+
+    return _median_rate(measure)
+
+
+def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, float]:
+    """(evaluations, searched positions) per second of self-play with the quick preset's search.
+
+    Counted over whole calls, so that the recording of games is paid for.
+    """
+    settings = SelfPlayConfig(games_in_lockstep=games)
+    actor = Actor(settings, make_config("quick").search, evaluator, seed=1)
+    actor.play(games * 2)  # games get out of step with each other
+    start, evaluations, positions = time.perf_counter(), 0, 0
+    while (elapsed := time.perf_counter() - start) < 4 * _SECONDS:
+        _, stats = actor.play(games * 4)
+        evaluations += stats.evaluations
+        positions += stats.samples
+    return evaluations / elapsed, positions / elapsed
+
+
+def learner_samples_per_second(network: Network, config: TrainerConfig, device: str) -> float:
+    """Samples learnt per second, batch making included."""
+    positions = _random_positions(config.batch_size)
+    samples = _uniform_samples(positions)
+    trainer = Trainer(network, config, device)
+
+    def measure() -> int:
+        trainer.step(to_training_batch(samples, 0.5))
+        return len(samples)
+
+    return _median_rate(measure)
+
+
+def _uniform_samples(positions: np.ndarray) -> Samples:
+    """Samples with uniform policies and drawn results."""
+    from engine.encoding import hop_table
+
+    _, counts = hop_table(positions)
+    policies = np.concatenate([np.full(n, 1 / n, np.float16) for n in counts])
+    n = len(positions)
+    return Samples(
+        positions=positions,
+        policy_offsets=offsets_of(counts),
+        move_probabilities=policies,
+        search_wdl=np.tile(np.array([0, 1, 0], np.float16), (n, 1)),
+        result=np.ones(n, np.uint8),
+        has_policy=np.ones(n, bool),
+        ply=np.zeros(n, np.uint16),
+    )
+
+
+def run_bench(net: str, console: Console) -> dict[str, Any]:
+    """The figures of ``crownhead bench --json``.
+
+    Raises:
+        ConfigError: no network of this size.
+    """
+    if net not in NETWORKS:
+        raise ConfigError(f"no network size {net!r}: choose one of {', '.join(NETWORKS)}")
+    use_single_thread()
+    device = choose_device("auto")
+    figures: dict[str, Any] = {"device": _describe(device), "network": net}
+    console.print(figures["device"], markup=False, highlight=False)
+
+    def report(key: str, value: Any) -> None:
+        figures[key] = value
+        shown = {k: round(v) for k, v in value.items()} if isinstance(value, dict) else f"{value:,.3g}"
+        console.print(f"{key}: {shown}", markup=False)
+
+    report("perft_leaves_per_second", perft_leaves_per_second())
+    cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
+    report("search_simulations_per_second", cases)
+    network = Network(NETWORKS[net]).eval()
+    evaluator = NetworkEvaluator(network, device=device)
+    batches = {str(n): network_evaluations_per_second(evaluator, _random_positions(n)) for n in _BATCHES}
+    report("network_evaluations_per_second", batches)
+    evaluations, positions = selfplay_rates(evaluator, _SELFPLAY_GAMES)
+    report("selfplay_evaluations_per_second", evaluations)
+    report("selfplay_positions_per_second", positions)
+    again = network_evaluations_per_second(evaluator, _random_positions(_SELFPLAY_GAMES))
+    bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # measured before and after: the machine drifts
+    report("selfplay_to_network_ratio", evaluations / bare)
+    report("learner_samples_per_second", learner_samples_per_second(network, make_config("quick").trainer, device))
+    return figures
+
+
+def _describe(device: str) -> str:
+    name = torch.cuda.get_device_name() if device.startswith("cuda") else platform.processor() or platform.machine()
+    versions = ", ".join(f"{package} {version(package)}" for package in ("torch", "numba", "numpy"))
+    return f"{device}: {name}, {num_cores()} cores, one thread; Python {platform.python_version()}, {versions}"

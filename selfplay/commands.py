@@ -1,0 +1,177 @@
+"""What the command line's commands do: they read players and runs, show progress, and return the figures of --json."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.board import Board
+from engine.errors import IllegalMoveError
+from engine.files import atomic_write
+from engine.players.base import search_moves
+from engine.search import SearchConfig
+from learner.checkpoint import load_checkpoint
+
+from .config import ConfigError, make_config
+from .match import MatchGame, make_openings, play_match
+from .players import checkpoint_folder, make_player, network_player
+from .progress import MatchProgress, TrainingProgress
+from .run_folder import RunError, RunFolder
+from .threads import use_single_thread
+
+_TIMED_CONCURRENCY = 1  # games side by side would share their time
+
+
+def train_command(
+    folder: Path,
+    preset: str,
+    resume: bool,
+    pool: str | None,
+    address: str | None,
+    minutes: float | None,
+    settings: Sequence[str],
+    quiet: bool,
+) -> dict[str, Any]:
+    """Starts or continues a run; see ``crownhead train --help``."""
+    from .training import Training
+
+    changes: dict[str, Any] = {}
+    if pool or address:
+        changes |= {"pool": pool or "ray", "address": address}
+    if resume:
+        if settings:
+            raise RunError("a run keeps its settings: --set cannot be given with --resume")
+        run, config = RunFolder.open(folder)
+        config = config.model_copy(update=changes)
+    else:
+        if minutes is not None:
+            settings = [*settings, f"loop.minutes={minutes}"]
+        config = make_config(preset, settings, **changes)
+        run = RunFolder.create(folder, config)
+    with run.locked():
+        if resume:
+            state = run.read_state()
+            if minutes is not None:
+                run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
+            elif state.minutes_limit is not None and state.minutes >= state.minutes_limit:
+                raise RunError(f"{folder} has had its {state.minutes_limit:g} minutes: give it more with --minutes")
+        with TrainingProgress(quiet) as progress:
+            training = Training(run, config, progress)
+            progress.limit(training.minutes, training.state.minutes_limit)
+            figures = training.run()
+            table = training.ratings.table()
+    if not quiet:
+        _print_ratings(table)
+        console = Console()
+        console.print(f"Best network: {run.checkpoint(figures['best'])} ({figures['promotions']} promotions)")
+    return figures
+
+
+def _print_ratings(ratings: Sequence[Any]) -> None:
+    table = Table("player", "Elo", "±", "games", "score", title="Ratings (random weights = 0)")
+    for line in ratings:
+        table.add_row(line.player, f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}")
+    Console().print(table)
+
+
+def match_command(
+    player_a: str,
+    player_b: str,
+    games: int,
+    simulations: int | None,
+    seconds: float | None,
+    openings: str,
+    pdn: Path | None,
+    seed: int,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Plays a match; see ``crownhead match --help``."""
+    use_single_thread()
+    if simulations is not None and seconds is not None:
+        raise ConfigError("give --simulations or --seconds, not both")
+    players = [make_player(text, simulations, seconds) for text in (player_a, player_b)]
+    chosen = make_openings(openings, (games + 1) // 2, seed)
+    if pdn is not None:
+        atomic_write(pdn, b"")  # a path that cannot be written is told before the games, not after
+    concurrency = min(games, 128) if seconds is None else _TIMED_CONCURRENCY
+    with MatchProgress(games, quiet) as progress:
+
+        def on_game(game: MatchGame) -> None:
+            progress.game(game)
+
+        result = play_match(players[0], players[1], chosen, games, seed=seed, concurrency=concurrency, on_game=on_game)
+    if pdn is not None:
+        atomic_write(pdn, result.to_pdn({"Event": f"{player_a} v {player_b}"}).encode())
+    figures = result.summary()
+    if not quiet:
+        console = Console()
+        console.print(
+            f"{player_a} v {player_b}: +{result.wins} ={result.draws} -{result.losses}, score {result.score:.1%}, "
+            f"Elo {result.elo:+.0f} ± {result.elo_error:.0f}"
+        )
+        for error in result.errors:
+            console.print(error, markup=False)
+    return figures
+
+
+def analyse_command(fen: str, net: Path, simulations: int, quiet: bool) -> dict[str, Any]:
+    """Searches one position; see ``crownhead analyse --help``.
+
+    The keys of the result are those of ``--json``: ``wdl`` and ``value`` are seen by the side to move, ``pv`` is the
+    expected line in PDN.
+    """
+    use_single_thread()
+    board = Board(fen)
+    if not board.legal_moves:
+        raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
+    checkpoint = load_checkpoint(checkpoint_folder(net))
+    player = network_player(checkpoint.network, str(net), SearchConfig(num_simulations=simulations))
+    legal = search_moves(board)
+    result, line, choice = player.analyse(board)
+    moves = []
+    for index, move in enumerate(legal):
+        value, draw = float(result.values[index]), float(result.draws[index])
+        visits = int(result.visits[index])
+        moves.append(
+            {
+                "move": board.pdn(move),
+                "visits": visits,
+                "prior": float(result.priors[index]),
+                "value": value if visits else None,
+                "wdl": [(1 - draw + value) / 2, draw, (1 - draw - value) / 2] if visits else None,
+                "proof": (None, "win", "draw", "loss")[result.proofs[index]],
+            }
+        )
+    moves.sort(key=lambda move: (move["proof"] == "win", move["visits"]), reverse=True)
+    after, pv = board.copy(), []
+    for move in line:
+        pv.append(after.pdn(move))
+        after.push(move)
+    best = board.pdn(legal[choice])
+    figures = {"fen": board.fen(), "best": best, "wdl": [float(p) for p in result.wdl], "pv": pv, "moves": moves}
+    if not quiet:
+        _print_analysis(board, figures)
+    return figures
+
+
+def _print_analysis(board: Board, figures: dict[str, Any]) -> None:
+    console = Console()
+    console.print(str(board), markup=False, highlight=False)
+    win, draw, loss = figures["wdl"]
+    console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {figures['best']}")
+    table = Table("move", "visits", "prior", "value", "win", "draw", "loss", "proof")
+    for move in figures["moves"]:
+        shares = [f"{share:.1%}" for share in move["wdl"] or ()] or ["", "", ""]
+        value = f"{move['value']:+.3f}" if move["visits"] else ""
+        table.add_row(move["move"], str(move["visits"]), f"{move['prior']:.1%}", value, *shares, move["proof"] or "")
+    console.print(table)
+    console.print("line: " + " ".join(figures["pv"]), markup=False)
+
+
+def bench_command(net: str, quiet: bool) -> dict[str, Any]:
+    """Measures this machine; see ``crownhead bench --help``."""
+    from .bench import run_bench
+
+    return run_bench(net, Console(stderr=True, quiet=quiet))

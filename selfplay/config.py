@@ -1,0 +1,194 @@
+"""The configuration of a run, and the presets it starts from."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engine.search import SearchConfig
+from learner.network import NETWORKS, NetworkConfig
+from learner.trainer import TrainerConfig
+
+from .gate import GateConfig
+from .replay import ReplayConfig
+
+
+class ConfigError(ValueError):
+    """A setting that does not exist or has no such value; the message names it."""
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SelfPlayConfig(_Settings):
+    """How games are played to learn from."""
+
+    actors: int = Field(1, ge=1, le=1024, description="workers that play; each uses one thread")
+    games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
+    positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
+    full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
+    fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")
+    ballot_fraction: float = Field(0.5, ge=0, le=1, description="games that start from a ballot")
+    random_opening_plies: int = Field(6, ge=0, le=40, description="the others: up to so many random plies")
+    max_plies: int = Field(240, ge=10, le=2000, description="a game of this length is a draw")
+    resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: play on")
+    resign_moves: int = Field(3, ge=1, description="after so many own moves in a row below it")
+    resign_check_fraction: float = Field(0.1, ge=0, le=1, description="games played on to count false resignations")
+
+
+class LoopConfig(_Settings):
+    """How self-play, learning and gating take turns."""
+
+    minutes: float | None = Field(None, gt=0, description="the run ends after so long; none: after max_iterations")
+    max_iterations: int | None = Field(None, ge=1, description="candidates made and judged")
+    steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
+    samples_before_training: int = Field(5000, ge=1, description="samples wanted before the first step")
+    reuse: float = Field(4.0, gt=0, description="training samples drawn per new sample: the token bucket's rate")
+    bucket_steps: int = Field(500, ge=1, description="steps the bucket holds; self-play waits while it is full")
+    save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
+    anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")
+    anchor_games: int = Field(20, ge=0, description="games of each promoted network against each anchor")
+    keep_checkpoints: int = Field(50, ge=2, description="candidates kept beside the promoted ones")
+
+
+class RunConfig(_Settings):
+    """Everything that determines a run; stored as ``config.json`` in its folder."""
+
+    preset: str = "quick"
+    seed: int = Field(1, ge=0)
+    pool: Literal["local", "ray"] = "local"
+    address: str | None = Field(None, description="of a Ray cluster to join; none: start Ray on this machine")
+    device: str = Field("auto", description="cpu, cuda or auto: the learner's and the actors' device")
+    network: NetworkConfig = NETWORKS["4x48"]
+    search: SearchConfig = SearchConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
+    match_search: SearchConfig = SearchConfig()
+    trainer: TrainerConfig = TrainerConfig()
+    replay: ReplayConfig = ReplayConfig()
+    gate: GateConfig = GateConfig()
+    loop: LoopConfig = LoopConfig()
+
+    @model_validator(mode="after")
+    def _ends(self) -> "RunConfig":
+        if self.loop.minutes is None and self.loop.max_iterations is None:
+            raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
+        return self
+
+
+_QUICK: dict[str, Any] = {
+    "network": NETWORKS["4x48"].model_dump(),
+    "search": {"root": "gumbel", "num_simulations": 32, "gumbel_considered": 8},
+    "match_search": {"num_simulations": 64},
+    "trainer": {"learning_rate": 2e-3, "batch_size": 512, "wdl_search_weight": 0.5, "ema_decay": 0.995},
+    "loop": {"minutes": 13.5, "steps_per_iteration": 400},
+    "gate": {"max_games": 100, "elo1": 60},
+    "replay": {"window_start": 60_000},
+}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "smoke": {
+        "network": NETWORKS["tiny"].model_dump(),
+        "search": {"root": "gumbel", "num_simulations": 8, "gumbel_considered": 4},
+        "match_search": {"num_simulations": 8},
+        "selfplay": {"games_in_lockstep": 32, "positions_per_shard": 300, "fast_simulations": 4, "max_plies": 120},
+        "trainer": {"batch_size": 64, "warmup_steps": 10},
+        "loop": {
+            "max_iterations": 2,
+            "steps_per_iteration": 20,
+            "samples_before_training": 500,
+            "anchors": ["random"],
+            "anchor_games": 4,
+        },
+        # Any candidate passes: this preset is there to run every stage, promotion included.
+        "gate": {"rule": "winrate", "score_threshold": 0.0, "max_games": 8},
+    },
+    "quick": _QUICK,
+    "laptop": {
+        **_QUICK,
+        "network": NETWORKS["5x64"].model_dump(),
+        "search": {"root": "gumbel", "num_simulations": 48, "gumbel_considered": 12},
+        "loop": {"minutes": 600.0, "steps_per_iteration": 1000},
+        "gate": {"max_games": 300, "elo1": 30},
+        "replay": {"window_start": 250_000},
+    },
+    "gpu": {
+        **_QUICK,
+        "network": NETWORKS["10x128"].model_dump(),
+        "search": {"root": "gumbel", "num_simulations": 64, "gumbel_considered": 16},
+        "selfplay": {"actors": 4, "games_in_lockstep": 1024, "positions_per_shard": 20_000},
+        "trainer": {
+            "learning_rate": 2e-3,
+            "batch_size": 2048,
+            "wdl_search_weight": 0.5,
+            "precision": "bf16",
+            "compile": True,
+        },
+        "loop": {"minutes": 25.0, "steps_per_iteration": 1000, "samples_before_training": 50_000},
+        "gate": {"max_games": 400, "elo1": 30},
+        "replay": {"window_start": 500_000},
+    },
+}
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
+
+
+def _setting(text: str) -> dict[str, Any]:
+    """``search.c_puct=2`` as a nested dictionary."""
+    key, equals, value = text.partition("=")
+    if not equals or not all(key.split(".")):
+        raise ConfigError(f"--set {text!r}: write key=value, like search.num_simulations=32")
+    if key == "network" and value in NETWORKS:
+        return {"network": NETWORKS[value].model_dump()}
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        parsed = value
+    for part in reversed(key.split(".")):
+        parsed = {part: parsed}
+    return parsed
+
+
+def make_config(preset: str = "quick", settings: Sequence[str] = (), **changes: Any) -> RunConfig:
+    """A preset with changes.
+
+    Args:
+        settings: ``key=value`` texts, keys dotted (``trainer.learning_rate=0.001``, ``network=5x64``).
+        changes: top-level fields.
+
+    Raises:
+        ConfigError: no such preset or setting, or a value out of range.
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"no preset {preset!r}: choose one of {', '.join(PRESETS)}")
+    merged = _merged({**PRESETS[preset], "preset": preset}, changes)
+    for text in settings:
+        merged = _merged(merged, _setting(text))
+    return parse_config(merged)
+
+
+def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
+    """Checks a configuration; raises ``ConfigError`` that names the first wrong setting."""
+    try:
+        return RunConfig.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "settings"
+        raise ConfigError(f"{source}: {place}: {first['msg']}") from error
+
+
+def read_config(path: Path) -> RunConfig:
+    """Reads a stored ``config.json``; raises ``ConfigError`` naming the file."""
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_config(fields, str(path))

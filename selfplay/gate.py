@@ -1,0 +1,180 @@
+"""The gate: whether a candidate network takes the place of the best one, decided while they play."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from scipy.optimize import brentq
+
+from .elo import Tally, expected_score
+
+Decision = Literal["promote", "keep"]
+PAIR_SCORES = np.arange(5) / 4  # score of a pair with 0, 1/2, 1, 3/2, 2 points
+_EMPTY_COUNT = 1e-3  # stands for an outcome not seen yet, as in Fishtest
+_ROUNDING = 1e-9  # points; 0.55 * 100 is a little more than 55 in floating point
+
+
+class GateConfig(BaseModel):
+    """How a candidate is judged.
+
+    - ``sprt``: generalised sequential probability ratio test on colour-swapped pairs. Promotes once the results speak
+      for a strength of ``elo1`` rather than ``elo0``, keeps once they speak for ``elo0``; at the limit of games the
+      score decides.
+    - ``winrate``: promotes at a score of ``score_threshold`` (AlphaGo Zero: 0.55 of 400 games).
+    - ``points``: 3 points for a win, 1 for a draw; promotes at ``points_factor`` times the best's points (Popič,
+      Bošković and Brest 2021: 1.3 in 20 games).
+
+    ``winrate`` and ``points`` end early once the games left cannot change the decision.
+
+    Attributes:
+        max_games: the most games played.
+        elo0, elo1: hypotheses of ``sprt``, in Elo of the candidate above the best.
+        alpha: chance of promoting a candidate of strength ``elo0``.
+        beta: chance of keeping the best when the candidate has strength ``elo1``.
+        score_threshold: score (0 to 1) that promotes, for ``winrate``, and for ``sprt`` at the limit of games.
+        points_factor: see ``points``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rule: Literal["sprt", "winrate", "points"] = "sprt"
+    max_games: Annotated[int, Field(ge=2)] = 200
+    elo0: Annotated[float, Field(ge=-1000, le=1000)] = 0.0
+    elo1: Annotated[float, Field(ge=-1000, le=1000)] = 50.0
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    beta: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.55
+    points_factor: Annotated[float, Field(gt=0)] = 1.3
+
+    @model_validator(mode="after")
+    def _hypotheses_in_order(self) -> "GateConfig":
+        if self.elo1 <= self.elo0:
+            raise ValueError(f"elo1 is {self.elo1}, not more than elo0, which is {self.elo0}")
+        return self
+
+
+def log_likelihood_ratio(pairs: Sequence[int], elo0: float, elo1: float) -> float:
+    """Log of how much better the results fit a strength of ``elo1`` than of ``elo0`` (generalised likelihood ratio).
+
+    Each hypothesis fixes the expected score and nothing else; the distribution over the five outcomes of a pair is the
+    most likely one with that mean (the pentanomial model of Fishtest, worked out by Van den Bergh). An outcome not seen
+    yet counts as seen 1/1000 times.
+
+    Args:
+        pairs: number of pairs in which the candidate took 0, 1/2, 1, 3/2 and 2 points.
+    """
+    if sum(pairs) == 0:
+        return 0.0
+    counts = np.maximum(np.array(pairs, float), _EMPTY_COUNT)
+    fit0, fit1 = (_most_likely_with_mean(counts / counts.sum(), expected_score(elo)) for elo in (elo0, elo1))
+    return float(counts @ np.log(fit1 / fit0))
+
+
+def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
+    """The distribution [5] over ``PAIR_SCORES`` with this mean under which the frequencies [5] are most likely.
+
+    With a Lagrange multiplier x for the mean it is p / (1 + x (score - mean)), where x makes the mean right.
+    """
+    distance = PAIR_SCORES - mean
+    bounds = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
+
+    def excess(multiplier: float) -> float:
+        return float((frequencies * distance / (1 + multiplier * distance)).sum())
+
+    multiplier = brentq(excess, *bounds, xtol=1e-13, rtol=1e-13)
+    return frequencies / (1 + multiplier * distance)
+
+
+class Gate:
+    """Takes in results as they come and decides as soon as the rule allows. Once decided it takes in nothing more.
+
+    Results must come in the order of the openings, not in that in which games end: short games would count first.
+    """
+
+    def __init__(self, config: GateConfig) -> None:
+        self.config = config
+        self.tally = Tally()
+        self.decision: Decision | None = None
+        self.llr_bounds = (
+            math.log(config.beta / (1 - config.alpha)),
+            math.log((1 - config.beta) / config.alpha),
+        )
+        self._open_pair: list[float] = []
+
+    @property
+    def llr(self) -> float:
+        """Log-likelihood ratio of the pairs so far; see ``log_likelihood_ratio``."""
+        return log_likelihood_ratio(self.tally.pairs, self.config.elo0, self.config.elo1)
+
+    def add(self, pairs: Iterable[Sequence[float]]) -> Decision | None:
+        """Takes in pairs: the candidate's scores (0, 1/2 or 1) in both games, or in one left without its second.
+
+        Returns:
+            The decision, None while there is none. Pairs after the decision are ignored.
+
+        Raises:
+            ValueError: something is no result.
+        """
+        for scores in pairs:
+            if self.decision is None:
+                self.tally.add(scores)
+                self.decision = self._decide()
+        return self.decision
+
+    def add_game(self, score: float) -> Decision | None:
+        """Takes in one game; the two games of a pair come one after the other. Returns as ``add`` does."""
+        self._open_pair.append(score)
+        if len(self._open_pair) == 2 or self.tally.games + 1 == self.config.max_games:
+            scores, self._open_pair = self._open_pair, []
+            return self.add([scores])
+        return self.decision
+
+    def _decide(self) -> Decision | None:
+        config, tally = self.config, self.tally
+        left = max(0, config.max_games - tally.games)
+        if config.rule == "sprt":
+            lower, upper = self.llr_bounds
+            llr = self.llr
+            if llr >= upper:
+                return "promote"
+            if llr <= lower:
+                return "keep"
+            if left > 0:
+                return None
+            return "promote" if self._passes(tally.wins, tally.losses) else "keep"
+        if self._passes(tally.wins, tally.losses + left):
+            return "promote"
+        return None if self._passes(tally.wins + left, tally.losses) else "keep"
+
+    def _passes(self, wins: int, losses: int) -> bool:
+        """Whether the candidate would pass with these wins and losses and the draws so far (``sprt``: at the limit)."""
+        draws = self.tally.draws
+        if self.config.rule == "points":
+            return 3 * wins + draws >= self.config.points_factor * (3 * losses + draws) - _ROUNDING
+        return wins + draws / 2 >= self.config.score_threshold * (wins + draws + losses) - _ROUNDING
+
+    def report(self) -> dict[str, object]:
+        """What was decided and from what, for logs and JSON.
+
+        ``elo`` and ``elo_error`` (half the 95 % interval) are of the candidate above the best, None before the first
+        game; ``llr`` and its bounds are None unless the rule is ``sprt``.
+        """
+        tally = self.tally
+        diff = tally.elo_diff() if tally.games else None
+        sprt = self.config.rule == "sprt"
+        return {
+            "rule": self.config.rule,
+            "decision": self.decision,
+            "games": tally.games,
+            "wins": tally.wins,
+            "draws": tally.draws,
+            "losses": tally.losses,
+            "score": diff.score if diff else None,
+            "elo": diff.elo if diff else None,
+            "elo_error": diff.elo_error if diff else None,
+            "llr": self.llr if sprt else None,
+            "llr_lower": self.llr_bounds[0] if sprt else None,
+            "llr_upper": self.llr_bounds[1] if sprt else None,
+        }

@@ -1,0 +1,104 @@
+"""Progress displays on standard error: training and matches."""
+
+from collections import deque
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from .match import MatchGame
+
+_RATE_SECONDS = 30.0
+
+
+class _Display:
+    """A progress bar; quiet ones and those not on a terminal show events as lines or nothing."""
+
+    def __init__(self, quiet: bool, *columns: Any) -> None:
+        self.console = Console(stderr=True, quiet=quiet)
+        self.progress = Progress(*columns, console=self.console, disable=quiet or not self.console.is_terminal)
+
+    def __enter__(self) -> Self:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.stop()
+
+
+class TrainingProgress(_Display):
+    """Listener of a training: one live line with time left, rates and loss; a line for every judged candidate."""
+
+    def __init__(self, quiet: bool) -> None:
+        columns = (
+            TimeElapsedColumn(),
+            BarColumn(20),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.description}"),
+        )
+        super().__init__(quiet, *columns)
+        self._task = self.progress.add_task("starting", total=None, left="")
+        self._before = 0.0
+        self._limit: float | None = None
+        self._samples: deque[tuple[float, int]] = deque()
+        self._loss = ""
+
+    def limit(self, minutes: float, limit: float | None) -> None:
+        """How much time the run has used, and how much it may use."""
+        self._limit = limit
+        self.progress.update(self._task, total=limit, completed=minutes)
+
+    def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
+        if event == "learn":
+            self._loss = f" loss {figures['loss']:.3f}"
+        elif event == "gate":
+            self._gate(figures)
+        elif event == "anchor":
+            self.console.print(
+                f"  {figures['checkpoint']} v {figures['anchor']}: "
+                f"+{figures['wins']} ={figures['draws']} -{figures['losses']}"
+            )
+        if "steps" in figures:
+            self._show(figures)
+
+    def _gate(self, figures: Mapping[str, Any]) -> None:
+        verb = "promoted" if figures["decision"] == "promote" else "not promoted"
+        self.console.print(
+            f"{figures['minutes']:.1f} min: {figures['checkpoint']} {verb}: +{figures['wins']} ={figures['draws']} "
+            f"-{figures['losses']}, Elo {figures['elo']:+.0f} ± {figures['elo_error']:.0f} ({figures['steps']} steps, "
+            f"{figures['games']} games)"
+        )
+
+    def _show(self, figures: Mapping[str, Any]) -> None:
+        now = monotonic()
+        self._samples.append((now, figures["samples"]))
+        while now - self._samples[0][0] > _RATE_SECONDS and len(self._samples) > 2:
+            self._samples.popleft()
+        (start, first), (_, last) = self._samples[0], self._samples[-1]
+        rate = (last - first) / (now - start) if now > start else 0.0
+        minutes = figures["minutes"]
+        left = f"{max(0.0, self._limit - minutes):.1f} min left" if self._limit else ""
+        text = (
+            f"{figures['games']} games, {figures['samples']} samples ({rate:.0f}/s), {figures['steps']} steps,"
+            f"{self._loss} best {figures['best']}"
+        )
+        self.progress.update(self._task, completed=minutes, description=text, left=left)
+
+
+class MatchProgress(_Display):
+    """Progress of a match: games, score so far, time left."""
+
+    def __init__(self, games: int, quiet: bool) -> None:
+        columns = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
+        super().__init__(quiet, *columns, TimeRemainingColumn())
+        self._task = self.progress.add_task("", total=games)
+        self._points = 0.0
+        self._games = 0
+
+    def game(self, game: MatchGame) -> None:
+        """Counts a finished game."""
+        self._games += 1
+        self._points += game.score
+        self.progress.update(self._task, advance=1, description=f"score {self._points / self._games:.1%}")

@@ -1,0 +1,63 @@
+"""The Elo table of a run: every match of its networks with each other and with the anchors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.files import atomic_write, sha256_of
+
+from .elo import EloRating, PairingResult, elo_table
+
+_VERSION = 1
+REFERENCE = "000000"  # the random weights a run starts from are rated 0
+
+
+class RatingsError(ValueError):
+    """A table that cannot be read; the message names the file."""
+
+
+class Ratings:
+    """Results and ratings, kept in one JSON file.
+
+    Args:
+        path: of the file; it need not exist yet.
+
+    Raises:
+        RatingsError: the file is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.results: list[PairingResult] = []
+        if path.exists():
+            try:
+                fields = json.loads(path.read_bytes())
+                self.results = [PairingResult(*row) for row in fields["results"]]
+                sound = fields["schema_version"] == _VERSION and fields["checksum"] == self._checksum()
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise RatingsError(f"{path} cannot be read: {error}") from error
+            if not sound:
+                raise RatingsError(f"{path} is damaged or of another version: remove it to begin a new table")
+
+    def _checksum(self) -> str:
+        return sha256_of(json.dumps(self.results).encode())
+
+    def add(self, result: PairingResult) -> None:
+        """Adds a match; a match between the same two players played again (after a kill) replaces the earlier one."""
+        same = {result.player_a, result.player_b}
+        self.results = [old for old in self.results if {old.player_a, old.player_b} != same]
+        self.results.append(result)
+
+    def table(self) -> list[EloRating]:
+        """The ratings, strongest first; the network of random weights has 0."""
+        return elo_table(self.results, {REFERENCE: 0.0}) if self.results else []
+
+    def save(self) -> None:
+        """Writes results and ratings; raises ``StorageError``."""
+        fields: dict[str, Any] = {
+            "schema_version": _VERSION,
+            "results": self.results,
+            "ratings": [line._asdict() for line in self.table()],
+            "checksum": self._checksum(),
+        }
+        atomic_write(self._path, (json.dumps(fields, indent=1) + "\n").encode())

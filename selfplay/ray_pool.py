@@ -1,0 +1,143 @@
+"""The pool of Ray actors: on this machine, or on a cluster that shares the run's folder. The only module with Ray."""
+
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from .actor import PlayStats
+from .config import RunConfig
+from .pool import REQUESTS_IN_FLIGHT, PoolError, actor_seed
+from .shards import ShardError, read_shard_info
+from .worker import Played, Weights, Worker
+
+LOOPBACK = "127.0.0.1"
+_OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights only
+_MOST_DEATHS = 5  # of one actor without a shard in between
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class _Request:
+    reference: Any
+    path: Path
+
+
+@dataclass
+class _RemoteActor:
+    handle: Any
+    requests: deque[_Request] = field(default_factory=deque)
+    deaths: int = 0
+
+
+class RayPool:
+    """Actors as Ray processes. One that dies is replaced by a new one and the run goes on.
+
+    Args:
+        next_path, start: as for ``LocalPool``.
+
+    Raises:
+        PoolError: Ray cannot be started or the cluster cannot be joined.
+    """
+
+    def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
+        self._config = config
+        self._next_path = next_path
+        self._started = start
+        self._weights: Any = None
+        _connect(config.address)
+        # A CPU is only an entry in Ray's books here; half a one lets the learner share the machine.
+        self._worker_class: Any = ray.remote(num_cpus=0.5, max_restarts=0)(Worker)
+        self._actors = [_RemoteActor(self._start(number)) for number in range(config.selfplay.actors)]
+
+    def _start(self, number: int) -> Any:
+        self._started += 1
+        seed = actor_seed(self._config, number, self._started)
+        return self._worker_class.remote(self._config, number, seed)
+
+    def set_weights(self, weights: Weights) -> None:
+        """See ``Pool.set_weights``; the weights enter the object store once, requests carry a reference."""
+        self._weights = ray.put(weights)
+
+    def refill(self) -> None:
+        """See ``Pool.refill``."""
+        if self._weights is None:
+            raise PoolError("the pool has no weights yet: call set_weights first")
+        for actor in self._actors:
+            while len(actor.requests) < REQUESTS_IN_FLIGHT:
+                path = self._next_path()
+                reference = actor.handle.play.remote(str(path.resolve()), self._weights)
+                actor.requests.append(_Request(reference, path))
+
+    def collect(self, timeout: float) -> list[Played]:
+        """See ``Pool.collect``."""
+        heads = [actor.requests[0].reference for actor in self._actors if actor.requests]
+        if not heads:
+            time.sleep(timeout)
+            return []
+        ready, _ = ray.wait(heads, num_returns=len(heads), timeout=0)
+        if not ready:
+            ray.wait(heads, timeout=timeout)
+        played = []
+        for number, actor in enumerate(self._actors):
+            while actor.requests and _is_ready(actor.requests[0]):
+                request = actor.requests.popleft()
+                try:
+                    played.append(ray.get(request.reference))
+                    actor.deaths = 0
+                except RayTaskError as error:
+                    raise error.cause if isinstance(error.cause, Exception) else error from None
+                except RayActorError as error:
+                    played += self._replace(number, request, error)
+        return played
+
+    def _replace(self, number: int, request: _Request, error: RayActorError) -> list[Played]:
+        """A new actor for a dead one; returns the shards that the dead one had written but not reported."""
+        actor = self._actors[number]
+        actor.deaths += 1
+        if actor.deaths > _MOST_DEATHS:
+            raise PoolError(f"actor {number} died {actor.deaths} times in a row: {' '.join(str(error).split())[:300]}")
+        _LOG.warning("actor %d died and is replaced", number)
+        rescued = []
+        for lost in [request, *actor.requests]:
+            try:
+                rescued.append(Played(number, read_shard_info(lost.path), PlayStats()))
+            except (OSError, ShardError):
+                continue
+        actor.requests.clear()
+        actor.handle = self._start(number)
+        return rescued
+
+    def close(self) -> None:
+        """See ``Pool.close``; also leaves the cluster, or ends the Ray that this pool has started."""
+        ray.shutdown()
+
+
+def _is_ready(request: _Request) -> bool:
+    return bool(ray.wait([request.reference], timeout=0)[0])
+
+
+def _connect(address: str | None) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # actors see the GPU though they reserve none
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        if address:
+            ray.init(address=address, **quiet)
+            return
+        ray.init(
+            include_dashboard=False,
+            _node_ip_address=LOOPBACK,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            **quiet,
+        )
+    except (RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
+        where = f"the cluster at {address} cannot be joined" if address else "Ray cannot be started"
+        raise PoolError(f"{where}: {' '.join(str(error).split())[:300]}") from error

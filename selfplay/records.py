@@ -1,0 +1,251 @@
+"""What one self-play game leaves behind: the game itself, and a training sample for every position searched."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from engine import movegen
+from engine.board import RESULTS, Board
+from engine.fen import START_FEN, Color, format_fen, parse_fen
+from engine.pdn import PdnGame, format_game
+from engine.players.base import search_moves
+
+WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
+MAX_PLIES = 2**16 - 1
+_SUM_TOLERANCE = 0.01  # float16 rounding of up to 128 probabilities stays below this
+
+
+class RecordError(ValueError):
+    """A game record that contradicts itself or the rules."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Searched positions in columns, one row each; everything is seen by the side to move.
+
+    Attributes:
+        positions: uint32 [n, 4]: own, opp, kings, reversible plies (``engine.encoding``).
+        policy_offsets: int64 [n + 1]: row i of the policy is in ``move_probabilities`` from ``policy_offsets[i]`` to
+            ``policy_offsets[i + 1]``.
+        move_probabilities: float16, one-dimensional: the search's policy over the legal moves in the order of
+            ``movegen.generate(distinct=True)``; rows without ``has_policy`` are empty.
+        search_wdl: float16 [n, 3]: win, draw, loss as the search saw them.
+        result: uint8 [n]: how the game ended: 0 win, 1 draw, 2 loss.
+        has_policy: bool [n]: False for the fast searches of playout-cap randomisation (Wu 2019, 3.1): their value
+            counts, their policy is no target.
+        ply: uint16 [n]: moves made in the game before the position.
+    """
+
+    positions: np.ndarray
+    policy_offsets: np.ndarray
+    move_probabilities: np.ndarray
+    search_wdl: np.ndarray
+    result: np.ndarray
+    has_policy: np.ndarray
+    ply: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, rows: slice) -> "Samples":
+        """Consecutive rows, as views where possible."""
+        first, last, step = rows.indices(len(self))
+        if step != 1:
+            raise IndexError(f"samples are cut into runs of consecutive rows, not in steps of {step}")
+        last = max(first, last)
+        offsets = self.policy_offsets[first : last + 1]
+        per_row = {name: getattr(self, name)[first:last] for name in ROW_COLUMNS}
+        return Samples(
+            policy_offsets=offsets - offsets[0],
+            move_probabilities=self.move_probabilities[offsets[0] : offsets[-1]],
+            **per_row,
+        )
+
+    def take(self, rows: np.ndarray) -> "Samples":
+        """The given rows, copied, in the given order; a row may come several times.
+
+        Args:
+            rows: integer [m], each in 0 to n - 1.
+        """
+        starts = self.policy_offsets[rows]
+        counts = self.policy_offsets[rows + 1] - starts
+        offsets = offsets_of(counts)
+        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
+        per_row = {name: getattr(self, name)[rows] for name in ROW_COLUMNS}
+        return Samples(policy_offsets=offsets, move_probabilities=self.move_probabilities[places], **per_row)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns together."""
+        return sum(getattr(self, field.name).nbytes for field in fields(self))
+
+
+ROW_COLUMNS = ("positions", "search_wdl", "result", "has_policy", "ply")
+
+
+def offsets_of(counts: np.ndarray) -> np.ndarray:
+    """Where rows of the given lengths [n] begin, and where the last one ends: int64 [n + 1]."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+@dataclass(frozen=True, eq=False)
+class GameRecord:
+    """One finished self-play game.
+
+    Attributes:
+        start_fen: position the game was set up from, as ``format_fen`` writes it.
+        moves: uint8 [plies]: index of each played move among the legal ones, in the order of
+            ``movegen.generate(distinct=True)``; opening and forced moves included.
+        result: 1 Black won, 0 draw, -1 White won.
+        termination: why the game ended: the name of an ``engine.board.Termination``, or what else ended it
+            (``RESIGNATION``, ``PLY_CAP``).
+        network: digest of the weights that played.
+        samples: the searched positions in order of ``ply``; forced moves are not searched.
+    """
+
+    start_fen: str
+    moves: np.ndarray
+    result: int
+    termination: str
+    network: str
+    samples: Samples
+
+    def boards(self) -> Iterator[Board]:
+        """The game replayed: the same board before the first move and after each.
+
+        Raises:
+            RecordError: a recorded move does not exist.
+        """
+        board = Board(self.start_fen)
+        yield board
+        for ply, index in enumerate(self.moves):
+            legal = search_moves(board) if board.legal_moves else []
+            if index >= len(legal):
+                raise RecordError(f"ply {ply}: move number {index} of {len(legal)} legal moves in {board.fen()}")
+            board.push(legal[index])
+            yield board
+
+    def board(self) -> Board:
+        """The final position with all moves made; raises ``RecordError`` as ``boards`` does."""
+        for board in self.boards():
+            final = board
+        return final
+
+    def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
+        """The game as PDN text.
+
+        Args:
+            headers: PDN tags; ``Result`` and ``Termination`` are set from the record.
+        """
+        result = RESULTS[{1: Color.BLACK, -1: Color.WHITE, 0: None}[self.result]]
+        tags = {**(headers or {}), "Result": result, "Termination": self.termination}
+        return format_game(PdnGame.from_board(self.board(), tags))
+
+
+class GameRecordBuilder:
+    """Collects a game while it is played.
+
+    For each position call ``add_search`` if it was searched, then ``add_move``; at the end ``finish``.
+
+    Args:
+        network: digest of the weights that play.
+        start_fen: position the game starts from.
+
+    Raises:
+        FenError: ``start_fen`` is no position.
+    """
+
+    def __init__(self, network: str, start_fen: str = START_FEN) -> None:
+        self.network = network
+        turn, *words = parse_fen(start_fen)
+        self.start_fen = format_fen(turn, *words)
+        self._black_starts = turn is Color.BLACK
+        self._moves: list[int] = []
+        self._positions: list[np.ndarray] = []
+        self._policies: list[np.ndarray | None] = []
+        self._wdl: list[np.ndarray] = []
+        self._plies: list[int] = []
+
+    @property
+    def ply(self) -> int:
+        """Moves made so far."""
+        return len(self._moves)
+
+    def add_search(
+        self,
+        position: np.ndarray | Sequence[int],
+        search_wdl: np.ndarray | Sequence[float],
+        move_probabilities: np.ndarray | Sequence[float] | None,
+    ) -> None:
+        """Adds the search of the position now on the board. The arrays are copied.
+
+        Args:
+            position: [4] uint32: own, opp, kings, reversible plies; seen by the side to move.
+            search_wdl: [3]: win, draw, loss for the side to move.
+            move_probabilities: [legal moves] in the order of ``movegen.generate(distinct=True)``; None for a fast
+                search.
+
+        Raises:
+            RecordError: this position has its search already.
+        """
+        if self._plies and self._plies[-1] == self.ply:
+            raise RecordError(f"ply {self.ply} has been searched already; add the move first")
+        self._positions.append(np.array(position, np.uint32))
+        self._wdl.append(np.array(search_wdl, np.float16))
+        self._policies.append(None if move_probabilities is None else np.array(move_probabilities, np.float16))
+        self._plies.append(self.ply)
+
+    def add_move(self, index: int) -> None:
+        """Adds the move played: its index among the legal moves in the order of ``movegen.generate(distinct=True)``.
+
+        Raises:
+            RecordError: no move has such an index, or the game is too long.
+        """
+        if not 0 <= index < movegen.MAX_MOVES:
+            raise RecordError(f"ply {self.ply}: {index} is no index of a move (0 to {movegen.MAX_MOVES - 1})")
+        if self.ply == MAX_PLIES:
+            raise RecordError(f"a game record holds at most {MAX_PLIES} moves")
+        self._moves.append(int(index))
+
+    def finish(self, result: int, termination: str) -> GameRecord:
+        """The record of the finished game.
+
+        Args:
+            result: 1 Black won, 0 draw, -1 White won.
+            termination: see ``GameRecord``.
+
+        Raises:
+            RecordError: another result, or what was added are no probabilities.
+        """
+        if result not in (1, 0, -1):
+            raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")
+        ply = np.array(self._plies, np.uint16)
+        black_to_move = (ply % 2 == 0) == self._black_starts
+        rows = [np.zeros(0, np.float16) if row is None else row for row in self._policies]
+        samples = Samples(
+            positions=np.array(self._positions, np.uint32).reshape(-1, 4),
+            policy_offsets=offsets_of(np.array([len(row) for row in rows], np.int64)),
+            move_probabilities=np.concatenate([*rows, np.zeros(0, np.float16)]),
+            search_wdl=np.array(self._wdl, np.float16).reshape(-1, 3),
+            result=np.where(black_to_move, DRAW - result, DRAW + result).astype(np.uint8),
+            has_policy=np.array([row is not None for row in self._policies], bool),
+            ply=ply,
+        )
+        _check_probabilities(samples)
+        moves = np.array(self._moves, np.uint8)
+        return GameRecord(self.start_fen, moves, int(result), termination, self.network, samples)
+
+
+def _check_probabilities(samples: Samples) -> None:
+    counts = np.diff(samples.policy_offsets)
+    if (counts[samples.has_policy] == 0).any() or (counts > movegen.MAX_MOVES).any():
+        raise RecordError(f"a policy has between 1 and {movegen.MAX_MOVES} moves")
+    with_policy = samples.policy_offsets[:-1][samples.has_policy]
+    probabilities, wdl = samples.move_probabilities.astype(np.float32), samples.search_wdl.astype(np.float32)
+    totals = np.add.reduceat(probabilities, with_policy) if len(with_policy) else np.zeros(0)
+    for name, values, sums in (("move_probabilities", probabilities, totals), ("search_wdl", wdl, wdl.sum(axis=1))):
+        if not ((values >= 0).all() and (np.abs(sums - 1) < _SUM_TOLERANCE).all()):
+            raise RecordError(f"{name} are no probabilities: each row must be non-negative and sum to 1")

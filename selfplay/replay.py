@@ -1,0 +1,375 @@
+"""The replay window: the newest samples of a run, from shards on disk, in bounded memory."""
+
+import logging
+import math
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries, sha256_of
+from learner.batch import TrainingBatch, make_batch
+from learner.loss import mix_wdl
+
+from .records import Samples
+from .shards import SUFFIX, Shard, ShardError, ShardInfo, read_shard, read_shard_info
+
+DAMAGED_SUFFIX = ".damaged"
+LEDGER_NAME = "deleted.json"
+_GROWTH = 1.25  # the packed samples leave a fifth of their memory as room to grow
+_NUMBERED = re.compile(rf"([0-9]{{8,}}){re.escape(SUFFIX)}")
+_LOG = logging.getLogger(__name__)
+
+
+class ReplayConfig(BaseModel):
+    """Settings of the replay window.
+
+    Attributes:
+        window_start: c of ``window_size``: up to so many samples all are kept.
+        window_exponent: alpha of ``window_size``.
+        window_slope: beta of ``window_size``.
+        max_memory_bytes: the most memory the packed samples may take; oldest go first.
+        keep_shards: keep shards on disk that the window has left behind; else they are deleted.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    window_start: Annotated[int, Field(ge=1)] = 250_000
+    window_exponent: Annotated[float, Field(gt=0, le=1)] = 0.75
+    window_slope: Annotated[float, Field(ge=0, le=1)] = 0.4
+    max_memory_bytes: Annotated[int, Field(ge=2**20)] = 2**29
+    keep_shards: bool = True
+
+
+def window_size(total_samples: int, config: ReplayConfig) -> int:
+    """How many of the newest samples training draws from, after ``total_samples`` in the run.
+
+    With c, alpha, beta = ``window_start``, ``window_exponent``, ``window_slope``, and N = ``total_samples``::
+
+        N_window = c (1 + beta ((N / c) ** alpha - 1) / alpha)        for N > c, else N
+
+    It is a power law scaled and shifted so that it leaves the line N_window = N at N = c with slope beta (KataGo: Wu
+    2019, "Accelerating Self-Play Learning in Go"; there c = 250,000, alpha = 0.75, beta = 0.4).
+    """
+    start, exponent, slope = config.window_start, config.window_exponent, config.window_slope
+    if total_samples <= start:
+        return total_samples
+    return int(start * (1 + slope * ((total_samples / start) ** exponent - 1) / exponent))
+
+
+class _PackedSamples:
+    """Samples in a queue of columns: appended behind, dropped in front, read in between; bounded in bytes.
+
+    The arrays have room to spare behind the last row and, once rows have been dropped, in front of the first. When the
+    room behind is used up, the columns move to new arrays one after the other, so only one of them is there twice.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._live_bytes = int((max_bytes - 8) / _GROWTH)  # 8: there is one offset more than rows
+        self._first = self._last = 0
+        self._rows: dict[str, np.ndarray] = {
+            "positions": np.empty((0, 4), np.uint32),
+            "search_wdl": np.empty((0, 3), np.float16),
+            "result": np.empty(0, np.uint8),
+            "has_policy": np.empty(0, bool),
+            "ply": np.empty(0, np.uint16),
+        }
+        self._offsets = np.zeros(1, np.int64)
+        self._policy = np.empty(0, np.float16)
+
+    def __len__(self) -> int:
+        return self._last - self._first
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return sum(array.nbytes for array in (*self._rows.values(), self._offsets, self._policy))
+
+    def samples(self) -> Samples:
+        """All rows as views, good until the next change."""
+        rows = {name: array[self._first : self._last] for name, array in self._rows.items()}
+        offsets = self._offsets[self._first : self._last + 1]
+        return Samples(policy_offsets=offsets, move_probabilities=self._policy, **rows)
+
+    def drop(self, rows: int) -> None:
+        """Drops the first (oldest) rows."""
+        self._first += rows
+
+    def append(self, samples: Samples) -> int:
+        """Adds rows; returns how many of the oldest rows, old and new together, had to go for want of memory."""
+        new = samples[self._excess(samples.policy_offsets, self._live_bytes) :]
+        left = self._live_bytes - self._packed_bytes(new.policy_offsets)[0]
+        excess = self._excess(self.samples().policy_offsets, left)
+        self.drop(excess)
+        self._make_room(len(new), len(new.move_probabilities))
+        begin, rows = self._offsets[self._last], slice(self._last, self._last + len(new))
+        self._policy[begin : begin + len(new.move_probabilities)] = new.move_probabilities
+        self._offsets[rows.start + 1 : rows.stop + 1] = begin + new.policy_offsets[1:]
+        for name, array in self._rows.items():
+            array[rows] = getattr(new, name)
+        self._last = rows.stop
+        return int(excess + len(samples) - len(new))
+
+    def _packed_bytes(self, offsets: np.ndarray) -> np.ndarray:
+        """Bytes of the rows from each row on, [n + 1]; the last is 0."""
+        arrays = (*self._rows.values(), self._offsets)
+        row_bytes = sum(math.prod(array.shape[1:]) * array.itemsize for array in arrays)
+        return row_bytes * np.arange(len(offsets))[::-1] + self._policy.itemsize * (offsets[-1] - offsets)
+
+    def _excess(self, offsets: np.ndarray, budget: int) -> int:
+        """How many rows in front have to go so that the rest takes no more bytes than the budget."""
+        return int(np.argmax(self._packed_bytes(offsets) <= budget))
+
+    def _make_room(self, rows: int, entries: int) -> None:
+        live = slice(self._first, self._last)
+        policy = slice(*self._offsets[[self._first, self._last]])
+        if live.stop + rows < len(self._offsets) and policy.stop + entries <= len(self._policy):
+            return
+        rows = int(_GROWTH * (len(self) + rows))
+        for name, array in self._rows.items():
+            self._rows[name] = _moved(array[live], rows)
+        self._offsets = _moved(self._offsets[live.start : live.stop + 1] - policy.start, rows + 1)
+        self._policy = _moved(self._policy[policy], int(_GROWTH * (policy.stop - policy.start + entries)))
+        self._first, self._last = 0, live.stop - live.start
+
+
+def _moved(rows: np.ndarray, capacity: int) -> np.ndarray:
+    array = np.empty((capacity, *rows.shape[1:]), rows.dtype)
+    array[: len(rows)] = rows
+    return array
+
+
+class _Ledger(BaseModel):
+    """What deleted shards held: so the counters of a run outlive them.
+
+    Attributes:
+        games, samples: of all shards deleted so far.
+        deleting: names of shards counted here whose deletion may not have been finished.
+        checksum: SHA-256 of the rest.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: Literal[1] = 1
+    games: Annotated[int, Field(ge=0)] = 0
+    samples: Annotated[int, Field(ge=0)] = 0
+    deleting: list[str] = []
+    checksum: str = ""
+
+    def sealed(self) -> "_Ledger":
+        """The same with its checksum."""
+        text = self.model_dump_json(exclude={"checksum"})
+        return self.model_copy(update={"checksum": sha256_of(text.encode())})
+
+
+class ReplayBuffer:
+    """The window of samples that training draws from, over a folder of shards.
+
+    Opening it looks at every shard's header and loads the newest shards that make up the window. All of its state is on
+    disk: opened again, it counts the same games and samples. Shards are ordered by name at opening, and as they are
+    added after that. A damaged shard is set aside (renamed to ``*.damaged``) with a warning.
+
+    Not to be used by several threads at once.
+
+    Args:
+        folder: where the shards are; made if it is not there.
+
+    Raises:
+        StorageError: the folder cannot be made.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], config: ReplayConfig | None = None) -> None:
+        self.folder = Path(folder)
+        self.config = config or ReplayConfig()
+        make_folder(self.folder)
+        remove_stale_temporaries(self.folder)
+        self._memory_warned = False
+        self._ledger = self._read_ledger()
+        self._finish_deleting()
+        self._shards = self._scan()
+        numbered = filter(None, map(_NUMBERED.match, os.listdir(folder)))
+        self._next_number = 1 + max((int(match[1]) for match in numbered), default=-1)
+        self._load_window()
+        self._delete_outside()
+
+    @property
+    def total_samples(self) -> int:
+        """Samples of the run so far, those of deleted shards included."""
+        return self._ledger.samples + sum(shard.samples for shard in self._shards)
+
+    @property
+    def total_games(self) -> int:
+        """Games of the run so far, those of deleted shards included."""
+        return self._ledger.games + sum(shard.games for shard in self._shards)
+
+    @property
+    def window_samples(self) -> int:
+        """Samples in the window: what ``sample`` draws from."""
+        return len(self._packed)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes allocated for the window; never more than ``max_memory_bytes``.
+
+        While a shard is added, it and a second copy of one column are held besides.
+        """
+        return self._packed.nbytes
+
+    def next_path(self) -> Path:
+        """A name for the next shard, new and behind all others in the order of names. Each call gives another."""
+        self._next_number += 1
+        return self.folder / f"{self._next_number - 1:08d}{SUFFIX}"
+
+    def add(self, path: str | os.PathLike[str]) -> int:
+        """Takes a shard of the folder into the window; the oldest samples leave it.
+
+        Returns:
+            How many samples the shard has; 0 if it is damaged and was set aside.
+
+        Raises:
+            ValueError: the shard is not in the folder, or has been added before.
+            OSError: it cannot be read.
+        """
+        path = Path(path)
+        if path.parent.resolve() != self.folder.resolve():
+            raise ValueError(f"{path} is not in {self.folder}, the folder of this replay buffer")
+        if any(shard.path.name == path.name for shard in self._shards):
+            raise ValueError(f"{path} has been added already")
+        shard = self._read(self.folder / path.name)
+        if shard is None:
+            return 0
+        self._shards.append(shard.info)
+        self._append(shard.samples)
+        self._delete_outside()
+        return shard.info.samples
+
+    def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
+        """Samples drawn uniformly from the window, with replacement; the same for the same window and state of ``rng``.
+
+        Raises:
+            ValueError: the window is empty.
+        """
+        if self.window_samples == 0:
+            raise ValueError(f"no samples in {self.folder}: play games before training")
+        return self._packed.samples().take(rng.integers(self.window_samples, size=batch_size))
+
+    def _append(self, samples: Samples) -> None:
+        lost = self._packed.append(samples)
+        if lost and not self._memory_warned:
+            _LOG.warning("max_memory_bytes limits the window to about %d samples", self.window_samples)
+            self._memory_warned = True
+        self._packed.drop(max(0, self.window_samples - window_size(self.total_samples, self.config)))
+
+    def _inside(self) -> list[ShardInfo]:
+        """The newest shards, as many as the window reaches into, oldest first."""
+        missing = window_size(self.total_samples, self.config)
+        first = len(self._shards)
+        while first > 0 and missing > 0:
+            first -= 1
+            missing -= self._shards[first].samples
+        return self._shards[first:]
+
+    def _load_window(self) -> None:
+        sound = False
+        while not sound:  # a damaged shard makes the window reach further back: begin again
+            self._packed = _PackedSamples(self.config.max_memory_bytes)
+            sound = True
+            for info in self._inside():
+                shard = self._read(info.path)
+                if shard is None:
+                    self._shards.remove(info)
+                    sound = False
+                    break
+                self._append(shard.samples)
+
+    def _scan(self) -> list[ShardInfo]:
+        shards = []
+        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+            if path.name in self._ledger.deleting:
+                continue
+            try:
+                shards.append(read_shard_info(path))
+            except ShardError as error:
+                self._set_aside(path, error)
+        return shards
+
+    def _read(self, path: Path) -> Shard | None:
+        try:
+            return read_shard(path)
+        except ShardError as error:
+            self._set_aside(path, error)
+            return None
+
+    def _set_aside(self, path: Path, reason: ValueError) -> None:
+        _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
+        try:
+            os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))
+        except OSError as error:
+            _LOG.warning("cannot rename %s, left where it is: %s", path, error)
+
+    def _read_ledger(self) -> _Ledger:
+        path = self.folder / LEDGER_NAME
+        try:
+            ledger = _Ledger.model_validate_json(path.read_bytes())
+            if ledger != ledger.sealed():
+                raise ValueError("its checksum is wrong")
+            return ledger
+        except FileNotFoundError:
+            return _Ledger()
+        except ValueError as error:
+            self._set_aside(path, ValueError(f"{path} is damaged, the shards it counted are forgotten: {error}"))
+            return _Ledger()
+
+    def _delete_outside(self) -> None:
+        """Deletes the shards that the window has left behind, if it may; first it writes down what they held."""
+        outside = self._shards[: len(self._shards) - len(self._inside())]
+        if self.config.keep_shards or not outside:
+            return
+        ledger = _Ledger(
+            games=self._ledger.games + sum(shard.games for shard in outside),
+            samples=self._ledger.samples + sum(shard.samples for shard in outside),
+            deleting=[*self._ledger.deleting, *(shard.path.name for shard in outside)],
+        ).sealed()
+        try:
+            atomic_write(self.folder / LEDGER_NAME, ledger.model_dump_json(indent=1).encode())
+        except StorageError as error:
+            _LOG.warning("old shards are kept: %s", error)
+            return
+        self._ledger = ledger
+        self._shards = self._shards[len(outside) :]
+        self._finish_deleting()
+
+    def _finish_deleting(self) -> None:
+        left = []
+        for name in self._ledger.deleting:
+            try:
+                (self.folder / Path(name).name).unlink(missing_ok=True)
+            except OSError as error:
+                _LOG.warning("cannot delete %s, to be tried again: %s", self.folder / name, error)
+                left.append(name)
+        self._ledger = self._ledger.model_copy(update={"deleting": left}).sealed()
+
+
+def to_training_batch(samples: Samples, search_value_weight: float = 0.5) -> TrainingBatch:
+    """Makes samples into a batch for the learner.
+
+    The value target mixes how the game ended with what the search thought (``learner.loss.mix_wdl``). Rounding to half
+    precision is undone: each row of targets sums to 1.
+
+    Args:
+        search_value_weight: 0 (the result alone) to 1 (the search alone).
+
+    Raises:
+        ValueError: another weight.
+        BatchError: a policy does not fit its position.
+    """
+    search = samples.search_wdl.astype(np.float32)
+    search /= search.sum(axis=1, keepdims=True)
+    wdl = mix_wdl(np.eye(3, dtype=np.float32)[samples.result], search, search_value_weight)
+    rows = np.repeat(np.arange(len(samples)), np.diff(samples.policy_offsets))
+    policy = samples.move_probabilities.astype(np.float32)
+    policy /= np.bincount(rows, policy, len(samples))[rows]
+    return make_batch(samples.positions, policy, samples.policy_offsets, samples.has_policy, wdl)

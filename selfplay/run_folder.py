@@ -1,0 +1,191 @@
+"""A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it.
+
+config.json          the configuration (``RunConfig``)
+state.json           iteration, best network, promotions, time used; with a checksum
+trainer.safetensors  learner: weights, average, optimizer, number of steps
+shards/              games
+checkpoints/         000000 (random weights), 000001, ...: candidates
+elo.json             results of all matches and the table of ratings
+log.jsonl            one JSON object an event
+tensorboard/         curves
+lock                 held while a trainer runs
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries, sha256_of
+
+from .config import RunConfig, read_config
+
+STATE_VERSION: Literal[1] = 1
+
+
+class RunError(ValueError):
+    """A run folder that cannot be used as asked; the message says why and what to do."""
+
+
+class Promotion(BaseModel):
+    """A network that became the best."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    checkpoint: str
+    iteration: int
+    steps: int
+    minutes: float
+
+
+class RunState(BaseModel):
+    """Where a run stands; changed only between iterations."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = STATE_VERSION
+    iteration: int = 0
+    best: str = "000000"
+    promotions: tuple[Promotion, ...] = ()
+    minutes: float = 0.0
+    minutes_limit: float | None = None
+    checksum: str = ""
+
+    def sealed(self) -> "RunState":
+        """The same with its checksum."""
+        bare = self.model_copy(update={"checksum": ""})
+        return bare.model_copy(update={"checksum": sha256_of(bare.model_dump_json().encode())})
+
+
+class RunFolder:
+    """Paths and small files of a run.
+
+    Args:
+        path: the folder; see ``create`` and ``open`` for new and existing ones.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.config_path = self.path / "config.json"
+        self.state_path = self.path / "state.json"
+        self.trainer_path = self.path / "trainer.safetensors"
+        self.shards = self.path / "shards"
+        self.checkpoints = self.path / "checkpoints"
+        self.elo_path = self.path / "elo.json"
+        self.log_path = self.path / "log.jsonl"
+        self.tensorboard = self.path / "tensorboard"
+
+    @staticmethod
+    def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
+        """A new run.
+
+        Raises:
+            RunError: there is a run in this folder already.
+            StorageError: the folder cannot be written.
+        """
+        folder = RunFolder(path)
+        if folder.config_path.exists():
+            raise RunError(f"{path} holds a run already: continue it with --resume, or choose another --run")
+        for part in (folder.path, folder.shards, folder.checkpoints):
+            make_folder(part)
+        # The configuration comes last: with it the run exists.
+        folder.write_state(RunState(minutes_limit=config.loop.minutes))
+        atomic_write(folder.config_path, (config.model_dump_json(indent=2) + "\n").encode())
+        return folder
+
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> tuple["RunFolder", RunConfig]:
+        """An existing run and its configuration.
+
+        Raises:
+            RunError: there is no run in this folder.
+            ConfigError: its configuration is damaged or of another version.
+        """
+        folder = RunFolder(path)
+        if not folder.config_path.is_file():
+            raise RunError(f"{path} holds no run to resume: start one without --resume")
+        remove_stale_temporaries(folder.path)
+        return folder, read_config(folder.config_path)
+
+    def read_state(self) -> RunState:
+        """Where the run stands.
+
+        Raises:
+            RunError: ``state.json`` is missing or damaged.
+        """
+        try:
+            state = RunState.model_validate_json(self.state_path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise RunError(f"{self.state_path} cannot be read: {_first_line(error)}") from error
+        if state != state.sealed():
+            raise RunError(f"{self.state_path} is damaged: its checksum is wrong")
+        return state
+
+    def write_state(self, state: RunState) -> None:
+        """Replaces ``state.json``; raises ``StorageError``."""
+        atomic_write(self.state_path, (state.sealed().model_dump_json(indent=2) + "\n").encode())
+
+    def checkpoint(self, name: str) -> Path:
+        """Folder of the checkpoint of this name."""
+        return self.checkpoints / name
+
+    @property
+    def best_checkpoint(self) -> Path:
+        """Folder of the best network; raises ``RunError`` if the state cannot be read."""
+        return self.checkpoint(self.read_state().best)
+
+    def log(self, event: str, **fields: Any) -> None:
+        """Appends an event with its time; raises ``StorageError``."""
+        line = json.dumps({"time": round(time.time(), 3), "event": event, **fields}) + "\n"
+        try:
+            with open(self.log_path, "a+b") as file:
+                if file.tell() and _last_byte(file) != b"\n":
+                    line = "\n" + line  # a kill cut the last line short
+                file.write(line.encode())
+        except OSError as error:
+            raise StorageError(error.errno, f"cannot write {self.log_path}: {error.strerror or error}") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps a second trainer out of the folder. The lock ends with the process, however it ends.
+
+        Raises:
+            RunError: another process trains here.
+        """
+        try:
+            file = open(self.path / "lock", "a+b")  # noqa: SIM115 - open as long as the lock is held
+        except OSError as error:
+            raise StorageError(error.errno, f"cannot write in {self.path}: {error.strerror or error}") from error
+        with file:
+            if not _try_lock(file):
+                raise RunError(f"{self.path} is in use by another training process")
+            yield
+
+
+def _try_lock(file: IO[bytes]) -> bool:
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _last_byte(file: IO[bytes]) -> bytes:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1)
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,346 @@
+"""Shards: many game records, column by column, in one compressed and checksummed file.
+
+Layout (numbers little-endian)::
+
+    magic  8 bytes | header length  uint32 | SHA-256 of the header  32 bytes | header  JSON | payload
+
+The payload is one zstd frame per column, in the order of the header's ``columns``, each of which names ``dtype``,
+``shape``, ``offset`` and ``size`` (of the frame in the payload, in bytes). The header also holds the schema version,
+the rules (with the order of moves that indices refer to), the counts, the digests of the networks, the names of the
+terminations, and the SHA-256 of the payload.
+
+Columns (G games, M moves, S samples, P policy entries, each in the order they were played):
+
+    start_positions     uint32   [G, 4]  own, opp, kings (seen by the side to move); 1 if that is White, 0 if Black
+    game_result         int8     [G]     1 Black won, 0 draw, -1 White won
+    game_termination    uint8    [G]     index into the header's ``terminations``
+    game_network        uint16   [G]     index into the header's ``networks``
+    move_counts         uint16   [G]     moves of each game
+    sample_counts       uint16   [G]     samples of each game
+    moves               uint8    [M]     see ``records.GameRecord``
+    policy_counts       uint8    [S]     length of each sample's policy
+    move_probabilities  float16  [P]     these and the rest: see ``records.Samples``
+    positions           uint32   [S, 4]
+    search_wdl          float16  [S, 3]
+    result              uint8    [S]
+    has_policy          bool     [S]
+    ply                 uint16   [S]
+"""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import numpy as np
+import zstandard
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engine.fen import Color, format_fen, parse_fen
+from engine.files import atomic_write, sha256_of
+
+from .records import ROW_COLUMNS, GameRecord, Samples, offsets_of
+
+MAGIC = b"CHSHARD\n"
+SCHEMA_VERSION = 1
+RULES = "21,B,8,8,N1,0; moves in the order of movegen.generate(distinct=True), version 1"
+SUFFIX = ".shard"
+
+# What a header may claim, so that a false one cannot fill the memory. Writers keep far below.
+MAX_HEADER_BYTES = 2**22
+MAX_GAMES = 2**17
+MAX_SAMPLES = 2**23
+MAX_COLUMN_BYTES = 2**28
+
+_PREFIX_BYTES = len(MAGIC) + 4 + 32
+_COLUMNS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+    "start_positions": ("<u4", ("G", 4)),
+    "game_result": ("|i1", ("G",)),
+    "game_termination": ("|u1", ("G",)),
+    "game_network": ("<u2", ("G",)),
+    "move_counts": ("<u2", ("G",)),
+    "sample_counts": ("<u2", ("G",)),
+    "moves": ("|u1", ("M",)),
+    "policy_counts": ("|u1", ("S",)),
+    "move_probabilities": ("<f2", ("P",)),
+    "positions": ("<u4", ("S", 4)),
+    "search_wdl": ("<f2", ("S", 3)),
+    "result": ("|u1", ("S",)),
+    "has_policy": ("|b1", ("S",)),
+    "ply": ("<u2", ("S",)),
+}
+
+
+class ShardError(ValueError):
+    """A file that is no whole, sound shard of this version; the message names it and says what is wrong."""
+
+
+class _Column(BaseModel):
+    dtype: str
+    shape: tuple[int, ...]
+    offset: Annotated[int, Field(ge=0)]
+    size: Annotated[int, Field(ge=0, le=MAX_COLUMN_BYTES)]
+
+
+class _Version(BaseModel):
+    schema_version: int
+
+
+class _Header(_Version):
+    model_config = ConfigDict(extra="forbid")
+    rules: str
+    games: Annotated[int, Field(ge=1, le=MAX_GAMES)]
+    moves: Annotated[int, Field(ge=0, le=MAX_COLUMN_BYTES)]
+    samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
+    policy_entries: Annotated[int, Field(ge=0, le=MAX_COLUMN_BYTES // 2)]
+    networks: list[str]
+    terminations: list[str]
+    columns: dict[str, _Column]
+    payload_sha256: str
+
+    def shape(self, column: str) -> tuple[int, ...]:
+        """The shape that the counts give a column."""
+        sizes = {"G": self.games, "M": self.moves, "S": self.samples, "P": self.policy_entries}
+        return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in _COLUMNS[column][1])
+
+
+@dataclass(frozen=True)
+class ShardInfo:
+    """What is known of a shard without reading its columns.
+
+    Attributes:
+        games, moves, samples: how many it holds.
+        networks: digests of the weights that played.
+        file_bytes: size of the file.
+    """
+
+    path: Path
+    games: int
+    moves: int
+    samples: int
+    networks: tuple[str, ...]
+    file_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """A shard in memory. The arrays are read-only.
+
+    Attributes:
+        samples: the samples of all games, game by game.
+        sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends.
+        moves, move_offsets: the moves of all games, in the same way.
+        start_positions, game_result, game_termination, game_network: see the module's docstring.
+        terminations: names that ``game_termination`` refers to.
+    """
+
+    info: ShardInfo
+    samples: Samples
+    sample_offsets: np.ndarray
+    moves: np.ndarray
+    move_offsets: np.ndarray
+    start_positions: np.ndarray
+    game_result: np.ndarray
+    game_termination: np.ndarray
+    game_network: np.ndarray
+    terminations: tuple[str, ...]
+
+    def iter_games(self) -> Iterator[GameRecord]:
+        """The games in the order they were written; their arrays are views of the shard's."""
+        for game in range(self.info.games):
+            *words, white = (int(word) for word in self.start_positions[game])
+            yield GameRecord(
+                start_fen=format_fen(Color.WHITE if white else Color.BLACK, *words),
+                moves=self.moves[self.move_offsets[game] : self.move_offsets[game + 1]],
+                result=int(self.game_result[game]),
+                termination=self.terminations[self.game_termination[game]],
+                network=self.info.networks[self.game_network[game]],
+                samples=self.samples[self.sample_offsets[game] : self.sample_offsets[game + 1]],
+            )
+
+
+def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], level: int = 3) -> ShardInfo:
+    """Writes game records into one shard, whole or not at all.
+
+    Args:
+        level: zstd compression level, 1 to 22.
+
+    Returns:
+        What a process that needs no more than the counts has to know.
+
+    Raises:
+        ShardError: no records, or too many for one shard.
+        StorageError: the file cannot be written.
+    """
+    path = Path(path)
+    networks = sorted({record.network for record in records})
+    terminations = sorted({record.termination for record in records})
+    if not 0 < len(records) <= MAX_GAMES or sum(len(record.samples) for record in records) > MAX_SAMPLES:
+        raise ShardError(f"{path}: a shard holds 1 to {MAX_GAMES} games with up to {MAX_SAMPLES} samples")
+    if len(networks) > 2**16 or len(terminations) > 2**8:
+        raise ShardError(f"{path}: a shard names up to {2**16} networks and {2**8} terminations")
+    columns = _to_columns(records, networks, terminations)
+    compressor = zstandard.ZstdCompressor(level=level)
+    frames = {name: compressor.compress(array.tobytes()) for name, array in columns.items()}
+    payload = b"".join(frames.values())
+    offsets = offsets_of(np.array([len(frame) for frame in frames.values()]))
+    header = _Header(
+        schema_version=SCHEMA_VERSION,
+        rules=RULES,
+        games=len(records),
+        moves=len(columns["moves"]),
+        samples=len(columns["positions"]),
+        policy_entries=len(columns["move_probabilities"]),
+        networks=networks,
+        terminations=terminations,
+        columns={
+            name: _Column(dtype=_COLUMNS[name][0], shape=array.shape, offset=int(offset), size=len(frames[name]))
+            for (name, array), offset in zip(columns.items(), offsets[:-1], strict=True)
+        },
+        payload_sha256=sha256_of(payload),
+    )
+    text = header.model_dump_json().encode()
+    prefix = MAGIC + len(text).to_bytes(4, "little") + bytes.fromhex(sha256_of(text))
+    atomic_write(path, prefix + text + payload)
+    return _info(path, header, len(prefix) + len(text) + len(payload))
+
+
+def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
+    """What the header says; finds a shard of the wrong size, but damage in the columns only ``read_shard`` finds.
+
+    Raises:
+        ShardError: the file is no shard, of another version, cut off, or its header is damaged.
+        OSError: the file cannot be opened or read.
+    """
+    path = Path(path)
+    with open(path, "rb") as file:
+        return _info(path, _read_header(file, path), os.fstat(file.fileno()).st_size)
+
+
+def read_shard(path: str | os.PathLike[str]) -> Shard:
+    """Reads a shard and checks all of it.
+
+    Raises:
+        ShardError: the file is no shard, of another version, cut off, or damaged anywhere.
+        OSError: the file cannot be opened or read.
+    """
+    path = Path(path)
+    with open(path, "rb") as file:
+        header = _read_header(file, path)
+        info = _info(path, header, os.fstat(file.fileno()).st_size)
+        payload = file.read()
+    if sha256_of(payload) != header.payload_sha256:
+        raise ShardError(f"{path} is damaged: the checksum of its payload is wrong")
+    columns = {name: _decompress(path, header, name, payload) for name in _COLUMNS}
+    policy_offsets = offsets_of(columns["policy_counts"])
+    move_offsets = offsets_of(columns["move_counts"])
+    sample_offsets = offsets_of(columns["sample_counts"])
+    sound = (
+        policy_offsets[-1] == header.policy_entries
+        and move_offsets[-1] == header.moves
+        and sample_offsets[-1] == header.samples
+        and columns["game_network"].max() < len(header.networks)
+        and columns["game_termination"].max() < len(header.terminations)
+        and columns["result"].max(initial=0) <= 2
+        and np.isin(columns["game_result"], (-1, 0, 1)).all()
+        and np.array_equal(columns["policy_counts"] > 0, columns["has_policy"])
+    )
+    if not sound:
+        raise ShardError(f"{path} is damaged: its columns contradict each other")
+    return Shard(
+        info=info,
+        samples=Samples(
+            policy_offsets=policy_offsets,
+            move_probabilities=columns["move_probabilities"],
+            **{name: columns[name] for name in ROW_COLUMNS},
+        ),
+        sample_offsets=sample_offsets,
+        move_offsets=move_offsets,
+        moves=columns["moves"],
+        terminations=tuple(header.terminations),
+        **{name: columns[name] for name in ("start_positions", "game_result", "game_termination", "game_network")},
+    )
+
+
+def _to_columns(
+    records: Sequence[GameRecord], networks: Sequence[str], terminations: Sequence[str]
+) -> dict[str, np.ndarray]:
+    def start(fen: str) -> tuple[int, ...]:
+        turn, *words = parse_fen(fen)
+        return (*words, int(turn is Color.WHITE))
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(record.samples, name) for record in records])
+
+    columns = {
+        "start_positions": np.array([start(record.start_fen) for record in records]),
+        "game_result": np.array([record.result for record in records]),
+        "game_termination": np.array([terminations.index(record.termination) for record in records]),
+        "game_network": np.array([networks.index(record.network) for record in records]),
+        "move_counts": np.array([len(record.moves) for record in records]),
+        "sample_counts": np.array([len(record.samples) for record in records]),
+        "moves": np.concatenate([record.moves for record in records]),
+        "policy_counts": np.concatenate([np.diff(record.samples.policy_offsets) for record in records]),
+        "move_probabilities": joined("move_probabilities"),
+        **{name: joined(name) for name in ROW_COLUMNS},
+    }
+    return {name: columns[name].astype(dtype) for name, (dtype, _) in _COLUMNS.items()}
+
+
+def _read_header(file: BinaryIO, path: Path) -> _Header:
+    """The checked header; leaves the file at the start of the payload."""
+    prefix = file.read(_PREFIX_BYTES)
+    if not prefix.startswith(MAGIC[: len(prefix)]) or not prefix:
+        raise ShardError(f"{path} is no shard: it does not begin with {MAGIC!r}")
+    length = int.from_bytes(prefix[len(MAGIC) : len(MAGIC) + 4], "little")
+    text = file.read(min(length, MAX_HEADER_BYTES))
+    if len(prefix) < _PREFIX_BYTES or len(text) < length:
+        raise ShardError(f"{path} is damaged: cut off in its header, or the header's length is wrong")
+    if bytes.fromhex(sha256_of(text)) != prefix[-32:]:
+        raise ShardError(f"{path} is damaged: the checksum of its header is wrong")
+    try:
+        version = _Version.model_validate_json(text).schema_version
+        if version != SCHEMA_VERSION:
+            raise ShardError(f"{path} has schema version {version}; this program reads version {SCHEMA_VERSION}")
+        header = _Header.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ShardError(f"{path} has an unreadable header: {where}: {first['msg']}") from error
+    if header.rules != RULES:
+        raise ShardError(f"{path} was played by other rules ({header.rules[:80]!r}, not {RULES!r})")
+    _check_layout(path, header, os.fstat(file.fileno()).st_size - file.tell())
+    return header
+
+
+def _check_layout(path: Path, header: _Header, payload_bytes: int) -> None:
+    offset = 0
+    if list(header.columns) != list(_COLUMNS):
+        raise ShardError(f"{path} has an unreadable header: the columns are {', '.join(header.columns)[:200]}")
+    for name, column in header.columns.items():
+        expected = (_COLUMNS[name][0], header.shape(name), offset)
+        if (column.dtype, column.shape, column.offset) != expected:
+            raise ShardError(f"{path} has an unreadable header: column {name} is not as the counts say")
+        offset += column.size
+    if payload_bytes != offset:
+        raise ShardError(f"{path} is damaged: {payload_bytes} bytes of payload, not {offset}")
+
+
+def _decompress(path: Path, header: _Header, name: str, payload: bytes) -> np.ndarray:
+    column = header.columns[name]
+    frame = payload[column.offset : column.offset + column.size]
+    expected = math.prod(column.shape) * np.dtype(column.dtype).itemsize
+    try:
+        # The frame states its size itself; memory is taken only if that is the size expected.
+        if expected > MAX_COLUMN_BYTES or zstandard.frame_content_size(frame) != expected:
+            raise ShardError(f"{path} is damaged: column {name} does not have {expected} bytes")
+        data = zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise ShardError(f"{path} is damaged: column {name}: {error}") from error
+    return np.frombuffer(data, column.dtype).reshape(column.shape)
+
+
+def _info(path: Path, header: _Header, file_bytes: int) -> ShardInfo:
+    return ShardInfo(path, header.games, header.moves, header.samples, tuple(header.networks), file_bytes)

@@ -1,0 +1,33 @@
+"""The one place that decides how many threads and devices a process uses.
+
+Every process of a run computes with one thread and there are more processes or actors instead: a torch team of two
+threads beside another busy process was measured to fall from thousands of positions a second to a few.
+"""
+
+import os
+
+import torch
+
+
+def use_single_thread() -> None:
+    """Makes torch compute with the calling thread alone, in this process."""
+    torch.set_num_threads(1)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes started from here
+
+
+def num_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def choose_device(name: str) -> str:
+    """``auto`` becomes ``cuda`` where there is one, else ``cpu``.
+
+    Raises:
+        ValueError: cuda is asked for and there is none.
+    """
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device {name}: torch finds no CUDA device here; use --set device=cpu")
+    return name

@@ -1,0 +1,312 @@
+"""The outer loop: self-play fills the replay window, the learner draws from it, candidates go through the gate."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.players import parse_player
+from engine.players.base import Player
+from engine.players.search_player import SearchPlayer
+from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.evaluator import NetworkEvaluator
+from learner.network import Network
+from learner.trainer import Trainer
+
+from .config import RunConfig
+from .elo import PairingResult
+from .gate import Gate
+from .match import MatchGame, MatchResult, make_openings, play_match
+from .pool import LocalPool, Pool, PoolError
+from .ratings import Ratings
+from .replay import ReplayBuffer, to_training_batch
+from .run_folder import Promotion, RunFolder
+from .threads import choose_device, use_single_thread
+from .worker import Played, Weights
+
+_LOG_STEPS = 50
+_WAIT_SECONDS = 0.2
+_MATCH_CONCURRENCY = 64  # games side by side: a batch that fills the network, and an early end that still saves games
+
+
+class Listener(Protocol):
+    """Hears what happens in a run: a progress display, or nobody."""
+
+    def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
+        """Called with ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end`` and figures to show."""
+
+
+def token_balance(config: RunConfig, total_samples: int, steps: int) -> float:
+    """Training samples that may still be drawn: new samples earn ``reuse`` tokens each, a step costs its batch.
+
+    The balance follows from what is on disk, so it survives a kill.
+    """
+    return config.loop.reuse * total_samples - steps * config.trainer.batch_size
+
+
+class Training:
+    """One process's part in a run: learner, gate and the pool of actors.
+
+    Args:
+        folder: the run, locked by the caller.
+        listener: told of every event.
+
+    Raises:
+        ValueError: the run's files do not fit (``RunError``, ``CheckpointError``, ``TrainingError``, ...).
+    """
+
+    def __init__(self, folder: RunFolder, config: RunConfig, listener: Listener) -> None:
+        use_single_thread()
+        self.folder = folder
+        self.config = config
+        self._listen = listener
+        self._device = choose_device(config.device)
+        self.state = folder.read_state()
+        self._minutes_before = self.state.minutes
+        self._started = self._saved = time.monotonic()
+        self.replay = ReplayBuffer(folder.shards, config.replay)
+        self.trainer = self._make_trainer()
+        self.ratings = Ratings(folder.elo_path)
+        self._best = load_checkpoint(folder.checkpoint(self.state.best))
+        self._writer: Any = None
+        self._gate_seconds = 0.0
+        self._player = self._searcher(self._best.network, "best")
+
+    def _make_trainer(self) -> Trainer:
+        first = self.folder.checkpoint("000000")
+        if not first.exists():
+            import torch
+
+            torch.manual_seed(self.config.seed)
+            save_checkpoint(first, Network(self.config.network), {"steps": 0})
+        network = load_checkpoint(first).network
+        trainer = Trainer(network, self.config.trainer, self._device)
+        if self.folder.trainer_path.exists():
+            trainer.load(self.folder.trainer_path)
+        return trainer
+
+    def _searcher(self, network: Network, name: str) -> SearchPlayer:
+        evaluator = NetworkEvaluator(network, device=self._device)
+        return SearchPlayer(name, evaluator, self.config.match_search)
+
+    @property
+    def minutes(self) -> float:
+        """Time used by the run so far, earlier processes included."""
+        return self._minutes_before + (time.monotonic() - self._started) / 60
+
+    def _out_of_time(self, reserve_seconds: float = 0.0) -> bool:
+        limit = self.state.minutes_limit
+        return limit is not None and self.minutes + reserve_seconds / 60 >= limit
+
+    def _over(self) -> bool:
+        most = self.config.loop.max_iterations
+        return most is not None and self.state.iteration >= most
+
+    def run(self) -> dict[str, Any]:
+        """Trains until the run is over; returns the figures of ``crownhead train --json``."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(self.folder.tensorboard))
+        self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps)
+        pool = make_pool(self.config, self.replay)
+        try:
+            pool.set_weights(Weights.of(self._best.network, self._best.info.digest))
+            self._loop(pool)
+        finally:
+            self._save()
+            pool.close()
+            self._writer.close()
+        summary = self.summary()
+        self.folder.log("end", **summary)
+        self._listen("end", summary)
+        return summary
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of ``crownhead train --json``."""
+        return {
+            "run": str(self.folder.path),
+            "iterations": self.state.iteration,
+            "games": self.replay.total_games,
+            "samples": self.replay.total_samples,
+            "promotions": len(self.state.promotions),
+            "minutes": round(self.minutes, 3),
+            "steps": self.trainer.steps,
+            "best": self.state.best,
+        }
+
+    def _loop(self, pool: Pool) -> None:
+        loop, batch_size = self.config.loop, self.config.trainer.batch_size
+        while not self._over():
+            next_candidate = (self.state.iteration + 1) * loop.steps_per_iteration
+            last_call = self._out_of_time(reserve_seconds=self._gate_seconds)
+            if self.trainer.steps >= next_candidate or last_call:
+                if self.trainer.steps > self.state.iteration * loop.steps_per_iteration:
+                    self._judge_candidate(pool)
+                if last_call:
+                    return
+                continue
+            tokens = token_balance(self.config, self.replay.total_samples, self.trainer.steps)
+            may_train = tokens >= batch_size and self.replay.total_samples >= loop.samples_before_training
+            if tokens < loop.bucket_steps * batch_size:
+                pool.refill()
+            self._take_in(pool.collect(0.0 if may_train else _WAIT_SECONDS))
+            if may_train:
+                self._train_step()
+            else:
+                self._listen("wait", {"samples": self.replay.total_samples})
+            if time.monotonic() - self._saved > loop.save_seconds:
+                self._save()
+
+    def _take_in(self, played: list[Played]) -> None:
+        for result in played:
+            self.replay.add(result.shard.path)
+            stats = result.stats
+            figures = {
+                "actor": result.actor,
+                "games": result.shard.games,
+                "samples": result.shard.samples,
+                "evaluations": stats.evaluations,
+                "seconds": round(stats.seconds, 3),
+                "resign_checks": stats.resign_checks,
+                "resign_false": stats.resign_false,
+                "window": self.replay.window_samples,
+            }
+            self.folder.log("play", **figures)
+            self._listen("play", {**figures, **self.summary()})
+            if stats.seconds > 0:
+                rate = stats.evaluations / stats.seconds
+                self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
+
+    def _train_step(self) -> None:
+        trainer, config = self.trainer, self.config.trainer
+        # A step's samples follow from its number, so a resumed run draws what it would have drawn.
+        rng = np.random.default_rng([self.config.seed, trainer.steps])
+        samples = self.replay.sample(config.batch_size, rng)
+        figures = trainer.step(to_training_batch(samples, config.wdl_search_weight))
+        if trainer.steps % _LOG_STEPS == 0:
+            self.folder.log("learn", steps=trainer.steps, **{key: round(value, 5) for key, value in figures.items()})
+            for key, value in figures.items():
+                self._writer.add_scalar(f"learner/{key}", value, trainer.steps)
+            self._listen("learn", {**figures, **self.summary()})
+
+    def _save(self) -> None:
+        self.trainer.save(self.folder.trainer_path)
+        self.state = self.state.model_copy(update={"minutes": self.minutes})
+        self.folder.write_state(self.state)
+        self._saved = time.monotonic()
+
+    def _judge_candidate(self, pool: Pool) -> None:
+        """Makes a checkpoint of the learner's average, lets it play the best, and promotes or keeps."""
+        started = time.monotonic()
+        self._save()
+        iteration = self.state.iteration + 1
+        name = f"{iteration:06d}"
+        figures = {"steps": self.trainer.steps, "minutes": round(self.minutes, 3), **self._data_figures()}
+        network = self.trainer.ema_network
+        info = save_checkpoint(self.folder.checkpoint(name), network, figures, self._best.info.digest)
+        candidate = self._searcher(network, name)
+        report = self._play_gate(candidate, iteration, pool)
+        self.ratings.add(_pairing(name, self.state.best, report))
+        promotions = self.state.promotions
+        if report["decision"] == "promote":
+            promotion = Promotion(
+                checkpoint=name, iteration=iteration, steps=self.trainer.steps, minutes=round(self.minutes, 3)
+            )
+            promotions = (*promotions, promotion)
+            self._best = load_checkpoint(self.folder.checkpoint(name))
+            self._player = self._searcher(self._best.network, name)
+            pool.set_weights(Weights.of(self._best.network, info.digest))
+            self._rate(name, pool)
+        self.ratings.save()
+        best = promotions[-1].checkpoint if promotions else self.state.best
+        self.state = self.state.model_copy(
+            update={"iteration": iteration, "best": best, "promotions": promotions, "minutes": self.minutes}
+        )
+        self.folder.write_state(self.state)
+        self.folder.log("gate", checkpoint=name, **report)
+        if report["elo"] is not None:
+            self._writer.add_scalar("gate/elo", report["elo"], self.trainer.steps)
+        self._drop_old_candidates()
+        self._gate_seconds = time.monotonic() - started
+        self._listen("gate", {"checkpoint": name, **report, **self.summary()})
+
+    def _data_figures(self) -> dict[str, int]:
+        return {"games": self.replay.total_games, "samples": self.replay.total_samples}
+
+    def _play_gate(self, candidate: SearchPlayer, iteration: int, pool: Pool) -> dict[str, Any]:
+        gate = Gate(self.config.gate)
+        self._match(
+            candidate,
+            self._player,
+            self.config.gate.max_games,
+            self.config.seed + iteration,
+            pool,
+            lambda game: gate.add_game(game.score) is not None,
+        )
+        return gate.report()
+
+    def _rate(self, name: str, pool: Pool) -> None:
+        """Plays the promoted network against the anchors."""
+        games = self.config.loop.anchor_games
+        for number, text in enumerate(self.config.loop.anchors if games else ()):
+            anchor = parse_player(text)
+            report = self._match(self._player, anchor, games, self.config.seed + number, pool).summary()
+            self.ratings.add(_pairing(name, text, report))
+            self.folder.log("anchor", checkpoint=name, anchor=text, **report)
+            self._listen("anchor", {"checkpoint": name, "anchor": text, **report, **self.summary()})
+
+    def _match(
+        self,
+        player_a: Player,
+        player_b: Player,
+        games: int,
+        seed: int,
+        pool: Pool,
+        on_game: Callable[[MatchGame], bool] | None = None,
+    ) -> MatchResult:
+        """A match from ballots; meanwhile finished shards are taken in, so that no actor stands still."""
+
+        def on_round() -> None:
+            self._take_in(pool.collect(0.0))
+            pool.refill()
+
+        return play_match(
+            player_a,
+            player_b,
+            make_openings("ballots", (games + 1) // 2, seed),
+            games,
+            seed=seed,
+            concurrency=_MATCH_CONCURRENCY,
+            max_plies=self.config.selfplay.max_plies,
+            on_game=on_game,
+            on_round=on_round,
+        )
+
+    def _drop_old_candidates(self) -> None:
+        kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
+        others = sorted(path for path in self.folder.checkpoints.glob("[0-9]*") if path.name not in kept)
+        for path in others[: -self.config.loop.keep_checkpoints]:
+            for file in path.iterdir():
+                file.unlink()
+            path.rmdir()
+
+
+def _pairing(player_a: str, player_b: str, report: Mapping[str, Any]) -> PairingResult:
+    return PairingResult(player_a, player_b, report["wins"], report["draws"], report["losses"])
+
+
+def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
+    """The pool that the configuration names.
+
+    Raises:
+        PoolError: it cannot be started; for Ray, also if Ray is not installed.
+    """
+    start = len(list(replay.folder.iterdir()))
+    if config.pool == "local":
+        return LocalPool(config, replay.next_path, start)
+    try:
+        from .ray_pool import RayPool
+    except ModuleNotFoundError as error:
+        raise PoolError(f"--pool ray needs Ray (pip install 'crownhead[ray]'), or use --pool local: {error}") from error
+    return RayPool(config, replay.next_path, start)

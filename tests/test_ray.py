@@ -1,0 +1,99 @@
+"""The Ray pool: the same runs, with actors that may die."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+ROOT = Path(__file__).parents[1]
+LISTENING = "0A"
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+def ray_workers(parent: int) -> list[int]:
+    """Process numbers of the actors of the Ray that ``parent`` started."""
+    table = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
+    family, grown = {parent}, True
+    while grown:
+        more = {int(pid) for pid, ppid, _ in rows if int(ppid) in family} - family
+        family |= more
+        grown = bool(more)
+    return [int(pid) for pid, _, command in rows if int(pid) in family and command.startswith("ray::Worker")]
+
+
+def open_to_the_network(pids: set[int]) -> list[str]:
+    """Local addresses, other than loopback, on which these processes listen."""
+    sockets = set()
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                target = os.readlink(link)
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                sockets.add(target[8:-1])
+    found = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            address = fields[1].split(":")[0]
+            if fields[3] == LISTENING and fields[9] in sockets and address not in LOOPBACK:
+                found.append(fields[1])
+    return found
+
+
+def descendants(parent: int) -> set[int]:
+    table = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in table.splitlines()[1:]]
+    family: set[int] = {parent}
+    while more := {pid for pid, ppid in pairs if ppid in family} - family:
+        family |= more
+    return family
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
+def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    settings = ["loop.anchor_games=0", "loop.max_iterations=100000", "gate.max_games=2", "selfplay.actors=2"]
+    options = [text for setting in settings for text in ("--set", setting)]
+    command = [sys.executable, "-m", "crownhead", "train", "--preset", "smoke", "--pool", "ray", "--run", str(run)]
+    with open(tmp_path / "log", "w") as log:
+        process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=log, stderr=log)
+
+    def plays() -> int:
+        path = run / "log.jsonl"
+        events = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return sum(event["event"] == "play" for event in events)
+
+    def wait_until(condition: object, seconds: float = 180) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert process.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+
+    try:
+        wait_until(lambda: plays() >= 3)
+        family = descendants(process.pid)
+        assert open_to_the_network(family) == []
+        victims = ray_workers(process.pid)
+        assert len(victims) == 2
+        os.kill(victims[0], signal.SIGKILL)
+        before = plays()
+        wait_until(lambda: len(set(ray_workers(process.pid)) - set(victims)) == 1)
+        wait_until(lambda: plays() >= before + 6)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+    assert "died and is replaced" in (tmp_path / "log").read_text()

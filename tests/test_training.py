@@ -1,0 +1,214 @@
+"""Whole runs as processes: every stage, kills, resumption, full disks, damaged files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from learner.checkpoint import load_checkpoint
+from selfplay.config import make_config
+from selfplay.ratings import Ratings
+from selfplay.run_folder import RunError, RunFolder
+from selfplay.shards import read_shard_info
+from selfplay.training import token_balance
+
+ROOT = Path(__file__).parents[1]
+FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", "--set", "gate.max_games=2"]
+
+
+def crownhead(*arguments: object, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "crownhead", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, **options)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "crownhead", *map(str, arguments)], cwd=ROOT)
+
+
+def last_json(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def events(run: Path, name: str) -> list[dict[str, object]]:
+    lines = (run / "log.jsonl").read_text().splitlines() if (run / "log.jsonl").exists() else []
+    parsed = []
+    for line in lines:
+        try:
+            parsed.append(json.loads(line))
+        except ValueError:
+            continue  # cut short by a kill
+    return [event for event in parsed if event["event"] == name]
+
+
+def wait_for(condition: object, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, "the run ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """One clear line on standard error and exit code 2."""
+    assert done.returncode == 2, done.stderr
+    message = done.stderr.strip().splitlines()
+    assert len(message) == 1, done.stderr
+    for word in words:
+        assert word in message[0]
+
+
+def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    figures = last_json(crownhead("train", "--preset", "smoke", "--run", run, "--json"))
+    assert {"run", "iterations", "games", "samples", "promotions", "minutes"} <= set(figures)
+    assert figures["iterations"] == 2
+    assert figures["promotions"] >= 1
+    shards = [read_shard_info(path) for path in (run / "shards").glob("*.shard")]
+    assert sum(shard.games for shard in shards) >= figures["games"] > 0
+    folder, config = RunFolder.open(run)
+    assert config == make_config("smoke")
+    best = load_checkpoint(folder.best_checkpoint)
+    assert best.info.parent is not None
+    assert best.info.figures["steps"] > 0
+    assert {event["anchor"] for event in events(run, "anchor")} == {"random"}
+    assert len(events(run, "gate")) == 2
+    table = {line.player: line.rating for line in Ratings(folder.elo_path).table()}
+    assert table["000000"] == 0
+    assert "random" in table
+    assert list((run / "tensorboard").iterdir())
+    assert_refused(crownhead("train", "--preset", "smoke", "--run", run, check=False), "--resume")
+    assert_refused(crownhead("train", "--run", tmp_path / "none", "--resume", check=False), "no run")
+
+
+@pytest.mark.slow
+def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    endless = [*FAST, "--set", "loop.max_iterations=null", "--set", "loop.minutes=1000", "--set", "loop.save_seconds=1"]
+    arguments = ["train", "--run", run, "--json"]
+    process = start(*arguments, "--preset", "smoke", *endless)
+    games = steps = iteration = 0
+    try:
+        for kill in range(4):
+            gates = len(events(run, "gate"))
+            wait_for(lambda gates=gates: len(events(run, "gate")) >= gates + 1, process)
+            time.sleep(0.1 * kill)  # anywhere in the next iteration
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            state = RunFolder(run).read_state()
+            on_disk = sum(read_shard_info(path).games for path in (run / "shards").glob("*.shard"))
+            assert state.iteration >= iteration
+            assert on_disk >= games
+            iteration, games = state.iteration, on_disk
+            process = start(*arguments, "--resume")
+            wait_for(lambda kill=kill: len(events(run, "start")) > kill + 1, process)
+            resumed = events(run, "start")[-1]
+            assert resumed["steps"] >= max(steps, iteration * 10), "the learner goes on where it was"
+            steps = resumed["steps"]
+    finally:
+        process.kill()
+        process.wait()
+    assert not list((run / "shards").glob("*.damaged"))
+    figures = last_json(crownhead("train", "--run", run, "--resume", "--minutes", "0.05", "--json"))
+    assert figures["games"] >= games
+    assert figures["iterations"] >= iteration
+    assert figures["steps"] >= steps
+
+
+@pytest.mark.slow
+def test_interrupt_saves_and_a_second_trainer_is_kept_out(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=100000")
+    try:
+        wait_for(lambda: events(run, "gate"), process)
+        assert_refused(crownhead("train", "--run", run, "--resume", check=False), "in use")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+    saved = RunFolder(run).read_state()
+    assert saved.iteration >= 1
+    assert saved.minutes > 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX resource limits")
+def test_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    import resource
+
+    run = tmp_path / "run"
+    crownhead("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.minutes=1000")
+    before = RunFolder(run).read_state()
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    state = json.loads((run / "config.json").read_text())
+    state["loop"]["max_iterations"] = 1000
+    (run / "config.json").write_text(json.dumps(state))
+    refused = crownhead("train", "--run", run, "--resume", check=False, preexec_fn=small_files)
+    assert refused.returncode == 2
+    assert "cannot write" in refused.stderr.strip().splitlines()[-1]
+    after = RunFolder(run).read_state()
+    assert after.iteration >= before.iteration
+    assert not list(run.rglob("*.tmp"))
+    state["loop"]["max_iterations"] = after.iteration + 1
+    (run / "config.json").write_text(json.dumps(state))
+    figures = last_json(crownhead("train", "--run", run, "--resume", "--json"))
+    assert figures["iterations"] == after.iteration + 1
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    crownhead("train", "--preset", "smoke", "--run", run, *FAST)
+    shard = sorted((run / "shards").glob("*.shard"))[0]
+    shard.write_bytes(shard.read_bytes()[:-20])
+    crownhead("train", "--run", run, "--resume", "--minutes", "0.001")
+    assert shard.with_name(shard.name + ".damaged").exists(), "a damaged shard is set aside and the run goes on"
+    weights = RunFolder(run).best_checkpoint / "weights.safetensors"
+    data = weights.read_bytes()
+    weights.write_bytes(data[: len(data) // 2])
+    assert_refused(crownhead("train", "--run", run, "--resume", check=False), "weights.safetensors")
+    assert_refused(crownhead("match", run, "random", "--games", 2, check=False), "weights.safetensors")
+    weights.write_bytes(data)
+    state = run / "state.json"
+    state.write_text(state.read_text().replace('"iteration": 2', '"iteration": 3'))
+    assert_refused(crownhead("train", "--run", run, "--resume", check=False), "state.json")
+    (run / "config.json").write_text("{")
+    assert_refused(crownhead("train", "--run", run, "--resume", check=False), "config.json")
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert_refused(crownhead("train", "--preset", "smoke", "--run", file / "run", check=False), str(file))
+
+
+def test_runs_without_ray(tmp_path: Path) -> None:
+    blocked = tmp_path / "ray"
+    blocked.mkdir()
+    (blocked / "__init__.py").write_text("raise ModuleNotFoundError('no ray here', name='ray')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = ("train", "--preset", "smoke", *FAST, "--set", "loop.max_iterations=1", "--run")
+    crownhead(*run, tmp_path / "local", "--pool", "local", env=environment)
+    refused = crownhead(*run, tmp_path / "remote", "--pool", "ray", check=False, env=environment)
+    assert_refused(refused, "--pool local")
+
+
+def test_tokens_follow_from_what_is_on_disk() -> None:
+    config = make_config("smoke", ["loop.reuse=2", "trainer.batch_size=64"])
+    assert token_balance(config, total_samples=1000, steps=0) == 2000
+    assert token_balance(config, total_samples=1000, steps=30) == 2000 - 30 * 64
+
+
+def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
+    RunFolder.create(tmp_path / "run", make_config("smoke"))
+    with pytest.raises(RunError, match="--resume"):
+        RunFolder.create(tmp_path / "run", make_config("smoke"))
+    with pytest.raises(RunError, match="no run"):
+        RunFolder.open(tmp_path / "other")
