@@ -13,6 +13,7 @@ from .fen import START_FEN, Color, format_fen, parse_fen, to_number
 
 REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
 REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
+_SHOWN = 40  # characters of a wrong text that a message repeats
 _MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
 
 
@@ -68,22 +69,40 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _LegalMove:
+class LegalMove:
     """A legal capture path or step: the move it is, every square of it, and the position it leads to (mover's view)."""
 
     move: Move
     after: tuple[int, int, int]
 
 
+_NUMBERS_OF_BITS = {color: tuple(to_number(int(square), color) for square in SQUARE_OF_BIT) for color in Color}
+
+
 def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
     """PDN numbers stood on by a move code of ``movegen`` made by ``turn``."""
-    bit = int(movegen.move_start(np.uint64(code)))
-    jump = 2 if movegen.is_capture(np.uint64(code)) else 1
-    path = [bit]
-    for hop in range(movegen.move_hops(np.uint64(code))):
-        bit = (bit + jump * ROTATIONS[movegen.move_direction(np.uint64(code), hop)]) % 32
-        path.append(bit)
-    return tuple(to_number(int(SQUARE_OF_BIT[bit]), turn) for bit in path)
+    # In plain integers: a call into compiled code for each field took three times as long.
+    numbers, bit, directions = _NUMBERS_OF_BITS[turn], code & 31, code >> movegen.PATH_SHIFT
+    jump = 2 if code & movegen.CAPTURE_FLAG else 1
+    path = [numbers[bit]]
+    for _ in range(code >> movegen.HOPS_SHIFT & 31):
+        bit = (bit + jump * ROTATIONS[directions & 3]) & 31
+        directions >>= 2
+        path.append(numbers[bit])
+    return tuple(path)
+
+
+def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list["LegalMove"]:
+    """The legal moves in the order of ``movegen.generate``."""
+    buffer = movegen.new_moves()
+    count = movegen.generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, distinct)
+    numbers, legal = _NUMBERS_OF_BITS[turn], []
+    for *after, code in buffer[:count].tolist():
+        path = code_to_path(code, turn)
+        taken = opp & ~after[1]
+        captured = tuple(sorted(numbers[bit] for bit in range(32) if taken >> bit & 1)) if taken else ()
+        legal.append(LegalMove(Move(path[0], path[-1], captured, path), tuple(after)))
+    return legal
 
 
 class Board:
@@ -108,7 +127,7 @@ class Board:
         self.start_fen = format_fen(turn, own, opp, kings)
         self.move_stack: list[Move] = []
         self._states = [_State(own, opp, kings, 0)]
-        self._legal: list[_LegalMove] | None = None
+        self._legal: list[LegalMove] | None = None
 
     def fen(self) -> str:
         """The position as FEN."""
@@ -155,24 +174,23 @@ class Board:
                 pieces[to_number(square, self.turn)] = (color, square in crowned)
         return pieces
 
-    def _legal_paths(self) -> list[_LegalMove]:
+    def _legal_paths(self) -> list[LegalMove]:
         if self._legal is None:
-            own, opp, kings = (np.uint32(word) for word in self.words())
-            buffer = movegen.new_moves()
-            count = movegen.generate(own, opp, kings, buffer, False)
-            self._legal = []
-            for made in buffer[:count]:
-                path = code_to_path(int(made["code"]), self.turn)
-                taken = squares_of(int(opp) & ~int(made["opp"]))
-                captured = tuple(sorted(to_number(square, self.turn) for square in taken))
-                after = (int(made["own"]), int(made["opp"]), int(made["kings"]))
-                self._legal.append(_LegalMove(Move(path[0], path[-1], captured, path), after))
+            self._legal = generated_moves(*self.words(), self.turn, distinct=False)
         return self._legal
 
     @property
     def legal_moves(self) -> list[Move]:
         """The legal moves, each once (several paths of one capture are one move). Draw rules do not end the list."""
         return list(dict.fromkeys(legal.move for legal in self._legal_paths()))
+
+    @property
+    def distinct_moves(self) -> list[Move]:
+        """The moves that lead to different positions, in the order of ``movegen.generate(distinct=True)``.
+
+        A search that has chosen move number ``i`` of that order plays ``distinct_moves[i]``.
+        """
+        return [legal.move for legal in generated_moves(*self.words(), self.turn, distinct=True)]
 
     def push(self, move: Move) -> None:
         """Makes a move.
@@ -181,7 +199,7 @@ class Board:
             IllegalMoveError: the move is not legal here; the board stays as it was.
         """
         for legal in self._legal_paths():
-            if legal.move == move:
+            if legal.move == move and move.path in ((), legal.move.path):
                 break
         else:
             raise IllegalMoveError(self._why_illegal(str(move)))
@@ -196,7 +214,7 @@ class Board:
             before.reversible_plies + 1 if quiet else 0,
         )
         self._states.append(state)
-        self.move_stack.append(legal.move if not move.path else move)
+        self.move_stack.append(legal.move)
         self.turn = self.turn.other
         self._legal = None
 
@@ -227,9 +245,9 @@ class Board:
             IllegalMoveError: the move is not legal here.
         """
         paths = [legal.move for legal in self._legal_paths()]
-        if move not in paths:
+        chosen = next((path for path in paths if path == move and move.path in ((), path.path)), None)
+        if chosen is None:
             raise IllegalMoveError(self._why_illegal(str(move)))
-        chosen = move if move.path else paths[paths.index(move)]
         sharing = [other for other in paths if (other.start, other.end) == (move.start, move.end)]
         squares = chosen.path if len(sharing) > 1 else (move.start, move.end)
         return ("x" if move.captured else "-").join(map(str, squares))
@@ -241,7 +259,7 @@ class Board:
             IllegalMoveError: the text is no move, or fits no legal move, or several.
         """
         if not _MOVE_TEXT.fullmatch(text):
-            raise IllegalMoveError(f"{text[:40]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
+            raise IllegalMoveError(f"{text[:_SHOWN]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
         squares = tuple(int(number) for number in re.split("[-x:]", text))
         paths = [legal.move for legal in self._legal_paths()]
         fits = [move for move in paths if move.path == squares]
@@ -261,7 +279,7 @@ class Board:
         return move
 
     def _why_illegal(self, text: str) -> str:
-        legal = self.legal_moves
+        legal, text = self.legal_moves, text[:_SHOWN]
         if not legal:
             return f"{text} is illegal in {self.fen()}: {self.turn} has no legal move"
         shown = ", ".join(map(str, legal[:8])) + (", ..." if len(legal) > 8 else "")
@@ -305,8 +323,8 @@ class Board:
                 if number in pieces:
                     color, king = pieces[number]
                     letter = color.value if king else color.value.lower()
-                cells.append(f" {letter}" if row % 2 == 0 else f"{letter} ")
-            rows.append(" ".join(cells).rstrip())
+                cells.append(letter)
+            rows.append(("  " if row % 2 == 0 else "") + "   ".join(cells))
         return "\n".join(rows)
 
 

@@ -8,8 +8,8 @@
 
 **Policy output** is [N, 128]: ``logit[32 * direction + square]`` belongs to one hop (a step or a single jump) from
 ``square`` in ``direction``. The logit of a move is the sum over its hops, so a multi-jump scores like the product of
-its jumps. Two legal moves that lead to different positions never have the same hops (tests/test_encoding.py), so they never
-share a logit.
+its jumps. Two legal moves that lead to different positions never have the same hops (tests/test_encoding.py), so they
+never share a logit.
 
 **WDL output** is [N, 3]: win, draw, loss for the side to move; value = P(win) - P(loss).
 """

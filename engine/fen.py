@@ -12,6 +12,7 @@ from .errors import FenError
 START_FEN = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
 NUMBERS = 32
 MAX_PIECES = 12  # a side never has more than it started with
+_LONGEST = 120  # characters of a wrong text that a message repeats; the start position has 67
 _PIECES = re.compile(r"(K?)([0-9]{1,2})(?:-([0-9]{1,2}))?")
 
 
@@ -40,19 +41,24 @@ def to_square(number: int, turn: Color) -> int:
     return number - 1 if turn is Color.BLACK else NUMBERS - number
 
 
-def _parse_side(text: str, fen: str) -> tuple[set[int], set[int]]:
+def _shown(fen: str) -> str:
+    """A text as messages repeat it: a hostile one not in full."""
+    return repr(fen if len(fen) <= _LONGEST else fen[:_LONGEST] + "...")
+
+
+def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
     men: set[int] = set()
     kings: set[int] = set()
     for token in text.split(",") if text else []:
         match = _PIECES.fullmatch(token)
         if match is None:
-            raise FenError(f"FEN {fen!r}: {token!r} is not a square (like 7, K7 or 1-4)")
+            raise FenError(f"FEN {shown}: {_shown(token)} is not a square (like 7, K7 or 1-4)")
         first, last = int(match[2]), int(match[3] or match[2])
         if not 1 <= first <= last <= NUMBERS:
-            raise FenError(f"FEN {fen!r}: {token!r} is outside squares 1 to {NUMBERS}")
+            raise FenError(f"FEN {shown}: {_shown(token)} is outside squares 1 to {NUMBERS}")
         squares = set(range(first, last + 1))
         if squares & (men | kings):
-            raise FenError(f"FEN {fen!r}: square {min(squares & (men | kings))} is given twice")
+            raise FenError(f"FEN {shown}: square {min(squares & (men | kings))} is given twice")
         (kings if match[1] else men).update(squares)
     return men, kings
 
@@ -66,31 +72,32 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
     Raises:
         FenError: what is wrong with the text or the position, and where.
     """
+    shown = _shown(fen)
     text = fen.strip().removesuffix(".")
     parts = text.split(":")
     if len(parts) != 3:
-        raise FenError(f"FEN {fen!r}: {len(parts)} parts between colons, not 3 (side to move, and the two sides)")
+        raise FenError(f"FEN {shown}: {len(parts)} parts between colons, not 3 (side to move, and the two sides)")
     if parts[0] not in ("B", "W"):
-        raise FenError(f"FEN {fen!r}: side to move is {parts[0]!r}, not B or W")
+        raise FenError(f"FEN {shown}: side to move is {_shown(parts[0])}, not B or W")
     turn = Color(parts[0])
     sides = {}
     for part in parts[1:]:
         if part[:1] not in ("B", "W"):
-            raise FenError(f"FEN {fen!r}: the pieces {part!r} do not begin with B or W")
+            raise FenError(f"FEN {shown}: the pieces {_shown(part)} do not begin with B or W")
         if Color(part[0]) in sides:
-            raise FenError(f"FEN {fen!r}: the pieces of {part[0]} are given twice")
-        sides[Color(part[0])] = _parse_side(part[1:], fen)
+            raise FenError(f"FEN {shown}: the pieces of {part[0]} are given twice")
+        sides[Color(part[0])] = _parse_side(part[1:], shown)
     (black_men, black_kings), (white_men, white_kings) = sides[Color.BLACK], sides[Color.WHITE]
     shared = (black_men | black_kings) & (white_men | white_kings)
     if shared:
-        raise FenError(f"FEN {fen!r}: square {min(shared)} holds pieces of both sides")
+        raise FenError(f"FEN {shown}: square {min(shared)} holds pieces of both sides")
     for color, (men, kings) in sides.items():
         if len(men) + len(kings) > MAX_PIECES:
-            raise FenError(f"FEN {fen!r}: {color} has {len(men) + len(kings)} pieces, more than {MAX_PIECES}")
+            raise FenError(f"FEN {shown}: {color} has {len(men) + len(kings)} pieces, more than {MAX_PIECES}")
         crowned = [number for number in men if to_square(number, color) >= NUMBERS - 4]
         if crowned:
             raise FenError(
-                f"FEN {fen!r}: a man of {color} on {min(crowned)}, its promotion row (write K{min(crowned)})"
+                f"FEN {shown}: a man of {color} on {min(crowned)}, its promotion row (write K{min(crowned)})"
             )
 
     def word(numbers: set[int]) -> int:

@@ -4,8 +4,8 @@ A generated move holds the position it leads to, still seen by the player who ma
 
     bits 0-4 start bit | bit 5 capture | bits 6-10 hops | from bit 12: two bits of direction per hop
 
-Buffers hold ``MAX_MOVES`` moves. tests/test_movegen.py searches for positions with many captures; with at most twelve
-pieces a side (``Board`` admits no more) the bound is not reached.
+Buffers hold ``MAX_MOVES`` moves: with at most twelve pieces a side (``Board`` admits no more) a position has at most 42
+moves, and at most 40 captures, different paths counted apart (tests/test_movegen.py).
 """
 
 import numpy as np
@@ -14,10 +14,10 @@ from numba import njit
 from .bitboard import FAR_ROW, REACH, ROTATIONS, lowest_bit, popcount, rotated, step, turned
 
 MOVE = np.dtype([("own", np.uint32), ("opp", np.uint32), ("kings", np.uint32), ("code", np.uint64)], align=True)
-MAX_MOVES = 128
+MAX_MOVES = 48
 CAPTURE_FLAG = 32
-_HOPS_SHIFT = 6
-_PATH_SHIFT = 12
+HOPS_SHIFT = 6
+PATH_SHIFT = 12
 _SHORTEST_CIRCLE = 4  # two paths lead to one position only if their captures close a circle
 
 
@@ -35,13 +35,13 @@ def move_start(code):
 @njit(cache=True)
 def move_hops(code):
     """Number of single steps or jumps the move is made of."""
-    return np.int64((code >> np.uint64(_HOPS_SHIFT)) & np.uint64(31))
+    return np.int64((code >> np.uint64(HOPS_SHIFT)) & np.uint64(31))
 
 
 @njit(cache=True)
 def move_direction(code, hop):
     """Direction (0-3) of hop number ``hop``."""
-    return np.int64((code >> np.uint64(_PATH_SHIFT + 2 * hop)) & np.uint64(3))
+    return np.int64((code >> np.uint64(PATH_SHIFT + 2 * hop)) & np.uint64(3))
 
 
 @njit(cache=True)
@@ -100,10 +100,10 @@ def _captures_of(own, opp, kings, start, moves, n, distinct, keep):
             continue
         if at_end:
             if keep:
-                code = np.uint64(start) | np.uint64(CAPTURE_FLAG) | (np.uint64(hops) << np.uint64(_HOPS_SHIFT))
+                code = np.uint64(start) | np.uint64(CAPTURE_FLAG) | (np.uint64(hops) << np.uint64(HOPS_SHIFT))
                 crowned = np.uint32(piece if king else piece & FAR_ROW)
                 after = np.uint32((kings & (rest | opp)) | crowned)
-                code |= path << np.uint64(_PATH_SHIFT)
+                code |= path << np.uint64(PATH_SHIFT)
                 n = _record(moves, n, np.uint32(rest | piece), opp, after, code, distinct)
             else:
                 n += 1
@@ -166,7 +166,7 @@ def generate(own, opp, kings, moves, distinct):
             piece = np.uint32(np.uint32(1) << start)
             land = step(piece, direction)
             king = (kings & piece) != 0 or (land & FAR_ROW) != 0
-            code = np.uint64(start) | np.uint64(1 << _HOPS_SHIFT) | (np.uint64(direction) << np.uint64(_PATH_SHIFT))
+            code = np.uint64(start) | np.uint64(1 << HOPS_SHIFT) | (np.uint64(direction) << np.uint64(PATH_SHIFT))
             after = np.uint32((kings & ~piece) | (land if king else np.uint32(0)))
             n = _record(moves, n, np.uint32(own ^ (piece | land)), opp, after, code, False)
     return n

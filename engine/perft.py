@@ -45,7 +45,12 @@ def perft_report(depth: int, fen: str | None, distinct: bool, with_divide: bool)
     start = time.perf_counter()
     nodes = count(board, depth, distinct)
     seconds = time.perf_counter() - start
-    report: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds, "nodes_per_second": nodes / max(seconds, 1e-9)}
+    report: dict[str, Any] = {
+        "depth": depth,
+        "nodes": nodes,
+        "seconds": seconds,
+        "nodes_per_second": nodes / max(seconds, 1e-9),
+    }
     if with_divide and depth > 0:
         report["divide"] = divide(board, depth, distinct)
     return report
