@@ -79,7 +79,7 @@ def completed_q(nodes, root_index, raw_value, c_visit, c_scale, scores):
 def select_gumbel(nodes, root_index, gumbels, g, considered, raw_value, c_visit, c_scale, scores):
     """The root move for the next simulation: the best score among moves visited ``considered`` times.
 
-    Proven losses are passed over; where that leaves no move with the wanted count, the fewest visits go first.
+    Proven losses are passed over; where that leaves no move with the wanted count, the nearest count takes its place.
     """
     root = nodes[root_index]
     completed_q(nodes, root_index, raw_value, c_visit, c_scale, scores)

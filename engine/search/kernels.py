@@ -19,6 +19,7 @@ from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q, select_gumbel
 from .tree import (
     DRAW,
     LOSS,
+    MAX_PLIES,
     UNKNOWN,
     WIN,
     add_children,
@@ -74,13 +75,18 @@ def _repeats(nodes, paths, histories, g, depth, num_history):
 
 @njit(cache=True)
 def _terminal(nodes, slots, paths, histories, g, depth, count):
-    """Proof of the path's last node by the rules, for the player who moved into it; ``count`` legal moves follow."""
+    """Proof of the path's last node by the rules, for the player who moved into it; ``count`` legal moves follow.
+
+    A root that is drawn by the rules is searched all the same: whoever asks wants to know its moves.
+    """
     if count == 0:
         return WIN
+    if depth == 0:
+        return UNKNOWN
     node = nodes[paths[g, depth]]
     if node.reversible >= REVERSIBLE_LIMIT:
         return DRAW
-    if node.reversible >= 4 and depth > 0:
+    if node.reversible >= 4:
         in_tree, in_game = _repeats(nodes, paths, histories, g, depth, slots[g].num_history)
         if in_tree > 0:
             # Whoever could do better the second time could have done so the first time: both lie in this tree.
@@ -98,8 +104,8 @@ def _descend(
     """One simulation of game ``g`` down to its end.
 
     Returns:
-        Number of moves of a leaf that waits for its evaluation (0 where the tree has no room for them); -1 if the
-        simulation ended in a proven node and is backed up already.
+        Number of moves of a leaf that waits for its evaluation (0, and no children, where the tree has no room for
+        them); -1 if the simulation ended in a proven node and is backed up already.
     """
     slot = slots[g]
     depth, index = 0, slot.root
@@ -114,14 +120,11 @@ def _descend(
                 backup(nodes, paths, g, depth, np.float32(0.0), np.float32(0.0))
                 return -1
             slot.depth = depth
-            if slot.used + count > slot.limit:
+            if slot.used + count > slot.limit or depth == MAX_DEPTH - 1:
                 return 0
             slot.used = np.int32(add_children(nodes, slot.used, index, moves, count))
             if count > 1 or depth == 0:
                 return count
-        if depth == MAX_DEPTH - 1:
-            slot.depth = depth
-            return 0
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
@@ -254,7 +257,7 @@ def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits,
         scale = np.float32(1.0) / np.float32(win + draw + loss)
         value, draw = np.float32((win - loss) * scale), np.float32(draw * scale)
         leaf = nodes[paths[g, slot.depth]]
-        if leaf.visits == 0 and leaf.num_children > 0:
+        if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
             _set_priors(nodes, leaf, codes, g, policy_logits, i)
             if slot.depth == 0:
                 slot.raw_value = value
@@ -388,11 +391,45 @@ def improved_policy(nodes, slots, g, c_visit, c_scale, target):
 
 
 @njit(cache=True)
+def _weigh_moves(nodes, root_index, scores):
+    """Writes the root moves' visits into ``scores``, or the priors if nothing is visited; proven losses get 0."""
+    root = nodes[root_index]
+    most = 0
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        most = max(most, np.int64(0 if child.proof == LOSS else child.visits))
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        scores[i] = np.float32(child.visits) if most > 0 else child.prior
+        if child.proof == LOSS:
+            scores[i] = np.float32(0.0)
+
+
+@njit(cache=True)
+def _proven_choice(nodes, root_index):
+    """The shortest proven win; else, if all moves lose, the longest defence; else -1."""
+    root = nodes[root_index]
+    won, shortest, lost, longest, losses = -1, MAX_PLIES + 1, -1, -1, 0
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        plies = np.int64(child.proof_plies)
+        if child.proof == WIN and plies < shortest:
+            won, shortest = i, plies
+        elif child.proof == LOSS:
+            losses += 1
+            if plies > longest:
+                lost, longest = i, plies
+    if won >= 0:
+        return won
+    return lost if losses == np.int64(root.num_children) else -1
+
+
+@njit(cache=True)
 def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, temperature, uniform):
-    """Index of the move to play.
+    """Index of the move to play, 0 before the first visit.
 
     A proven win is played by the shortest way, a lost position by the longest. Else the Gumbel root's winner, or a
-    draw among visit counts ** (1 / temperature) without the proven losses.
+    draw among visit counts (priors if nothing is visited) ** (1 / temperature) without the proven losses.
 
     Args:
         temperature: 0 plays the most visited move (ties: the higher value); ignored by a Gumbel root.
@@ -401,41 +438,23 @@ def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, temperature, uniform
     slot = slots[g]
     root = nodes[slot.root]
     count = np.int64(root.num_children)
-    best, shortest, longest_loss, longest, losses = -1, 1 << 20, 0, -1, 0
-    for i in range(count):
-        child = nodes[root.first_child + i]
-        plies = np.int64(child.proof_plies)
-        if child.proof == WIN and plies < shortest:
-            best, shortest = i, plies
-        elif child.proof == LOSS:
-            losses += 1
-            if plies > longest:
-                longest_loss, longest = i, plies
-    if best >= 0:
-        return best
-    if losses == count:
-        return longest_loss
+    best = _proven_choice(nodes, slot.root)
+    if best >= 0 or count == 0:
+        return max(best, 0)
     scores = np.empty(count, np.float32)
     if slot.schedule >= 0:
         return best_gumbel(nodes, slot.root, gumbels, g, slot.raw_value, c_visit, c_scale, scores)
-    most = np.int64(0)
+    _weigh_moves(nodes, slot.root, scores)
     for i in range(count):
         child = nodes[root.first_child + i]
-        if child.proof == LOSS:
-            continue
-        better = best < 0 or child.visits > most
-        if not better and child.visits == most:
-            other = nodes[root.first_child + best]
-            tie = node_value(child) - node_value(other) if most > 0 else child.prior - other.prior
-            better = tie > 0
-        if better:
-            best, most = i, np.int64(child.visits)
-    if temperature <= 0 or most == 0:
+        tie = best >= 0 and scores[i] == scores[best] and node_value(child) > node_value(nodes[root.first_child + best])
+        if child.proof != LOSS and (best < 0 or scores[i] > scores[best] or tie):
+            best = i
+    if temperature <= 0:
         return best
-    total = 0.0
+    most, total = scores[best], 0.0
     for i in range(count):
-        child = nodes[root.first_child + i]
-        scores[i] = 0.0 if child.proof == LOSS else (child.visits / most) ** (1.0 / temperature)
+        scores[i] = (scores[i] / most) ** (1.0 / temperature)
         total += scores[i]
     left = uniform * total
     for i in range(count):

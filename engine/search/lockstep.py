@@ -8,6 +8,7 @@ import numpy as np
 
 from ..bitboard import turned
 from ..board import Board
+from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
 from . import kernels
 from .config import SearchConfig
@@ -60,8 +61,9 @@ class LockstepSearch:
     """Trees for ``slots`` games. Nothing is allocated while searching.
 
     A slot is given a position (``set_board``) and a number of simulations (``start``); ``step`` then advances every
-    started slot by one evaluation, ``finished`` tells which have reached their target, and their game goes on with
-    ``play``. Randomness comes from one generator per slot, so a game does not depend on its neighbours.
+    started slot by one evaluation, ``active`` tells which have not reached their target yet, and the games of the
+    others go on with ``play``. Randomness comes from one generator per slot, so a game does not depend on its
+    neighbours.
 
     Args:
         max_simulations: the most that ``start`` will be asked for; sizes the arenas.
@@ -128,11 +130,11 @@ class LockstepSearch:
     def set_board(self, slot: int, board: Board) -> Ending:
         """Puts the board's position, with the history that repetitions need, at the slot's root."""
         state, root = self._slots[slot], self._nodes[self._slots[slot]["root"]]
-        *before, _ = history = board.history()
+        *before, _ = history = board.history()[-MAX_HISTORY - 1 :]
         for target, (own, opp, kings) in zip([*self._histories[slot, : len(before)], root], history, strict=True):
             target["own"], target["opp"] = turned(np.uint32(opp)), turned(np.uint32(own))
             target["kings"] = turned(np.uint32(kings))
-        state["num_history"] = len(before)
+        state["num_history"], state["active"] = len(before), 0
         root["reversible"] = min(board.reversible_plies, MAX_PLIES)
         kernels.clear_root(self._nodes, self._slots, slot)
         kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
@@ -159,10 +161,10 @@ class LockstepSearch:
             explore: add noise at the root (Dirichlet at a PUCT root, Gumbel at a Gumbel root).
 
         Raises:
-            ValueError: the game is over, or more simulations than the arenas are sized for.
+            ValueError: there is no legal move, or more simulations than the arenas are sized for.
         """
         simulations = self.config.num_simulations if simulations is None else simulations
-        if simulations > self.max_simulations:
+        if not 0 <= simulations <= self.max_simulations:
             raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
         state = self._slots[slot]
         if state["num_legal"] == 0:
@@ -200,6 +202,9 @@ class LockstepSearch:
         n = kernels.select_leaves(*self._arguments)
         if n:
             policy_logits, wdl_logits = evaluator.evaluate(self._leaves[:n])
+            if policy_logits.shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
+                shapes = f"{policy_logits.shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
+                raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
             kernels.backup_leaves(
                 self._nodes,
                 self._slots,
@@ -247,7 +252,9 @@ class LockstepSearch:
 
     def choose(self, slot: int, temperature: float = 0.0) -> int:
         """Index of the root move to play, in the order of ``movegen.generate(distinct=True)``."""
-        uniform = self._generators[slot].random()
+        return self._best(slot, temperature, self._generators[slot].random())
+
+    def _best(self, slot: int, temperature: float, uniform: float) -> int:
         return int(
             kernels.choose_root(
                 self._nodes, self._slots, self._gumbels, slot, *self._scales, float(temperature), uniform
@@ -262,7 +269,13 @@ class LockstepSearch:
 
         Returns:
             Plies played (forced moves all have index 0), and the state of the game.
+
+        Raises:
+            ValueError: there is no such move.
         """
+        if not 0 <= move < self.num_legal(slot):
+            raise ValueError(f"move {move} of {self.num_legal(slot)} legal moves (counted from 0)")
+        self._slots[slot]["active"] = 0
         reuse = self.config.reuse_tree and self.config.root == "puct"
         plies = kernels.play_root(
             self._nodes,
@@ -278,7 +291,7 @@ class LockstepSearch:
         return int(plies), Ending(int(self._slots[slot]["ending"]))
 
     def principal_variation(self, slot: int) -> list[int]:
-        """Move indices from the root along the most visited (or proven best) children."""
+        """Move indices from the root on: the move to play, then the most visited children (the proven best, if any)."""
         line: list[int] = []
         node = self._root(slot)
         while node["num_children"]:
@@ -286,9 +299,13 @@ class LockstepSearch:
             children = self._nodes[first : first + int(node["num_children"])]
             if not children["visits"].any():
                 break
-            rank = np.where(children["proof"] == kernels.WIN, 1 << 30, children["visits"].astype(np.int64))
-            rank = np.where(children["proof"] == kernels.LOSS, -1, rank)
-            best = int(rank.argmax())
+            if line:
+                plies, rank = children["proof_plies"].astype(np.int64), children["visits"].astype(np.int64)
+                rank = np.where(children["proof"] == kernels.WIN, (1 << 40) - plies, rank)
+                rank = np.where(children["proof"] == kernels.LOSS, plies - (1 << 40), rank)
+                best = int(np.lexsort((-children["value_sum"], -rank))[0])
+            else:
+                best = self._best(slot, 0.0, 0.0)
             line.append(best)
             node = children[best]
         return line

@@ -1,0 +1,318 @@
+"""The compiled part of the alpha-beta player: a search that can be left and entered again after any number of nodes.
+
+Numba cannot cache a function that calls itself, so the nodes between the root and the present one lie in an array of
+frames, and one loop opens, advances and closes them. Since all of the search's state is in arrays, the caller can run
+it in slices of nodes and look at the clock in between.
+
+Rules of the search
+
+* A leaf is a position at depth 0 whose side to move need not capture; captures are always played out, since nobody can
+  refuse them. A forced reply (the only legal move) costs no depth.
+* A repetition since the root is a draw at once, one of the game's own positions when the rules say so
+  (``kernels.repeated``). 80 reversible plies are a draw.
+* The transposition table answers only with values of exactly the depth asked for, so it makes the search faster and
+  changes no value - but for draws by repetition and by 80 plies, which depend on how a position was reached and which
+  the table does not see. Near 80 plies it is used for the order of moves alone.
+* Moves are tried in the order: the table's move, captures by length, the history of cut-offs (Schaeffer 1989).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..board import REVERSIBLE_PLIES_TO_DRAW
+from ..movegen import MAX_MOVES, MOVE, _jumpers, count_moves, generate, is_capture, move_direction, move_hops, move_start
+from .evaluation import DRAW, LEAST_WIN, WIN, evaluate
+from .kernels import mix, new_line, play, repeated
+
+MAX_PLY = 160  # a line as long as this is cut off with a static evaluation
+INFINITY = 32_000
+NO_MOVE = 255
+EXACT, LOWER, UPPER = 1, 2, 3  # what a table score is to the true value; 0 marks a free entry
+_NEAR_DRAW = 16  # plies of forced replies and captures that a depth may be longer than it says
+
+FRAME = np.dtype(
+    [
+        ("key", np.uint64),
+        ("depth", np.int32),
+        ("alpha", np.int32),  # of the window the node was opened with
+        ("beta", np.int32),
+        ("best", np.int32),  # score
+        ("best_move", np.int32),  # number of the move in the order of generate(distinct=True)
+        ("move", np.int32),  # number of the move being searched
+        ("table_move", np.int32),  # NO_MOVE if the table knows none
+        ("num_moves", np.int32),
+    ],
+    align=True,
+)
+ENTRY = np.dtype(
+    [
+        ("key", np.uint64),
+        ("score", np.int16),  # wins and losses counted from this position, not from the root
+        ("age", np.uint16),  # of the search that wrote it
+        ("depth", np.uint8),
+        ("bound", np.uint8),
+        ("move", np.uint8),
+    ],
+    align=True,
+)
+SEARCH = np.dtype(
+    [
+        ("salt", np.uint64),  # gives every search its own keys and its own noise
+        ("nodes", np.int64),
+        ("root", np.int64),  # index of the root in the line
+        ("ply", np.int32),  # of the present frame
+        ("first_move", np.int32),  # to try first at the root
+        ("noise", np.int32),  # greatest random number added to or taken from a leaf's score
+        ("age", np.uint16),
+    ],
+    align=True,
+)
+
+
+class SearchState(NamedTuple):
+    """Everything a search needs between two calls; made by ``new_state``, filled by ``start`` and ``search_nodes``.
+
+    Attributes:
+        search: [1] of ``SEARCH``.
+        frames: [MAX_PLY + 1] of ``FRAME``, one per node between the root and the present one.
+        line: uint32 [N, 4], see ``kernels``; frame ``ply`` is the position at ``root + ply``.
+        moves: [MAX_PLY + 1, MAX_MOVES] of ``MOVE``.
+        order: int32 [MAX_PLY + 1, MAX_MOVES]; the greatest comes next, below 0 is done.
+        cutoffs: int32 [2, 32, 4]: how often a step of (side, start bit, direction) cut a node off, deep ones count more.
+        table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for none. The first of a slot's entries keeps the
+            deeper search of the present age, the second takes what the first refuses.
+    """
+
+    search: np.ndarray
+    frames: np.ndarray
+    line: np.ndarray
+    moves: np.ndarray
+    order: np.ndarray
+    cutoffs: np.ndarray
+    table: np.ndarray
+
+
+def new_state(table_slots: int) -> SearchState:
+    """Room for a search; a slot of the table takes 48 bytes."""
+    return SearchState(
+        np.zeros(1, SEARCH),
+        np.zeros(MAX_PLY + 1, FRAME),
+        new_line(MAX_PLY + 1),
+        np.zeros((MAX_PLY + 1, MAX_MOVES), MOVE),
+        np.zeros((MAX_PLY + 1, MAX_MOVES), np.int32),
+        np.zeros((2, 32, 4), np.int32),
+        np.zeros((table_slots, 2), ENTRY),
+    )
+
+
+@njit(cache=True)
+def position_key(own, opp, kings, salt):
+    """Hash of a position, different for each ``salt``."""
+    pieces = np.uint64(own) | (np.uint64(opp) << np.uint64(32))
+    return mix(mix(pieces ^ salt) + np.uint64(kings))
+
+
+@njit(cache=True)
+def _find_entry(table, key):
+    """Place (0 or 1) of the key's entry in its slot of the table, or -1."""
+    if table.shape[0] > 0:
+        slot = np.int64(key & np.uint64(table.shape[0] - 1))
+        for place in range(2):
+            if table[slot, place].bound != 0 and table[slot, place].key == key:
+                return place
+    return -1
+
+
+@njit(cache=True)
+def exact_move(state, own, opp, kings):
+    """Number of the best move the table knows for a position whose score it knows exactly; else ``NO_MOVE``."""
+    key = position_key(own, opp, kings, state.search[0].salt)
+    place = _find_entry(state.table, key)
+    if place < 0:
+        return NO_MOVE
+    entry = state.table[np.int64(key & np.uint64(state.table.shape[0] - 1)), place]
+    return np.int64(entry.move) if entry.bound == EXACT else NO_MOVE
+
+
+@njit(cache=True)
+def _store(state, frame, ply):
+    """Enters a finished node into the table."""
+    if state.table.shape[0] == 0:
+        return
+    slot = state.table[np.int64(frame.key & np.uint64(state.table.shape[0] - 1))]
+    age = state.search[0].age
+    entry = slot[0]
+    if entry.bound != 0 and entry.age == age and entry.key != frame.key and entry.depth > frame.depth:
+        entry = slot[1]
+    entry.key = frame.key
+    entry.age = age
+    entry.depth = frame.depth
+    entry.move = frame.best_move
+    entry.score = frame.best + (ply if frame.best > LEAST_WIN else -ply if frame.best < -LEAST_WIN else 0)
+    if frame.best >= frame.beta:
+        entry.bound = LOWER
+    else:
+        entry.bound = EXACT if frame.best > frame.alpha else UPPER
+
+
+@njit(cache=True)
+def _leaf_score(state, ply, capture):
+    """Score of a position that is not searched on."""
+    search, now = state.search[0], state.search[0].root + ply
+    own, opp, kings = state.line[now, 0], state.line[now, 1], state.line[now, 2]
+    if not capture and count_moves(own, opp, kings, state.moves[ply]) == 0:
+        return ply - WIN
+    if state.line[now, 3] >= REVERSIBLE_PLIES_TO_DRAW:
+        return DRAW
+    score = np.int32(evaluate(own, opp, kings))
+    if search.noise > 0:
+        span = np.uint64(2 * search.noise + 1)
+        score += np.int32(position_key(own, opp, kings, search.salt) % span) - search.noise
+    return score
+
+
+@njit(cache=True)
+def _answered_by_table(state, frame, ply, reversible_plies):
+    """Looks the node up; True with ``frame.best`` set if the table knows its value or a bound that suffices."""
+    frame.table_move = NO_MOVE
+    place = _find_entry(state.table, frame.key)
+    if place < 0:
+        return False
+    entry = state.table[np.int64(frame.key & np.uint64(state.table.shape[0] - 1)), place]
+    frame.table_move = entry.move
+    if ply == 0 or entry.depth != frame.depth or reversible_plies + frame.depth + _NEAR_DRAW > REVERSIBLE_PLIES_TO_DRAW:
+        return False
+    score = np.int32(entry.score)
+    if score > LEAST_WIN:
+        score -= ply
+    elif score < -LEAST_WIN:
+        score += ply
+    if (entry.bound != UPPER and score >= frame.beta) or (entry.bound != LOWER and score <= frame.alpha):
+        frame.best = score
+        return True
+    if entry.bound == EXACT:
+        frame.best = score
+        return True
+    return False
+
+
+@njit(cache=True)
+def _put_in_order(state, frame, ply):
+    """Rates the frame's moves by how soon they should be searched."""
+    for i in range(frame.num_moves):
+        code = state.moves[ply, i].code
+        if i == frame.table_move:
+            state.order[ply, i] = np.iinfo(np.int32).max
+        elif is_capture(code):
+            state.order[ply, i] = move_hops(code)
+        else:
+            state.order[ply, i] = state.cutoffs[ply & 1, move_start(code), move_direction(code, 0)]
+
+
+@njit(cache=True)
+def _open(state, ply):
+    """Begins the node of frame ``ply``, whose depth and window are set; True if ``best`` is its final score already."""
+    frame, now = state.frames[ply], state.search[0].root + ply
+    own, opp, kings, reversible_plies = state.line[now, 0], state.line[now, 1], state.line[now, 2], state.line[now, 3]
+    frame.best_move = NO_MOVE
+    if ply > 0 and repeated(state.line, now, state.search[0].root):
+        frame.best = DRAW
+        return True
+    capture = _jumpers(own, opp, kings) != 0
+    if (frame.depth == 0 and not capture) or ply == MAX_PLY:
+        frame.best = _leaf_score(state, ply, capture)
+        return True
+    frame.key = position_key(own, opp, kings, state.search[0].salt)
+    if _answered_by_table(state, frame, ply, np.int64(reversible_plies)):
+        return True
+    frame.num_moves = generate(own, opp, kings, state.moves[ply], True)
+    frame.best = ply - WIN if frame.num_moves == 0 else -INFINITY
+    if frame.num_moves > 0 and ply > 0 and reversible_plies >= REVERSIBLE_PLIES_TO_DRAW:
+        frame.num_moves = 0
+        frame.best = DRAW
+    if ply == 0:
+        frame.table_move = state.search[0].first_move
+    _put_in_order(state, frame, ply)
+    return frame.num_moves == 0
+
+
+@njit(cache=True)
+def _next_move(state, ply):
+    """Takes the most promising move left in the frame; -1 if none is or the node is cut off."""
+    frame, order = state.frames[ply], state.order[ply]
+    if frame.best >= frame.beta:
+        return -1
+    next_move = -1
+    for i in range(frame.num_moves):
+        if order[i] >= 0 and (next_move < 0 or order[i] > order[next_move]):
+            next_move = i
+    if next_move >= 0:
+        order[next_move] = -1
+    return next_move
+
+
+@njit(cache=True)
+def _make(state, ply, move):
+    """Sets up the child's frame behind frame ``ply``."""
+    frame, child = state.frames[ply], state.frames[ply + 1]
+    frame.move = move
+    play(state.line, state.search[0].root + ply, state.moves[ply, move])
+    child.depth = frame.depth if frame.num_moves == 1 else max(0, frame.depth - 1)
+    child.alpha = -frame.beta
+    child.beta = -max(frame.alpha, frame.best)
+
+
+@njit(cache=True)
+def _take(state, ply, score):
+    """Gives frame ``ply`` the score of the move it has searched."""
+    frame = state.frames[ply]
+    if score > frame.best:
+        frame.best = score
+        frame.best_move = frame.move
+    if score < frame.beta:
+        return
+    code = state.moves[ply, frame.move].code
+    if not is_capture(code):
+        state.cutoffs[ply & 1, move_start(code), move_direction(code, 0)] += frame.depth * frame.depth
+
+
+@njit(cache=True)
+def start(state, depth):
+    """Opens the root, at index ``search.root`` of the line, for a search to ``depth``; it must have a legal move."""
+    frame = state.frames[0]
+    frame.depth = depth
+    frame.alpha = -INFINITY
+    frame.beta = INFINITY
+    state.search[0].ply = 0
+    _open(state, 0)
+
+
+@njit(cache=True, nogil=True)
+def search_nodes(state, budget):
+    """Goes on with a search that ``start`` began, for ``budget`` nodes at most; True when it is finished.
+
+    Then ``frames[0]`` holds the root's score and best move. If it is not finished, these are the best of the root's
+    moves searched so far; the best move is ``NO_MOVE`` where that is none.
+    """
+    search = state.search[0]
+    limit = search.nodes + budget
+    ply = search.ply
+    while search.nodes < limit:
+        move = _next_move(state, ply)
+        if move >= 0:
+            search.nodes += 1
+            _make(state, ply, move)
+            if _open(state, ply + 1):
+                _take(state, ply, -state.frames[ply + 1].best)
+            else:
+                ply += 1
+            continue
+        _store(state, state.frames[ply], ply)
+        if ply == 0:
+            return True
+        ply -= 1
+        _take(state, ply, -state.frames[ply + 1].best)
+    search.ply = ply
+    return False

@@ -1,0 +1,68 @@
+"""What a player is: something that names a move for each of many boards at once."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from .. import movegen
+from ..bitboard import squares_of
+from ..board import Board, Move, code_to_path
+from ..errors import DraughtsError
+from ..fen import to_number
+
+
+class PlayerError(DraughtsError):
+    """A player cannot do what it is asked: a setting out of range, or a board without a legal move."""
+
+
+class Player(Protocol):
+    """A player of many games side by side.
+
+    Attributes:
+        name: the text that names it on the command line (``random``, ``rollout:200``, ``alphabeta:8``).
+    """
+
+    name: str
+
+    def seed(self, seed: int) -> None:
+        """Starts the player's random numbers afresh: the same seed and the same calls after it give the same moves."""
+
+    def choose(self, boards: Sequence[Board]) -> list[Move]:
+        """One legal move for each board.
+
+        Args:
+            boards: games that are not over; they are left as they are.
+
+        Raises:
+            PlayerError: a board has no legal move.
+        """
+
+
+def search_moves(board: Board) -> list[Move]:
+    """The moves that lead to different positions, in the order of ``movegen.generate(distinct=True)``.
+
+    A search that has chosen move number ``i`` of that order plays ``search_moves(board)[i]``.
+
+    Raises:
+        PlayerError: there is no legal move.
+    """
+    own, opp, kings = (np.uint32(word) for word in board.words())
+    buffer = movegen.new_moves()
+    count = movegen.generate(own, opp, kings, buffer, True)
+    if count == 0:
+        raise PlayerError(f"the game is over: {board.turn} has no legal move in {board.fen()}")
+    moves = []
+    for made in buffer[:count]:
+        path = code_to_path(int(made["code"]), board.turn)
+        taken = squares_of(int(opp) & ~int(made["opp"]))
+        captured = tuple(sorted(to_number(square, board.turn) for square in taken))
+        moves.append(Move(path[0], path[-1], captured, path))
+    return moves
+
+
+def check_range(what: str, value: int, most: int) -> int:
+    """``value`` if it lies in 1 to ``most``; else PlayerError that names ``what``."""
+    if not 1 <= value <= most:
+        raise PlayerError(f"{what} is {value}, not in 1 to {most}")
+    return value

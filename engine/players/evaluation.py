@@ -1,0 +1,49 @@
+"""Static evaluation for the alpha-beta player: material, advancement, and little else.
+
+Scores are integers in hundredths of a man for the side to move. A position won in n plies scores ``WIN - n``.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import mask_of, popcount, turned
+
+DRAW = 0
+WIN = 30_000
+LEAST_WIN = WIN - 1_000  # a score beyond it says in how many plies the game is won
+
+MAN = 100
+KING = 130
+BACK_ROW = 12
+ADVANCE = 2
+TRADE = 2
+MOST_PIECES = 24
+
+_ROW_1, _ROW_2, _ROW_4 = (mask_of(s for s in range(32) if s // 4 & bit) for bit in (1, 2, 4))
+_HOME_ROW = mask_of(range(4))
+
+
+@njit(cache=True)
+def _rows(men):
+    """Rows that men have advanced in all, seen by their own side."""
+    return np.int64(popcount(men & _ROW_1)) + 2 * np.int64(popcount(men & _ROW_2)) + 4 * np.int64(popcount(men & _ROW_4))
+
+
+@njit(cache=True)
+def _guard(men, opp_men):
+    """Men that keep the opponent's last men from being crowned, seen by their own side."""
+    return np.int64(popcount(men & _HOME_ROW)) if opp_men != 0 else 0
+
+
+@njit(cache=True)
+def evaluate(own, opp, kings):
+    """Score of a position for the side to move, from the pieces alone; see the module."""
+    own_men, opp_men = np.uint32(own & ~kings), np.uint32(opp & ~kings)
+    men = np.int64(popcount(own_men)) - np.int64(popcount(opp_men))
+    crowned = np.int64(popcount(own & kings)) - np.int64(popcount(opp & kings))
+    pieces = np.int64(popcount(own | opp))
+    opp_men = turned(opp_men)
+    score = MAN * men + KING * crowned
+    score += TRADE * score // pieces
+    score += ADVANCE * (_rows(own_men) - _rows(opp_men)) * (MOST_PIECES - pieces) // MOST_PIECES
+    return score + BACK_ROW * (_guard(own_men, opp_men) - _guard(opp_men, own_men))

@@ -1,0 +1,225 @@
+"""UCT: Monte-Carlo tree search with UCB1 and uniformly random roll-outs, without any knowledge but the rules.
+
+Kocsis & Szepesvári, "Bandit based Monte-Carlo Planning", ECML 2006. Every simulation walks down the tree by UCB1, adds
+one node, plays random moves to the end of the game and adds the result to every node on its way. A whole move is one
+call of one compiled function; the tree is an arena that is reserved once per player.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from ..board import Board, Move
+from ..movegen import MAX_MOVES, generate, new_moves
+from .base import PlayerError, check_range, search_moves
+from .kernels import drawn, new_line, new_random, play, random_below, start_line
+
+NODE = np.dtype(
+    [
+        ("total", np.float64),  # sum of values for the side that moved into the node
+        ("value", np.float64),  # of a finished game, for its side to move
+        ("visits", np.int32),
+        ("move", np.int32),  # number of the move that leads here, in the order of generate(distinct=True)
+        ("num_moves", np.int32),  # 0 where the game is over
+        ("num_children", np.int32),
+        ("first_child", np.int32),
+        ("next_sibling", np.int32),  # NO_NODE after the last
+    ],
+    align=True,
+)
+NO_NODE = -1
+MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each
+MAX_ROLL_OUT_PLIES = 1000  # a longer roll-out counts as a draw; random games seldom reach 200
+SQRT_2 = 2.0**0.5  # UCB1 (Auer, Cesa-Bianchi & Fischer 2002) for rewards in [0, 1]
+
+
+@njit(cache=True)
+def roll_out(line, now, moves, random):
+    """Plays uniformly random moves from position ``now`` to the end; the value (-1, 0, 1) for its side to move.
+
+    Args:
+        line: [now + 1 + MAX_ROLL_OUT_PLIES or more, 4]; overwritten behind ``now``.
+        moves: buffer [MAX_MOVES] of ``MOVE``.
+        random: state of ``next_random``.
+    """
+    lost = -1.0
+    for _ in range(MAX_ROLL_OUT_PLIES):
+        n = generate(line[now, 0], line[now, 1], line[now, 2], moves, True)
+        if n == 0:
+            return lost
+        if drawn(line, now):
+            return 0.0
+        play(line, now, moves[random_below(random, n)])
+        now += 1
+        lost = -lost
+    return 0.0
+
+
+@njit(cache=True)
+def _write_node(node, move, line, now, moves):
+    """Fills a new node for position ``now`` of the line; finished games get their exact value."""
+    num_moves = generate(line[now, 0], line[now, 1], line[now, 2], moves, True)
+    node.total = 0.0
+    node.value = -1.0 if num_moves == 0 else 0.0
+    node.visits = 0
+    node.move = move
+    node.num_moves = 0 if drawn(line, now) else num_moves
+    node.num_children = 0
+    node.first_child = NO_NODE
+    node.next_sibling = NO_NODE
+
+
+@njit(cache=True)
+def _select_child(nodes, parent, exploration):
+    """The child with the greatest upper confidence bound; values lie in [-1, 1], so the bound is twice as wide."""
+    log_visits = np.log(nodes[parent].visits)
+    best, best_bound = NO_NODE, -np.inf
+    child = nodes[parent].first_child
+    while child != NO_NODE:
+        visits = nodes[child].visits
+        bound = nodes[child].total / visits + 2.0 * exploration * np.sqrt(log_visits / visits)
+        if bound > best_bound:
+            best, best_bound = child, bound
+        child = nodes[child].next_sibling
+    return best
+
+
+@njit(cache=True)
+def _untried_move(nodes, parent, random):
+    """Number of a move without a child, each equally likely."""
+    tried = np.zeros(MAX_MOVES, np.bool_)
+    child = nodes[parent].first_child
+    while child != NO_NODE:
+        tried[nodes[child].move] = True
+        child = nodes[child].next_sibling
+    skip = random_below(random, nodes[parent].num_moves - nodes[parent].num_children)
+    move = 0
+    while tried[move] or skip > 0:
+        if not tried[move]:
+            skip -= 1
+        move += 1
+    return move
+
+
+@njit(cache=True)
+def _expand(nodes, positions, parent, new, line, now, moves, random):
+    """Adds child number ``new`` for an untried move of ``parent`` at position ``now``; the line grows by it."""
+    move = _untried_move(nodes, parent, random)
+    generate(line[now, 0], line[now, 1], line[now, 2], moves, True)
+    play(line, now, moves[move])
+    _write_node(nodes[new], move, line, now + 1, moves)
+    positions[new] = line[now + 1]
+    nodes[new].next_sibling = nodes[parent].first_child
+    nodes[parent].first_child = new
+    nodes[parent].num_children += 1
+
+
+@njit(cache=True)
+def _back_up(nodes, path, depth, value):
+    """Adds a value, seen by the side to move in the node at the end of the path, to every node of it."""
+    for i in range(depth, -1, -1):
+        value = -value
+        nodes[path[i]].visits += 1
+        nodes[path[i]].total += value
+
+
+@njit(cache=True)
+def _most_visited(nodes):
+    """Number of the root's move with the most visits; the better value decides between equals."""
+    best = nodes[0].first_child
+    child = nodes[best].next_sibling
+    while child != NO_NODE:
+        more = nodes[child].visits - nodes[best].visits
+        if more > 0 or (more == 0 and nodes[child].total > nodes[best].total):
+            best = child
+        child = nodes[child].next_sibling
+    return nodes[best].move
+
+
+@njit(cache=True, nogil=True)
+def uct_search(line, root, nodes, positions, path, moves, random, simulations, exploration):
+    """Number of the move chosen for position ``root`` of the line, in the order of ``generate(distinct=True)``.
+
+    Args:
+        line: [root + simulations + 1 + MAX_ROLL_OUT_PLIES or more, 4], the game's history up to ``root``.
+        nodes: arena [simulations + 1] of ``NODE``; node 0 is the root. Left filled for inspection.
+        positions: uint32 [simulations + 1, 4], one line entry per node.
+        path: int32 [simulations + 1].
+        moves: buffer [MAX_MOVES] of ``MOVE``.
+        random: state of ``next_random``.
+        simulations: at least 1.
+        exploration: constant of UCB1 for rewards in [0, 1].
+    """
+    _write_node(nodes[0], 0, line, root, moves)
+    nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, True)  # the game goes on here
+    size = 1
+    for _ in range(simulations):
+        node, depth = 0, 0
+        path[0] = 0
+        while 0 < nodes[node].num_moves == nodes[node].num_children:
+            node = _select_child(nodes, node, exploration)
+            depth += 1
+            path[depth] = node
+            line[root + depth] = positions[node]
+        if nodes[node].num_moves > 0:
+            _expand(nodes, positions, node, size, line, root + depth, moves, random)
+            node = size
+            size += 1
+            depth += 1
+            path[depth] = node
+        over = nodes[node].num_moves == 0
+        value = nodes[node].value if over else roll_out(line, root + depth, moves, random)
+        _back_up(nodes, path, depth, value)
+    return _most_visited(nodes)
+
+
+class RolloutPlayer:
+    """UCT with random roll-outs; a forced move costs no simulation.
+
+    Args:
+        simulations: roll-outs per move, 1 to ``MAX_SIMULATIONS``.
+        exploration: constant of UCB1 for rewards in [0, 1]; greater explores more.
+        seed: of its random numbers.
+
+    Raises:
+        PlayerError: an argument is out of range.
+    """
+
+    def __init__(self, simulations: int, exploration: float = SQRT_2, seed: int = 0) -> None:
+        self.simulations = check_range("the number of roll-outs", simulations, MAX_SIMULATIONS)
+        if not 0.0 <= exploration < float("inf"):
+            raise PlayerError(f"the exploration constant is {exploration}, not a number from 0 up")
+        self.exploration = exploration
+        self.name = f"rollout:{simulations}"
+        self._line = new_line(simulations + 1 + MAX_ROLL_OUT_PLIES)
+        self._nodes = np.zeros(simulations + 1, NODE)
+        self._positions = np.zeros((simulations + 1, 4), np.uint32)
+        self._path = np.zeros(simulations + 1, np.int32)
+        self._buffer = new_moves()
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """See ``Player.seed``."""
+        self._random = new_random(seed)
+
+    def choose(self, boards: Sequence[Board]) -> list[Move]:
+        """See ``Player.choose``."""
+        return [self._choose(board) for board in boards]
+
+    def _choose(self, board: Board) -> Move:
+        moves = search_moves(board)
+        if len(moves) == 1:
+            return moves[0]
+        number = uct_search(
+            self._line,
+            start_line(board, self._line),
+            self._nodes,
+            self._positions,
+            self._path,
+            self._buffer,
+            self._random,
+            self.simulations,
+            self.exploration,
+        )
+        return moves[number]

@@ -1,0 +1,269 @@
+"""Checkpoints and training states on disk: safetensors and JSON, checked by digest, never pickle.
+
+A checkpoint is a folder with ``weights.safetensors`` and ``checkpoint.json``. It is written beside its place under a
+hidden name and then renamed, so that a kill at any moment leaves a whole checkpoint or none. Every failure is a
+``CheckpointError`` of one line that names the file.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+import safetensors.torch
+import torch
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from safetensors import SafetensorError
+from torch import Tensor
+
+from engine.files import _sync_folder, atomic_write, sha256_of
+
+from .network import Network, NetworkConfig, NetworkError, check_tensors
+
+SCHEMA_VERSION: Literal[1] = 1
+WEIGHTS_FILE = "weights.safetensors"
+INFO_FILE = "checkpoint.json"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint or training state that cannot be read or written; the message names the file."""
+
+
+class CheckpointInfo(BaseModel):
+    """Contents of ``checkpoint.json``.
+
+    Attributes:
+        digest: sha256 of ``weights.safetensors``, in hexadecimal; it names the checkpoint.
+        parent: digest of the checkpoint that this one was trained from, or None.
+        figures: what is known of its training (steps, losses, games, ...).
+        created: time of writing, with time zone.
+        crownhead: version of the program that wrote it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    network: NetworkConfig
+    figures: dict[str, JsonValue]
+    parent: str | None
+    digest: str
+    created: datetime
+    crownhead: str
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A network, in evaluation mode on the CPU, and what is known of it."""
+
+    network: Network
+    info: CheckpointInfo
+
+
+def save_checkpoint(
+    folder: Path | str, network: Network, figures: Mapping[str, Any] | None = None, parent: str | None = None
+) -> CheckpointInfo:
+    """Writes a checkpoint; one that is already there is replaced.
+
+    Args:
+        figures: anything that JSON can hold.
+        parent: digest of the checkpoint that this one was trained from.
+
+    Raises:
+        CheckpointError: it cannot be written; what was there before is still there.
+    """
+    folder = Path(folder)
+    tensors = {name: _plain(tensor) for name, tensor in network.state_dict().items()}
+    try:
+        check_tensors(tensors, tensors)
+        weights = safetensors.torch.save(tensors)
+        info = CheckpointInfo(
+            network=network.config,
+            figures=dict(figures or {}),
+            parent=parent,
+            digest=sha256_of(weights),
+            created=datetime.now(UTC),
+            crownhead=_program_version(),
+        )
+    except ValueError as error:
+        raise CheckpointError(f"{folder}: {_one_line(error)}") from error
+    text = info.model_dump_json(indent=2) + "\n"
+    with _naming(folder):
+        if folder.exists() and not (folder / INFO_FILE).exists():
+            raise CheckpointError(f"{folder}: is in the way and no checkpoint; choose another name or remove it")
+        _write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: text.encode()})
+    return info
+
+
+def load_checkpoint(folder: Path | str) -> Checkpoint:
+    """Reads a checkpoint.
+
+    Raises:
+        CheckpointError: a file is missing, cut off, changed, of another version, or no checkpoint at all.
+    """
+    info = read_info(folder)
+    path = _whole(Path(folder)) / WEIGHTS_FILE
+    with _naming(path):
+        data = path.read_bytes()
+    if sha256_of(data) != info.digest:
+        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {INFO_FILE}")
+    network = Network(info.network).eval()
+    try:
+        network.set_weights(safetensors.torch.load(data))
+    except (SafetensorError, NetworkError) as error:
+        raise CheckpointError(f"{path}: {_one_line(error)}") from error
+    return Checkpoint(network, info)
+
+
+def read_info(folder: Path | str) -> CheckpointInfo:
+    """Reads ``checkpoint.json`` alone.
+
+    Raises:
+        CheckpointError: it is missing, cut off, of another version, or something else.
+    """
+    path = _whole(Path(folder)) / INFO_FILE
+    with _naming(path):
+        text = path.read_bytes()
+    fields = _parse_json(path, text)
+    check_version(path, fields, SCHEMA_VERSION)
+    try:
+        return CheckpointInfo.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise CheckpointError(f"{path}: {place}: {first['msg']}") from error
+
+
+def check_version(path: Path, fields: Any, expected: int) -> None:
+    """Raises ``CheckpointError`` unless ``fields`` is a dict with this ``schema_version``."""
+    found = fields.get("schema_version") if isinstance(fields, dict) else None
+    if not isinstance(found, int):
+        raise CheckpointError(f"{path}: not written by this program (no schema_version)")
+    if found != expected:
+        raise CheckpointError(
+            f"{path}: written in version {found} of the format; this program reads version {expected}"
+        )
+
+
+def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], info: dict[str, Any]) -> None:
+    """Writes tensors and ``info`` (JSON) to one safetensors file with a checksum, whole or not at all.
+
+    Raises:
+        CheckpointError: it cannot be written; what was there before is still there.
+    """
+    path = Path(path)
+    plain = {name: _plain(tensor) for name, tensor in tensors.items()}
+    text = json.dumps(info)
+    data = safetensors.torch.save(plain, {"info": text, "sha256": _digest(plain, text)})
+    with _naming(path):
+        atomic_write(path, data)
+
+
+def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Reads a file of ``write_tensors``.
+
+    Raises:
+        CheckpointError: it is missing, cut off, changed or something else.
+    """
+    path = Path(path)
+    with _naming(path):
+        data = path.read_bytes()
+    try:
+        tensors = safetensors.torch.load(data)
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: cut off or no safetensors file ({_one_line(error)})") from error
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, JSON header, tensors
+    notes = header.get("__metadata__", {})
+    if not {"info", "sha256"} <= notes.keys():
+        raise CheckpointError(f"{path}: not written by this program (no checksum)")
+    if _digest(tensors, notes["info"]) != notes["sha256"]:
+        raise CheckpointError(f"{path}: damaged, its contents do not have the sha256 recorded in it")
+    return tensors, _parse_json(path, notes["info"])
+
+
+def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
+    """Writes a folder under a hidden name, then renames it; an older one steps aside and is removed last."""
+    fresh, old = _beside(folder, "new"), _beside(folder, "old")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _remove(fresh)
+    if folder.exists():
+        _remove(old)
+    try:
+        fresh.mkdir()
+        for name, data in files.items():
+            atomic_write(fresh / name, data)
+        if folder.exists():
+            os.rename(folder, old)
+        os.rename(fresh, folder)
+        _sync_folder(folder.parent)
+    except OSError:
+        if old.exists() and not folder.exists():
+            os.rename(old, folder)
+        _remove(fresh)
+        raise
+    _remove(old)
+
+
+def _whole(folder: Path) -> Path:
+    """The folder, or the older one that had stepped aside when the program was killed between the two renames."""
+    old = _beside(folder, "old")
+    return old if old.exists() and not folder.exists() else folder
+
+
+def _beside(folder: Path, suffix: str) -> Path:
+    folder = folder.absolute()
+    return folder.with_name(f".{folder.name}.{suffix}")
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    """sha256 of the text and of every tensor with its name, type and shape."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """On the CPU, in row-major order, sharing memory with no other tensor's view."""
+    return tensor.detach().to("cpu").contiguous()
+
+
+def _parse_json(path: Path, text: bytes | str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cut off or no JSON ({_one_line(error)})") from error
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_dir():
+        shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turns an ``OSError`` into a ``CheckpointError`` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise CheckpointError(f"{path}: {reason}") from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _program_version() -> str:
+    try:
+        return version("crownhead")
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,275 @@
+"""The training step: optimizer, learning-rate schedule, moving average, and a state that resumes exactly."""
+
+import copy
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from torch import Tensor, nn
+from torch.nn.utils import convert_conv2d_weight_memory_format
+
+from .batch import TrainingBatch
+from .checkpoint import check_version, read_tensors, write_tensors
+from .loss import training_loss
+from .network import (
+    Network,
+    NetworkConfig,
+    NetworkError,
+    Precision,
+    check_tensors,
+    choose_dtype,
+    choose_layout,
+    planes_on,
+)
+
+STATE_SCHEMA_VERSION: Literal[1] = 1
+
+
+class TrainingError(ValueError):
+    """Training that cannot go on, or a training state that does not fit."""
+
+
+class TrainerConfig(BaseModel):
+    """Settings of a ``Trainer``.
+
+    Attributes:
+        learning_rate: at the top of the schedule.
+        schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``; or "step",
+            times ``step_factor`` every ``schedule_steps``.
+        warmup_steps: the learning rate rises linearly over so many steps.
+        weight_decay: decoupled from the gradient except for sgd; not on biases and norms.
+        momentum: of sgd (Nesterov).
+        betas: of adamw and radam.
+        gradient_clip: largest norm of the gradient, or None.
+        ema_decay: of the moving average of weights and batch-norm statistics; it averages less over the first steps.
+        wdl_search_weight: share of the search's opinion in the win/draw/loss target (``loss.mix_wdl``), for those who
+            make the batches; the rest is the game's result.
+        precision: of the forward pass, "auto" is bf16 where the device multiplies it in hardware; weights and their
+            averages stay float32.
+        compile: use ``torch.compile``.
+        channels_last: whether to keep activations channels last; None is what was measured to be faster.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    optimizer: Literal["adamw", "radam", "sgd"] = "adamw"
+    learning_rate: float = Field(default=1e-3, gt=0, le=10)
+    schedule: Literal["constant", "cosine", "step"] = "constant"
+    warmup_steps: int = Field(default=100, ge=0)
+    schedule_steps: int = Field(default=0, ge=0)
+    final_factor: float = Field(default=0.01, ge=0, le=1)
+    step_factor: float = Field(default=0.1, gt=0, le=1)
+    weight_decay: float = Field(default=1e-2, ge=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    betas: tuple[float, float] = (0.9, 0.999)
+    batch_size: int = Field(default=256, ge=2)
+    gradient_clip: float | None = Field(default=1.0, gt=0)
+    ema_decay: float = Field(default=0.999, ge=0, lt=1)
+    wdl_search_weight: float = Field(default=0.0, ge=0, le=1)
+    policy_weight: float = Field(default=1.0, ge=0)
+    wdl_weight: float = Field(default=1.0, ge=0)
+    precision: Precision = "auto"
+    compile: bool = False
+    channels_last: bool | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrainerConfig":
+        if self.schedule != "constant" and self.schedule_steps == 0:
+            raise ValueError(f"schedule {self.schedule!r} needs schedule_steps")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas {self.betas} are not between 0 and 1")
+        return self
+
+    def learning_rate_at(self, step: int) -> float:
+        """Learning rate of the step number ``step``, counted from 0."""
+        if step < self.warmup_steps:
+            return self.learning_rate * (step + 1) / self.warmup_steps
+        if self.schedule == "cosine":
+            length = max(1, self.schedule_steps - self.warmup_steps)
+            part = min(1.0, (step - self.warmup_steps) / length)
+            left = 0.5 * (1 + math.cos(math.pi * part))
+            return self.learning_rate * (self.final_factor + (1 - self.final_factor) * left)
+        if self.schedule == "step":
+            return self.learning_rate * self.step_factor ** (step // self.schedule_steps)
+        return self.learning_rate
+
+
+class StateInfo(BaseModel):
+    """What a training state says about itself beside its tensors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = STATE_SCHEMA_VERSION
+    network: NetworkConfig
+    config: TrainerConfig
+    steps: int = Field(ge=0)
+
+
+def make_optimizer(network: nn.Module, config: TrainerConfig) -> torch.optim.Optimizer:
+    """The optimizer of ``config``; weights of convolutions and linear layers decay, biases and norms do not."""
+    parameters = list(network.parameters())
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    lr = config.learning_rate
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr, momentum=config.momentum, nesterov=config.momentum > 0)
+    if config.optimizer == "radam":
+        return torch.optim.RAdam(groups, lr, betas=config.betas, decoupled_weight_decay=True)
+    return torch.optim.AdamW(groups, lr, betas=config.betas)
+
+
+class Trainer:
+    """Trains a network on batches and keeps a moving average of it. The caller sets torch's threads.
+
+    Args:
+        network: moved to ``device`` and trained in place.
+        device: where to train.
+
+    Attributes:
+        network: being trained.
+        ema_network: moving average of its weights and batch-norm statistics, in evaluation mode: the one to play with.
+        steps: steps made so far.
+    """
+
+    def __init__(self, network: Network, config: TrainerConfig, device: torch.device | str = "cpu") -> None:
+        self.config = config
+        self.device = torch.device(device)
+        self._dtype = choose_dtype(self.device, config.precision)
+        self._layout = choose_layout(self.device, self._dtype, network.config.channels)
+        if config.channels_last is not None:
+            self._layout = torch.channels_last if config.channels_last else torch.contiguous_format
+        self.network = network.to(self.device).train()
+        convert_conv2d_weight_memory_format(self.network, self._layout)
+        self.ema_network = copy.deepcopy(self.network).eval().requires_grad_(False)
+        self.optimizer = make_optimizer(self.network, config)
+        self.steps = 0
+        self._forward = torch.compile(self.network) if config.compile else self.network
+
+    def step(self, batch: TrainingBatch) -> dict[str, float]:
+        """One optimizer step.
+
+        Returns:
+            The figures of ``loss.training_loss``, and ``gradient_norm`` (before clipping) and ``learning_rate``.
+
+        Raises:
+            TrainingError: the loss or its gradient is not finite; the weights have not been changed.
+        """
+        planes = planes_on(self.device, batch.positions).contiguous(memory_format=self._layout)
+        batch = batch.to(self.device)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16):
+            policy_logits, wdl_logits = self._forward(planes)
+        loss, figures = training_loss(
+            policy_logits.float(), wdl_logits.float(), batch, self.config.policy_weight, self.config.wdl_weight
+        )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        limit = self.config.gradient_clip or math.inf
+        figures["gradient_norm"] = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
+        metrics = dict(zip(figures, torch.stack(list(figures.values())).tolist(), strict=True))
+        if not math.isfinite(metrics["loss"]) or not math.isfinite(metrics["gradient_norm"]):
+            raise TrainingError(f"step {self.steps}: loss or gradient is not finite; lower the learning rate")
+        metrics["learning_rate"] = self.config.learning_rate_at(self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = metrics["learning_rate"]
+        self.optimizer.step()
+        self.steps += 1
+        self._update_average()
+        return metrics
+
+    @torch.no_grad()
+    def _update_average(self) -> None:
+        decay = min(self.config.ema_decay, self.steps / (self.steps + 9))
+        current = self.network.state_dict()
+        for name, average in self.ema_network.state_dict().items():
+            if average.is_floating_point():
+                average.lerp_(current[name], 1.0 - decay)
+            else:
+                average.copy_(current[name])
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next steps depend on: ``tensors`` by name (references, not copies) and ``info`` for JSON."""
+        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        tensors |= {f"ema.{name}": value for name, value in self.ema_network.state_dict().items()}
+        for name, parameter in self.network.named_parameters():
+            for key, value in self.optimizer.state.get(parameter, {}).items():
+                tensors[f"optimizer.{name}.{key}"] = value
+        info = StateInfo(network=self.network.config, config=self.config, steps=self.steps)
+        return {"tensors": tensors, "info": info.model_dump(mode="json")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues from ``state``. Settings may differ from the saved ones, but not the network nor the optimizer.
+
+        Raises:
+            TrainingError: the state belongs to another network, optimizer or version; nothing has been changed then.
+        """
+        tensors = state["tensors"]
+        try:
+            info = StateInfo.model_validate(state["info"])
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise TrainingError(f"not a training state: {place}: {first['msg']}") from error
+        if info.network != self.network.config:
+            raise TrainingError(f"the training state is of another network ({info.network})")
+        if info.config.optimizer != self.config.optimizer:
+            raise TrainingError(f"the training state is of {info.config.optimizer}, not of {self.config.optimizer}")
+        try:
+            check_tensors(tensors, self._expected_tensors(info.steps))
+        except NetworkError as error:
+            raise TrainingError(f"the training state does not fit: {error}") from error
+        self.network.load_state_dict(_with_prefix(tensors, "network."))
+        self.ema_network.load_state_dict(_with_prefix(tensors, "ema."))
+        self.optimizer.state.clear()
+        for name, parameter in self.network.named_parameters():
+            for key in self._optimizer_keys(info.steps):
+                # Laid out like the optimizer's own, else sums would round differently than without a stop.
+                kept = torch.zeros(()) if key == "step" else torch.empty_like(parameter)
+                self.optimizer.state[parameter][key] = kept.copy_(tensors[f"optimizer.{name}.{key}"])
+        self.steps = info.steps
+
+    def _optimizer_keys(self, steps: int) -> list[str]:
+        """Names of what the optimizer keeps of each parameter after so many steps."""
+        if steps == 0 or (self.config.optimizer == "sgd" and self.config.momentum == 0):
+            return []
+        return ["momentum_buffer"] if self.config.optimizer == "sgd" else ["step", "exp_avg", "exp_avg_sq"]
+
+    def _expected_tensors(self, steps: int) -> dict[str, Tensor]:
+        """Tensors of the names and shapes that a state after so many steps has."""
+        expected = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        expected |= {f"ema.{name}": value for name, value in self.ema_network.state_dict().items()}
+        for name, parameter in self.network.named_parameters():
+            for key in self._optimizer_keys(steps):
+                expected[f"optimizer.{name}.{key}"] = torch.zeros(()) if key == "step" else parameter
+        return expected
+
+    def save(self, path: Path | str) -> None:
+        """Writes ``state_dict`` to one file, whole or not at all.
+
+        Raises:
+            CheckpointError: the file cannot be written.
+        """
+        state = self.state_dict()
+        write_tensors(path, state["tensors"], state["info"])
+
+    def load(self, path: Path | str) -> None:
+        """Continues from a file written by ``save``; afterwards every step is the one that would have followed.
+
+        Raises:
+            CheckpointError: the file is missing, cut off, changed or of another version.
+            TrainingError: it belongs to another network or optimizer. Nothing has been changed then.
+        """
+        tensors, info = read_tensors(path)
+        check_version(Path(path), info, STATE_SCHEMA_VERSION)
+        try:
+            self.load_state_dict({"tensors": tensors, "info": info})
+        except TrainingError as error:
+            raise TrainingError(f"{path}: {error}") from error
+
+
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with ``prefix``, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,78 @@
+"""Golden trees and the signature of the search, after a deterministic stand-in for a network.
+
+``python tests/search_golden.py`` remakes ``data/search_golden.json`` (``PYTHONPATH=.`` where the project is not
+installed). Do that only where a change of the search's behaviour is meant, and say with the change what it did to the
+signature and to strength.
+"""
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from search_boards import played, random_game, started
+from search_reference import HashEvaluator
+
+from engine.fen import START_FEN
+from engine.search import SearchConfig
+
+GOLDEN = Path(__file__).parent / "data" / "search_golden.json"
+# Start, middle game, men near promotion, king ending, multi-jumps, an ending of three kings, close to a repetition.
+CASES: list[tuple[str, str]] = [
+    (START_FEN, ""),
+    (START_FEN, "11-15 23-19 8-11 22-17 9-13 17-14 10x17 21x14 15-18"),
+    ("W:W18,19,22,25,27,30,31:B1,3,6,10,11,12,15", ""),
+    ("B:W14,K22,K23:BK6,K7,13", ""),
+    ("B:W6,7,14,15,22,23:BK2,K29", ""),
+    ("B:WK18,K23:BK3", ""),
+    ("B:WK31,22:BK1,K5", "1-6 31-27 6-1 27-31 1-6 31-27 6-1"),
+]
+SIGNATURE_GAMES = 48
+ROOTS: tuple[Literal["puct", "gumbel"], ...] = ("puct", "gumbel")
+
+
+def golden_trees() -> list[dict[str, Any]]:
+    """What the engine's search finds in every golden case at both kinds of root."""
+    trees = []
+    boards = [played(*case) for case in CASES]
+    for root in ROOTS:
+        search = started(SearchConfig(num_simulations=200, root=root), boards)
+        search.run(HashEvaluator())
+        for slot, (fen, moves) in enumerate(CASES):
+            result = search.result(slot)
+            trees.append(
+                {
+                    "fen": fen,
+                    "moves": moves,
+                    "root": root,
+                    "visits": result.visits.tolist(),
+                    "values": [round(float(value), 5) for value in result.values],
+                    "policy": [round(float(share), 5) for share in result.policy],
+                    "wdl": [round(float(share), 5) for share in result.wdl],
+                    "proofs": result.proofs.tolist(),
+                    "principal_variation": search.principal_variation(slot),
+                }
+            )
+    return trees
+
+
+def bench_signature() -> dict[str, str]:
+    """For each kind of root, a digest of the root visits in a fixed set of random games: any change shows."""
+    boards = [random_game(random.Random(seed), 2 * seed) for seed in range(SIGNATURE_GAMES)]
+    signature = {}
+    for root in ROOTS:
+        search = started(SearchConfig(num_simulations=64, root=root), boards)
+        search.run(HashEvaluator())
+        visits = np.concatenate([search.result(slot).visits for slot in range(len(boards))])
+        signature[root] = hashlib.sha256(visits.astype("<i4").tobytes()).hexdigest()[:16]
+    return signature
+
+
+if __name__ == "__main__":
+    golden = {"signature": bench_signature(), "trees": golden_trees()}
+    lines = ",\n".join("    " + json.dumps(tree) for tree in golden["trees"])
+    text = f'{{\n  "signature": {json.dumps(golden["signature"])},\n  "trees": [\n{lines}\n  ]\n}}\n'
+    GOLDEN.write_text(text)
+    print(golden["signature"])

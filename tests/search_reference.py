@@ -1,0 +1,346 @@
+"""The search of ``engine.search``, slowly and plainly: objects and lists, one game at a time.
+
+Shares the move generator, the layout of the policy and ``exp32`` with the engine, and nothing else. A node is seen by
+the side to move *in* it (the engine's nodes are seen by the player who moved into them), so signs are kept by other
+means. Sums are float32 in the engine's order, so that both searches agree to the last visit.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine import movegen
+from engine.bitboard import ROTATIONS, SQUARE_OF_BIT, exp32
+from engine.board import Board
+from engine.search import SearchConfig
+
+F = np.float32
+ZERO = F(0)
+WIN, DRAW, LOSS = "win", "draw", "loss"  # proofs, for the side to move in the node
+VALUES = {WIN: F(1), DRAW: F(0), LOSS: F(-1)}
+Words = tuple[int, int, int]
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    x = (x ^ (x >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xD1B54A32D192ED03)
+    return x ^ (x >> np.uint64(32))
+
+
+class HashEvaluator:
+    """Answers that look random, depend on the position alone (not on the batch), and are the same everywhere.
+
+    Logits lie in [-2, 2).
+
+    Attributes:
+        seen: the positions judged, in order.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, ...]] = []
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.seen += [tuple(map(int, row)) for row in positions]
+        state = np.full(len(positions), 1, np.uint64)
+        for column in range(4):
+            state = _mix(state + positions[:, column].astype(np.uint64) + np.uint64(column << 40))
+        cells = _mix(state[:, None] + _mix(np.arange(1, 132, dtype=np.uint64))[None, :])
+        uniform = (cells >> np.uint64(40)).astype(F) / F(1 << 24)
+        logits = F(4) * uniform - F(2)
+        return np.ascontiguousarray(logits[:, :128]), np.ascontiguousarray(logits[:, 128:])
+
+
+def turned(words: Words) -> Words:
+    """The same board seen from the other side."""
+    own, opp, kings = (int(f"{word:032b}"[::-1], 2) for word in words)
+    return opp, own, kings
+
+
+def hops_of(code: int) -> list[tuple[int, int]]:
+    """(square left, direction) of each hop of a move code, squares 0-31 counted from the mover's side."""
+    bit, jump, hops = code & 31, 2 if code & 32 else 1, []
+    for hop in range(code >> 6 & 31):
+        direction = code >> (12 + 2 * hop) & 3
+        hops.append((int(SQUARE_OF_BIT[bit]), direction))
+        bit = (bit + jump * ROTATIONS[direction]) % 32
+    return hops
+
+
+def distinct_moves(words: Words) -> list[tuple[int, Words]]:
+    """(code, position seen by the opponent, who moves next) of the legal moves, as the engine orders them."""
+    buffer = movegen.new_moves()
+    count = movegen.generate(*(np.uint32(word) for word in words), buffer, True)
+    return [(int(m["code"]), turned((int(m["own"]), int(m["opp"]), int(m["kings"])))) for m in buffer[:count]]
+
+
+def softmax(logits: list[np.float32]) -> list[np.float32]:
+    """float32 softmax, summed in order."""
+    highest = max(logits)
+    exponentials = [F(exp32(F(logit - highest))) for logit in logits]
+    total = F(0)
+    for exponential in exponentials:
+        total = F(total + exponential)
+    scale = F(F(1) / total)
+    return [F(exponential * scale) for exponential in exponentials]
+
+
+def judge(evaluator: HashEvaluator, words: Words, reversible: int) -> tuple[list[np.float32], np.float32, np.float32]:
+    """Priors of the distinct moves, value and draw rate of a position, as the evaluator sees it."""
+    policy, wdl = evaluator.evaluate(np.array([[*words, reversible]], np.uint32))
+    logits = []
+    for code, _ in distinct_moves(words):
+        logit = F(0)
+        for square, direction in hops_of(code):
+            logit = F(logit + policy[0, 32 * direction + square])
+        logits.append(logit)
+    win, draw, loss = (F(exp32(F(logit - wdl[0].max()))) for logit in wdl[0])
+    scale = F(F(1) / F(F(win + draw) + loss))
+    return softmax(logits), F(F(win - loss) * scale), F(draw * scale)
+
+
+@dataclass(eq=False)
+class Node:
+    """A position in the tree; ``value_sum``, ``draw_sum`` and ``proof`` are seen by the side to move in it."""
+
+    words: Words
+    reversible: int
+    code: int = 0
+    prior: np.float32 = ZERO
+    children: list["Node"] = field(default_factory=list)
+    visits: int = 0
+    value_sum: np.float32 = ZERO
+    draw_sum: np.float32 = ZERO
+    proof: str | None = None
+    proof_plies: int = 0
+
+    def mark(self, proof: str, plies: int) -> None:
+        self.proof, self.proof_plies = proof, min(plies, 255)
+        self.value_sum = F(VALUES[proof] * F(self.visits))
+        self.draw_sum = F(self.visits if proof == DRAW else 0)
+
+    def settle(self) -> bool:
+        """Proves the node from its children: the winner takes the shortest way, the loser the longest."""
+        lost = [child.proof_plies for child in self.children if child.proof == LOSS]
+        drawn = [child.proof_plies for child in self.children if child.proof == DRAW]
+        if lost:
+            self.mark(WIN, min(lost) + 1)
+        elif any(child.proof is None for child in self.children):
+            return False
+        elif drawn:
+            self.mark(DRAW, max(drawn) + 1)
+        else:
+            self.mark(LOSS, max(child.proof_plies for child in self.children) + 1)
+        return True
+
+
+class ReferenceSearch:
+    """The search of one game, with the positions before it that count for repetitions."""
+
+    def __init__(self, config: SearchConfig, board: Board) -> None:
+        self.config = config
+        self.history: list[Words] = board.history()[:-1]
+        self.root = Node(board.words(), board.reversible_plies)
+        self.tainted = False
+        self.raw_value = F(0)
+        self.gumbels: np.ndarray | None = None
+
+    def search(self, evaluator: HashEvaluator, simulations: int, noise: np.ndarray | None = None) -> None:
+        """Searches until the root's moves have so many visits together, or the root is proven.
+
+        Args:
+            noise: float32, Dirichlet noise or Gumbel values of the root's moves; none if left out.
+        """
+        gumbel = self.config.root == "gumbel"
+        if gumbel:
+            self.root, self.tainted = Node(self.root.words, self.root.reversible), False
+            self.gumbels = np.zeros(128, F) if noise is None else noise
+            count = min(len(distinct_moves(self.root.words)), self.config.gumbel_considered)
+            self.schedule = halving_schedule(count, simulations)
+        elif noise is not None and self.root.visits:
+            self._mix_noise(noise)
+        while self.root.visits == 0 or (self.root.visits <= simulations and self.root.proof is None):
+            first = self.root.visits == 0
+            self._simulate(evaluator)
+            if first and not gumbel and noise is not None:
+                self._mix_noise(noise)
+
+    def _mix_noise(self, noise: np.ndarray) -> None:
+        share = float(F(self.config.noise_fraction))
+        for child, extra in zip(self.root.children, noise, strict=False):
+            child.prior = F((1 - share) * float(child.prior) + share * float(extra))
+
+    def _simulate(self, evaluator: HashEvaluator) -> None:
+        path = [self.root]
+        while True:
+            node = path[-1]
+            if node.proof is None and not node.children:
+                moves = distinct_moves(node.words)
+                proof = self._by_the_rules(path, len(moves))
+                if proof is not None:
+                    node.mark(proof, 0)
+                    for parent in path[-2::-1]:
+                        if not parent.settle():
+                            break
+                else:
+                    self._expand(node, moves)
+                    if len(moves) > 1 or len(path) == 1:
+                        self._evaluate(evaluator, path)
+                        return
+            if node.proof is not None:
+                self._backup(path, F(0), F(0))
+                return
+            path.append(self._select(node))
+
+    def _by_the_rules(self, path: list[Node], count: int) -> str | None:
+        node = path[-1]
+        if count == 0:
+            return LOSS
+        if len(path) == 1:
+            return None
+        if node.reversible >= 80:
+            return DRAW
+        earlier = [*self.history, *(other.words for other in path[:-1])]
+        same = [words == node.words for words in earlier[-2 : -node.reversible - 1 : -2]]
+        in_tree = sum(same[: (len(path) - 1) // 2])
+        if in_tree:
+            self.tainted = True
+        return DRAW if in_tree or sum(same) >= 2 else None
+
+    def _expand(self, node: Node, moves: list[tuple[int, Words]]) -> None:
+        for code, words in moves:
+            is_man = not node.words[2] >> (code & 31) & 1
+            reversible = 0 if is_man or code & 32 else min(node.reversible + 1, 255)
+            node.children.append(Node(words, reversible, code, F(F(1) / F(len(moves)))))
+
+    def _evaluate(self, evaluator: HashEvaluator, path: list[Node]) -> None:
+        node = path[-1]
+        priors, value, draw = judge(evaluator, node.words, node.reversible)
+        for child, prior in zip(node.children, priors, strict=True):
+            child.prior = prior
+        if len(path) == 1:
+            self.raw_value = value
+        self._backup(path, value, draw)
+
+    def _backup(self, path: list[Node], value: np.float32, draw: np.float32) -> None:
+        for node in reversed(path):
+            if node.proof is not None:
+                value, draw = VALUES[node.proof], F(node.proof == DRAW)
+            node.visits += 1
+            node.value_sum = F(node.value_sum + value)
+            node.draw_sum = F(node.draw_sum + draw)
+            value = -value
+
+    def _select(self, node: Node) -> Node:
+        if len(node.children) == 1:
+            return node.children[0]
+        if node is self.root and self.config.root == "gumbel":
+            return self._select_gumbel()
+        tried = F(0)
+        for child in node.children:
+            if child.visits:
+                tried = F(tried + child.prior)
+        visits = F(max(node.visits, 1))
+        untried = F(F(node.value_sum / visits) - F(F(self.config.fpu_reduction) * F(math.sqrt(tried))))
+        exploration = F(F(self.config.c_puct) * F(math.sqrt(visits)))
+
+        def score(child: Node) -> np.float32:
+            value = F(-child.value_sum / F(child.visits)) if child.visits else untried
+            if child.proof == WIN:
+                value = F(value - F(1e6))
+            return F(value + F(F(exploration * child.prior) / F(1 + child.visits)))
+
+        return max(node.children, key=score)
+
+    def values(self) -> list[float]:
+        """Mean value of each root move for the side to move; 0 where never visited."""
+        return [float(-child.value_sum) / max(child.visits, 1) for child in self.root.children]
+
+    def completed_q(self) -> list[float]:
+        """Completed Q-values of the root's moves, rescaled to [0, 1] and scaled (Danihelka et al., appendix D)."""
+        children = self.root.children
+        tried = [i for i, child in enumerate(children) if child.visits]
+        values, mixed = self.values(), float(self.raw_value)
+        if tried:
+            weights = [float(max(children[i].prior, F(1e-30))) for i in tried]
+            average = sum(w * values[i] for w, i in zip(weights, tried, strict=True)) / sum(weights)
+            total = sum(child.visits for child in children)
+            mixed = (mixed + total * average) / (total + 1)
+        completed = [values[i] if i in tried else mixed for i in range(len(children))]
+        most = max(child.visits for child in children)
+        scale = (self.config.c_visit + most) * self.config.c_scale
+        spread = max(max(completed) - min(completed), 1e-8)
+        return [(q - min(completed)) / spread * scale for q in completed]
+
+    def gumbel_scores(self) -> list[float]:
+        """Gumbel + log prior + completed Q of the root's moves."""
+        assert self.gumbels is not None
+        completed = self.completed_q()
+        priors = [math.log(max(child.prior, F(1e-30))) for child in self.root.children]
+        return [float(self.gumbels[i]) + priors[i] + completed[i] for i in range(len(priors))]
+
+    def _select_gumbel(self) -> Node:
+        wanted, scores = self.schedule[self.root.visits - 1], self.gumbel_scores()
+        ranked = [
+            (-abs(child.visits - wanted) - (child.proof == DRAW), score, -i)
+            for i, (child, score) in enumerate(zip(self.root.children, scores, strict=True))
+            if child.proof != WIN
+        ]
+        return self.root.children[-max(ranked)[2]]
+
+    def policy(self) -> list[float]:
+        """The improved policy over the root's moves."""
+        children = self.root.children
+        if self.config.root == "gumbel":
+            completed = self.completed_q()
+            logits = [math.log(max(child.prior, F(1e-30))) + completed[i] for i, child in enumerate(children)]
+            weights = [math.exp(logit - max(logits)) for logit in logits]
+        else:
+            weights = [float(child.visits) for child in children]
+        won = any(child.proof == LOSS for child in children)
+        lost = all(child.proof == WIN for child in children)
+        for i, child in enumerate(children):
+            if (won and child.proof != LOSS) or (child.proof == WIN and not lost):
+                weights[i] = 0.0
+        if sum(weights) == 0:
+            return [float(child.prior) for child in children]
+        return [weight / sum(weights) for weight in weights]
+
+    def best(self) -> int:
+        """The move to play without a draw by lot."""
+        children, moves = self.root.children, range(len(self.root.children))
+        won = [i for i in moves if children[i].proof == LOSS]
+        if won:
+            return min(won, key=lambda i: children[i].proof_plies)
+        held = [i for i in moves if children[i].proof != WIN]
+        if not held:
+            return max(moves, key=lambda i: children[i].proof_plies)
+        if self.config.root == "gumbel":
+            scores = self.gumbel_scores()
+            return max(held, key=lambda i: (children[i].visits, scores[i]))
+        if not any(child.visits for child in children):
+            return max(held, key=lambda i: children[i].prior)
+        return max(held, key=lambda i: (children[i].visits, F(-children[i].value_sum / F(max(children[i].visits, 1)))))
+
+    def play(self, index: int) -> None:
+        """Makes a root move and keeps its subtree where that is sound."""
+        child = self.root.children[index]
+        self.history = [*self.history, self.root.words] if child.reversible else []
+        if self.config.reuse_tree and self.config.root == "puct" and not self.tainted and child.children:
+            self.root = child
+        else:
+            self.root, self.tainted = Node(child.words, child.reversible), False
+
+
+def halving_schedule(considered: int, simulations: int) -> list[int]:
+    """Visits that the move of each simulation must have: rounds over a field that halves, played out move by move."""
+    if considered <= 1:
+        return list(range(simulations))
+    schedule: list[int] = []
+    phases, visits = math.ceil(math.log2(considered)), [0] * considered
+    while len(schedule) < simulations:
+        for _ in range(max(1, simulations // (phases * len(visits)))):
+            schedule += visits
+            visits = [count + 1 for count in visits]
+        visits = visits[: max(2, len(visits) // 2)]
+    return schedule[:simulations]

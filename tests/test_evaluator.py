@@ -1,0 +1,145 @@
+"""The evaluator gives the network's own answers, whatever the batch, the padding and the precision."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from test_loss import random_positions
+from test_network import trained_like
+
+from engine.encoding import encode_planes
+from learner.evaluator import NetworkEvaluator
+from learner.network import NETWORKS, NetworkError, choose_dtype, has_bf16
+
+TINY = NETWORKS["tiny"]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
+
+
+def plainly(network, positions):
+    """The network's answers, one position at a time, batch norm not folded."""
+    with torch.no_grad():
+        rows = [network(torch.from_numpy(encode_planes(positions[i : i + 1]))) for i in range(len(positions))]
+    return tuple(torch.cat(column).numpy() for column in zip(*rows, strict=True))
+
+
+def assert_close(found, expected, tolerance):
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == np.float32
+        np.testing.assert_allclose(ours, theirs, atol=tolerance * np.abs(theirs).max(initial=1.0), rtol=0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["tiny", "2x32", "4x48"])
+@pytest.mark.parametrize("board", ["8x4", "8x8"])
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bf16", 0.05)])
+def test_answers_are_the_networks(device, name, board, precision, tolerance):
+    network = trained_like(NETWORKS[name].model_copy(update={"board": board}))
+    positions = random_positions(20, seed=1)
+    evaluator = NetworkEvaluator(network, device=device, precision=precision)
+    assert_close(evaluator.evaluate(positions), plainly(network, positions), tolerance)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 8, 9, 16, 17, 40])
+@pytest.mark.parametrize("buckets", [(4, 16), (1, 2, 64), (7,)])
+def test_answers_do_not_depend_on_padding_and_pieces(size, buckets):
+    network = trained_like(TINY)
+    positions = random_positions(40, seed=2)
+    evaluator = NetworkEvaluator(network, precision="float32", batch_buckets=buckets)
+    evaluator.evaluate(positions)  # leaves other positions where the padding will be
+    policy_logits, wdl_logits = evaluator.evaluate(positions[:size])
+    assert policy_logits.shape == (size, 128)
+    assert wdl_logits.shape == (size, 3)
+    expected = plainly(network, positions)
+    assert_close((policy_logits, wdl_logits), (expected[0][:size], expected[1][:size]), 1e-5)
+
+
+def test_every_size_up_to_two_buckets():
+    network = trained_like(TINY)
+    positions = random_positions(260, seed=3)
+    evaluator = NetworkEvaluator(network, precision="float32")
+    expected = evaluator.evaluate(positions)
+    for size in range(1, 261, 7):
+        found = evaluator.evaluate(positions[:size])
+        assert_close(found, (expected[0][:size], expected[1][:size]), 1e-5)
+
+
+def test_answers_belong_to_the_caller():
+    evaluator = NetworkEvaluator(trained_like(TINY), precision="float32")
+    positions = random_positions(8, seed=4)
+    first = evaluator.evaluate(positions[:4])
+    kept = [array.copy() for array in first]
+    evaluator.evaluate(positions[4:])
+    for now, before in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(now, before)
+        assert now.flags.c_contiguous
+        assert now.flags.writeable
+
+
+def test_positions_in_any_memory_order():
+    evaluator = NetworkEvaluator(trained_like(TINY), precision="float32")
+    positions = random_positions(8, seed=5)
+    expected = evaluator.evaluate(positions)
+    assert_close(evaluator.evaluate(np.asfortranarray(positions)), expected, 1e-5)
+    assert_close(evaluator.evaluate(positions[::2]), (expected[0][::2], expected[1][::2]), 1e-5)
+
+
+def test_update_takes_a_network_or_its_weights():
+    first, second, third = (trained_like(TINY, seed=seed) for seed in range(3))
+    positions = random_positions(8, seed=6)
+    evaluator = NetworkEvaluator(first, precision="float32")
+    evaluator.update(second)
+    assert_close(evaluator.evaluate(positions), plainly(second, positions), 1e-5)
+    evaluator.update(third.state_dict())
+    assert_close(evaluator.evaluate(positions), plainly(third, positions), 1e-5)
+
+
+def test_training_the_network_does_not_change_the_evaluator():
+    network = trained_like(TINY)
+    positions = random_positions(8, seed=7)
+    evaluator = NetworkEvaluator(network, precision="float32")
+    before = evaluator.evaluate(positions)
+    network.stem.conv.weight.data.zero_()
+    assert_close(evaluator.evaluate(positions), before, 0)
+
+
+def test_weights_of_another_network_change_nothing():
+    evaluator = NetworkEvaluator(trained_like(TINY), precision="float32")
+    positions = random_positions(8, seed=8)
+    before = evaluator.evaluate(positions)
+    with pytest.raises(NetworkError, match="another network"):
+        evaluator.update(trained_like(NETWORKS["2x32"]))
+    assert_close(evaluator.evaluate(positions), before, 0)
+
+
+@pytest.mark.parametrize("positions", [np.zeros((2, 4), np.int64), np.zeros((2, 3), np.uint32), np.zeros(4, np.uint32)])
+def test_refuses_other_arrays(positions):
+    with pytest.raises(ValueError, match=r"not uint32 \[N, 4\]"):
+        NetworkEvaluator(trained_like(TINY)).evaluate(positions)
+
+
+def test_refuses_buckets_that_are_not_positive():
+    with pytest.raises(ValueError, match="not all positive"):
+        NetworkEvaluator(trained_like(TINY), batch_buckets=(0, 4))
+
+
+def test_precision_is_chosen_by_the_processor(monkeypatch):
+    cpu = torch.device("cpu")
+    assert choose_dtype(cpu, "auto") == (torch.bfloat16 if has_bf16(cpu) else torch.float32)
+    for supported, expected in ((True, torch.bfloat16), (False, torch.float32)):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda supported=supported: supported)
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+        assert NetworkEvaluator(trained_like(TINY)).dtype == expected
+        assert NetworkEvaluator(trained_like(TINY), precision="float32").dtype == torch.float32
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_compiled_answers_and_updates():
+    first, second = (trained_like(TINY, seed=seed) for seed in range(2))
+    positions = random_positions(8, seed=9)
+    evaluator = NetworkEvaluator(first, precision="float32", batch_buckets=(8,), compile=True)
+    assert_close(evaluator.evaluate(positions), plainly(first, positions), 1e-5)
+    evaluator.update(second)
+    assert_close(evaluator.evaluate(positions), plainly(second, positions), 1e-5)

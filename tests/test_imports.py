@@ -1,0 +1,165 @@
+"""Who may import whom, read from the source: the house's import directions, one home for Ray, no pickle."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("engine", "learner", "selfplay", "gui")
+FRONT_DOOR = "crownhead"
+BARRED = {  # room → top-level modules it must not import
+    "engine": {"learner", "selfplay", "gui", FRONT_DOOR, "torch", "ray", "pygame", "pygame_menu"},
+    "learner": {"selfplay", "gui", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
+    "selfplay": {"gui", FRONT_DOOR, "pygame", "pygame_menu"},
+    "gui": {"learner", "selfplay", FRONT_DOOR, "torch", "ray"},
+    FRONT_DOOR: {"pygame", "pygame_menu"},
+}
+PICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+PICKLING_CALLS = {"torch.load", "torch.save"}
+
+
+def sources(root: Path) -> dict[str, ast.Module]:
+    """Path below ``root`` → syntax tree of every file of the project but the tests."""
+    files = [file for room in ROOMS for file in (root / room).rglob("*.py")] + list(root.glob("*.py"))
+    return {file.relative_to(root).as_posix(): ast.parse(file.read_text(), str(file)) for file in sorted(files)}
+
+
+def imported(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, full module name) of every import in a file, wherever it stands; relative ones resolved."""
+    package = path.split("/")[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            for alias in node.names:
+                yield node.lineno, ".".join([*base, *([node.module] if node.module else []), alias.name])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("importlib.import_module", "__import__"):
+            name = node.args[0]
+            yield node.lineno, name.value if isinstance(name, ast.Constant) else "?"
+
+
+def violations(files: dict[str, ast.Module]) -> list[str]:
+    """Every import that breaks a rule, as ``file:line: module``."""
+    broken, homes_of_ray = [], set()
+    for path, tree in files.items():
+        room = path.split("/")[0].removesuffix(".py")
+        barred = BARRED.get(room, set()) | PICKLERS | {"?"}
+        for line, module in imported(path, tree):
+            top = module.split(".")[0]
+            if top in barred:
+                broken.append(f"{path}:{line}: {module}")
+            if top == "ray":
+                homes_of_ray.add(path)
+    if len(homes_of_ray) > 1:
+        broken.append(f"ray in {len(homes_of_ray)} modules: {', '.join(sorted(homes_of_ray))}")
+    return broken
+
+
+def pickling(files: dict[str, ast.Module]) -> list[str]:
+    """Calls that pickle without importing it."""
+    found = []
+    for path, tree in files.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                allows = [k for k in node.keywords if k.arg == "allow_pickle" and ast.unparse(k.value) != "False"]
+                if allows or ast.unparse(node.func) in PICKLING_CALLS:
+                    found.append(f"{path}:{node.lineno}: {ast.unparse(node.func)}")
+    return found
+
+
+def compiled_recursion(files: dict[str, ast.Module]) -> list[str]:
+    """Compiled functions that reach themselves through functions of their own file: Numba cannot cache these."""
+    found = []
+    for path, tree in files.items():
+        calls = {
+            node.name: {n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list)
+        }
+        for name in calls:
+            reached, waiting = set(), [name]
+            while waiting:
+                for callee in (calls.get(waiting.pop(), set()) & calls.keys()) - reached:
+                    reached.add(callee)
+                    waiting.append(callee)
+            if name in reached:
+                found.append(f"{path}: {name}")
+    return found
+
+
+def test_import_directions() -> None:
+    files = sources(ROOT)
+    assert {path.split("/")[0] for path in files} >= {"engine", "learner", "selfplay"}
+    assert violations(files) == []
+
+
+def test_nothing_is_pickled() -> None:
+    assert pickling(sources(ROOT)) == []
+
+
+def test_no_compiled_function_calls_itself() -> None:
+    assert compiled_recursion(sources(ROOT)) == []
+
+
+def test_importing_a_room_loads_no_barred_module() -> None:
+    """What a dependency pulls in counts too: the rules must be usable where torch, Ray and pygame are absent."""
+    modules = [
+        path[:-3].replace("/", ".").removesuffix(".__init__") for path in sources(ROOT) if path.startswith("engine/")
+    ]
+    code = f"import sys, importlib\nfor m in {modules}: importlib.import_module(m)\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "engine.search.lockstep" in loaded.split()
+    assert not {name.split(".")[0] for name in loaded.split()} & BARRED["engine"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "named"),
+    [
+        ("engine/search/x.py", "import torch.nn as nn", "torch.nn"),
+        ("engine/x.py", "from learner.network import Network", "learner.network.Network"),
+        ("engine/players/x.py", "def f():\n    from ...selfplay import match", "selfplay.match"),
+        ("learner/x.py", "import numpy, ray", "ray"),
+        ("learner/x.py", "if TYPE_CHECKING:\n    from selfplay import match", "selfplay.match"),
+        ("selfplay/x.py", "import importlib\nimportlib.import_module('pygame')", "pygame"),
+        ("selfplay/x.py", "__import__(name)", "?"),
+        ("gui/x.py", "from learner import checkpoint", "learner.checkpoint"),
+        ("crownhead.py", "from pickle import loads", "pickle.loads"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, path: str, text: str, named: str) -> None:
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(text)
+    assert violations(sources(tmp_path)) == [f"{path}:{text.count(chr(10)) + 1}: {named}"]
+
+
+def test_a_second_home_of_ray_is_found(tmp_path: Path) -> None:
+    (tmp_path / "selfplay").mkdir()
+    (tmp_path / "selfplay" / "one.py").write_text("import ray")
+    assert violations(sources(tmp_path)) == []
+    (tmp_path / "crownhead.py").write_text("def f():\n    from ray import util")
+    assert violations(sources(tmp_path)) == ["ray in 2 modules: crownhead.py, selfplay/one.py"]
+
+
+def test_right_imports_pass(tmp_path: Path) -> None:
+    (tmp_path / "engine" / "search").mkdir(parents=True)
+    (tmp_path / "engine" / "search" / "x.py").write_text("from ..board import Board\nfrom . import tree\nimport numpy")
+    (tmp_path / "engine" / "raytrace.py").write_text("import pickled_cucumbers, torchvision_not_torch")
+    assert violations(sources(tmp_path)) == []
+
+
+def test_hidden_pickling_and_recursion_are_found() -> None:
+    files = {"learner/x.py": ast.parse("import numpy as np\nnp.load(f, allow_pickle=True)\ntorch.load(f)\nnp.load(f)")}
+    assert pickling(files) == ["learner/x.py:2: np.load", "learner/x.py:3: torch.load"]
+    functions = ("f(x): return g(x)", "g(x): return f(x)", "h(x): return f(x)", "k(x): return k(x)")
+    text = "".join(f"@njit(cache=True)\ndef {function}\n" for function in functions) + "def plain(): plain()"
+    assert compiled_recursion({"engine/x.py": ast.parse(text)}) == [
+        "engine/x.py: f",
+        "engine/x.py: g",
+        "engine/x.py: k",
+    ]

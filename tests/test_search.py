@@ -1,0 +1,113 @@
+"""The lockstep search against the plain one of search_reference.py, node by node, and golden trees."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import search_golden
+from search_boards import children_of, mixed_boards, words_at
+from search_reference import DRAW, LOSS, WIN, HashEvaluator, ReferenceSearch
+
+from engine.bitboard import exp32
+from engine.search import Ending, LockstepSearch, SearchConfig, kernels
+
+PROOFS = {None: kernels.UNKNOWN, WIN: kernels.LOSS, DRAW: kernels.DRAW, LOSS: kernels.WIN}  # node's side → its mover
+CONFIGS = {
+    "puct": SearchConfig(num_simulations=80),
+    "no reuse": SearchConfig(num_simulations=40, reuse_tree=False, fpu_reduction=0.0, c_puct=4.0),
+    "gumbel": SearchConfig(num_simulations=48, root="gumbel"),
+    "few": SearchConfig(num_simulations=12, root="gumbel", gumbel_considered=4, c_visit=20, c_scale=1.0),
+}
+
+
+def check_same(search: LockstepSearch, slot: int, plain: ReferenceSearch) -> set[tuple[str, bool]]:
+    """Both trees are the same, node by node; returns what was met: (proof, below the root)."""
+    pairs, met = [(search._root(slot), plain.root)], set()
+    found: list[tuple[float, ...]] = []
+    expected: list[tuple[float, ...]] = []
+    while pairs:
+        node, other = pairs.pop()
+        assert words_at(node) == other.words
+        counts = [int(node[name]) for name in ("num_children", "reversible", "visits", "proof")]
+        assert counts == [len(other.children), other.reversible, other.visits, PROOFS[other.proof]]
+        if other.proof is not None:
+            assert node["proof_plies"] == other.proof_plies
+            met.add((other.proof, other is not plain.root))
+        found.append((0.0 if other is plain.root else node["prior"], node["value_sum"], node["draw_sum"]))
+        expected.append((0.0 if other is plain.root else other.prior, -other.value_sum, other.draw_sum))
+        pairs += zip(children_of(search, node), other.children, strict=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    result, children = search.result(slot), plain.root.children
+    assert result.visits.tolist() == [child.visits for child in children]
+    np.testing.assert_allclose(result.values, plain.values(), atol=1e-6)
+    np.testing.assert_allclose(result.policy, plain.policy(), atol=1e-4)
+    mean, draw = plain.root.value_sum / plain.root.visits, plain.root.draw_sum / plain.root.visits
+    np.testing.assert_allclose(result.wdl, [(1 - draw + mean) / 2, draw, (1 - draw - mean) / 2], atol=1e-5)
+    assert search.choose(slot) == plain.best() == search.principal_variation(slot)[0]
+    return met
+
+
+def noise_for(config: SearchConfig, rng: np.random.Generator, count: int) -> np.ndarray:
+    """The root noise that the search draws from its generator."""
+    if config.root == "gumbel":
+        return (config.gumbel_scale * rng.gumbel(size=count)).astype(np.float32)
+    noise = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
+    return (noise / noise.sum()).astype(np.float32)
+
+
+@pytest.mark.parametrize("explore", [False, True])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
+    """Visits, values, priors and proofs of every node, over several moves of every game."""
+    config = CONFIGS[name]
+    boards = mixed_boards(seed=1 + 2 * explore)
+    search = LockstepSearch(config, len(boards))
+    plain = [ReferenceSearch(config, board) for board in boards]
+    rngs = [np.random.default_rng(slot) for slot in range(len(boards))]
+    for slot, board in enumerate(boards):
+        search.set_board(slot, board)
+        search.reseed(slot, slot)
+    playing, met, endings, kept, dropped = list(range(len(boards))), set(), set(), 0, 0
+    for _ in range(4):
+        for slot in playing:
+            search.start(slot, explore=explore)
+            noise = noise_for(config, rngs[slot], search.num_legal(slot)) if explore else None
+            plain[slot].search(HashEvaluator(), config.num_simulations, noise)
+        search.run(HashEvaluator())
+        for slot in playing.copy():
+            met |= check_same(search, slot, plain[slot])
+            rngs[slot].random()  # ``choose`` has drawn
+            dropped += plain[slot].tainted
+            _, ending = search.play(slot, plain[slot].best())
+            plain[slot].play(plain[slot].best())
+            kept += plain[slot].root.visits > 0
+            if ending is not Ending.RUNNING:
+                endings.add(ending)
+                playing.remove(slot)
+    assert met >= {(WIN, True), (DRAW, True), (LOSS, True)}
+    assert dropped > 0, (dropped, kept, endings)
+    assert kept > 5 if name == "puct" else kept == 0
+    assert Ending.REVERSIBLE in endings
+
+
+def test_golden_trees() -> None:
+    """search_golden.py tells how to remake them."""
+    golden = json.loads(search_golden.GOLDEN.read_text())["trees"]
+    found = search_golden.golden_trees()
+    assert len(golden) == len(found) == 2 * len(search_golden.CASES)
+    for old, new in zip(golden, found, strict=True):
+        for key in ("values", "policy", "wdl"):
+            assert new.pop(key) == pytest.approx(old.pop(key), abs=2e-4), (key, old["fen"])
+        assert new == old
+
+
+def test_bench_signature() -> None:
+    assert search_golden.bench_signature() == json.loads(search_golden.GOLDEN.read_text())["signature"]
+
+
+def test_exp32() -> None:
+    for x in np.linspace(-87, 0, 5000, dtype=np.float32):
+        assert exp32(x) == pytest.approx(math.exp(x), rel=6e-6, abs=0)
+    assert 0 < exp32(np.float32(-1e30)) < 2e-38
+    assert exp32(np.float32(0)) == 1
