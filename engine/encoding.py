@@ -24,7 +24,7 @@ NUM_PLANES = 6
 NUM_POLICY = NUM_DIRECTIONS * NUM_SQUARES
 NO_HOP = NUM_POLICY  # pads tables of hops; its logit is 0
 MAX_HOPS = 12  # a capture takes at most the opponent's twelve pieces
-_REVERSIBLE_SCALE = 80.0
+REVERSIBLE_SCALE = 80.0
 
 
 @njit(cache=True)
@@ -34,7 +34,7 @@ def encode_planes(positions):
     planes = np.zeros((n, NUM_PLANES, 8, 4), np.float32)
     for i in range(n):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        counter = np.float32(positions[i, 3] / _REVERSIBLE_SCALE)
+        counter = np.float32(positions[i, 3] / REVERSIBLE_SCALE)
         for square in range(NUM_SQUARES):
             row, column = square >> 2, square & 3
             bit = np.uint32(1) << np.uint32(BIT_OF_SQUARE[square])

@@ -58,7 +58,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
             file.flush()
             os.fsync(file.fileno())
         _replace(temporary, target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def _replace(source: Path, target: Path) -> None:
             time.sleep(_REPLACE_PAUSE_S)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Forces a folder's entries to the disk, where the system can do that: Windows and some network drives cannot."""
     if WINDOWS:
         return

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
-from engine.files import _sync_folder, atomic_write, sha256_of
+from engine.files import sync_folder, atomic_write, sha256_of
 
 from .network import Network, NetworkConfig, NetworkError, check_tensors
 
@@ -201,7 +201,7 @@ def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
         if folder.exists():
             os.rename(folder, old)
         os.rename(fresh, folder)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except OSError:
         if old.exists() and not folder.exists():
             os.rename(old, folder)

@@ -17,13 +17,12 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES
-from engine.encoding import NUM_PLANES, encode_planes
+from engine.encoding import NUM_PLANES, REVERSIBLE_SCALE, encode_planes
 
 ROWS, COLUMNS = 8, 4
 DARK_SQUARES = [8 * row + 2 * k + (1 - row % 2) for row in range(ROWS) for k in range(COLUMNS)]
 """Place on the 8×8 board, row by row, of the squares 0-31, seen from the mover's side."""
 
-_REVERSIBLE_SCALE = 80.0  # of plane 4, as in engine.encoding
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": partial(nn.ReLU, inplace=True),
     "leaky_relu": partial(nn.LeakyReLU, inplace=True),
@@ -213,7 +212,7 @@ def planes_from_positions(positions: Tensor) -> Tensor:
     """
     bits, odd_rows = _square_tables(positions.device)
     own, opp, kings = ((positions[:, word, None] >> bits) & 1 for word in range(3))
-    counter = positions[:, 3, None].float() / _REVERSIBLE_SCALE
+    counter = positions[:, 3, None].float() / REVERSIBLE_SCALE
     men = 1 - kings
     pieces = torch.stack([own * men, own * kings, opp * men, opp * kings], 1).float()
     rest = torch.stack([counter.expand(-1, NUM_SQUARES), odd_rows.float().expand(len(positions), -1)], 1)

@@ -1,5 +1,6 @@
 """The outer loop: self-play fills the replay window, the learner draws from it, candidates go through the gate."""
 
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -287,9 +288,8 @@ class Training:
         kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
         others = sorted(path for path in self.folder.checkpoints.glob("[0-9]*") if path.name not in kept)
         for path in others[: -self.config.loop.keep_checkpoints]:
-            for file in path.iterdir():
-                file.unlink()
-            path.rmdir()
+            doomed = path.rename(path.with_name(f".{path.name}.old"))  # a kill in between leaves no half checkpoint
+            shutil.rmtree(doomed, ignore_errors=True)
 
 
 def _pairing(player_a: str, player_b: str, report: Mapping[str, Any]) -> PairingResult:

@@ -1,4 +1,4 @@
-"""What any search must do: find ends, know the draws, spend nothing on forced moves, repeat itself, keep to the rules."""
+"""What any search must do: find the ends, know the draws, spend nothing on forced moves, repeat itself, obey rules."""
 
 import random
 
@@ -33,7 +33,7 @@ TO_AND_FRO = ("B:WK31,22:BK1,K5", "1-6 31-27 6-1 27-31 1-6 31-27 6-1")  # 27-31 
 
 
 def solve(words: Words, depth: int) -> tuple[str, int] | None:
-    """(WIN or LOSS for the side to move, plies to the end with best play), if the end is at most ``depth`` plies away."""
+    """(WIN or LOSS for the side to move, plies to the end with best play) where it is at most ``depth`` plies away."""
     moves = distinct_moves(words)
     if not moves:
         return LOSS, 0

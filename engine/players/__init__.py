@@ -2,34 +2,50 @@
 
 import re
 
-from .alphabeta import AlphaBetaPlayer
-from .base import Player, PlayerError
+from .alphabeta import MAX_DEPTH, AlphaBetaPlayer
+from .base import Player, PlayerError, PlayerSpecError
 from .random_player import RandomPlayer
-from .rollout import RolloutPlayer
+from .rollout import MAX_SIMULATIONS, RolloutPlayer
 
-__all__ = ["AlphaBetaPlayer", "Player", "PlayerError", "RandomPlayer", "RolloutPlayer", "parse_player"]
-_NUMBERED = re.compile(r"(rollout|alphabeta):?(.*)", re.DOTALL)
+__all__ = [
+    "AlphaBetaPlayer",
+    "Player",
+    "PlayerError",
+    "PlayerSpecError",
+    "RandomPlayer",
+    "RolloutPlayer",
+    "parse_player",
+]
+_EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
 _SHOWN = 40  # characters of a wrong text that a message repeats
 
 
 def parse_player(text: str, seconds: float | None = None) -> Player | None:
-    """The player that ``random``, ``rollout:SIMULATIONS`` or ``alphabeta:DEPTH`` names; None for any other text.
+    """The player that ``random``, ``rollout:SIMULATIONS`` or ``alphabeta:DEPTH`` names.
 
     Args:
+        text: what stands before a colon decides; None is returned if it is none of the three names.
         seconds: time limit per move of ``alphabeta``, beside its depth.
 
     Raises:
-        PlayerError: the number is missing, no number, or out of range.
+        PlayerSpecError: the number is missing, no number, out of range, or too much.
+        PlayerError: ``seconds`` is not above 0.
     """
-    if text == "random":
-        return RandomPlayer()
-    match = _NUMBERED.fullmatch(text)
-    if match is None:
+    kind, colon, number = text.partition(":")
+    if kind not in _EXAMPLES:
         return None
-    kind, number = match.groups()
-    if not re.fullmatch("[0-9]{1,9}", number):
-        example = "rollout:200" if kind == "rollout" else "alphabeta:8"
-        raise PlayerError(f"{text[:_SHOWN]!r} lacks its number: write it like {example}")
+    if kind == "random" and not colon:
+        return RandomPlayer()
+    if kind == "random" or not re.fullmatch("[0-9]{1,9}", number):
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+        raise PlayerSpecError(f"{shown!r} is no player: write it like {_EXAMPLES[kind]}")
     if kind == "rollout":
-        return RolloutPlayer(int(number))
-    return AlphaBetaPlayer(int(number), seconds)
+        return RolloutPlayer(_in_range(text, number, MAX_SIMULATIONS))
+    return AlphaBetaPlayer(_in_range(text, number, MAX_DEPTH), seconds)
+
+
+def _in_range(text: str, number: str, most: int) -> int:
+    """``number`` as an integer in 1 to ``most``; else PlayerSpecError."""
+    if not 1 <= int(number) <= most:
+        raise PlayerSpecError(f"{text!r} is no player: its number is not in 1 to {most}")
+    return int(number)

@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-
-from .. import movegen
-from ..bitboard import squares_of
-from ..board import Board, Move, code_to_path
+from ..board import Board, Move
 from ..errors import DraughtsError
-from ..fen import to_number
 
 
 class PlayerError(DraughtsError):
     """A player cannot do what it is asked: a setting out of range, or a board without a legal move."""
+
+
+class PlayerSpecError(PlayerError):
+    """A text that begins like a built-in player's name but names none."""
 
 
 class Player(Protocol):
@@ -47,17 +46,9 @@ def search_moves(board: Board) -> list[Move]:
     Raises:
         PlayerError: there is no legal move.
     """
-    own, opp, kings = (np.uint32(word) for word in board.words())
-    buffer = movegen.new_moves()
-    count = movegen.generate(own, opp, kings, buffer, True)
-    if count == 0:
+    moves = board.distinct_moves
+    if not moves:
         raise PlayerError(f"the game is over: {board.turn} has no legal move in {board.fen()}")
-    moves = []
-    for made in buffer[:count]:
-        path = code_to_path(int(made["code"]), board.turn)
-        taken = squares_of(int(opp) & ~int(made["opp"]))
-        captured = tuple(sorted(to_number(square, board.turn) for square in taken))
-        moves.append(Move(path[0], path[-1], captured, path))
     return moves
 
 

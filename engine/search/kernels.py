@@ -139,7 +139,7 @@ def _descend(
             return -1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def select_leaves(
     nodes,
     slots,
@@ -237,7 +237,7 @@ def _set_priors(nodes, leaf, codes, g, policy_logits, i):
         nodes[first + j].prior *= scale
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits, wdl_logits):
     """Gives every waiting leaf its priors and backs its value up.
 

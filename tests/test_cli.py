@@ -1,0 +1,143 @@
+"""The command line as users and scripts meet it: JSON keys, exit codes, one-line errors."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.pdn import read_games
+from engine.search import SearchConfig
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.config import PRESETS, ConfigError, make_config
+
+ROOT = Path(__file__).parents[1]
+SHOT = "B:W18,K32:B14,K5"  # 14x23 is forced
+FREE = "W:WK32,31,22:BK1,12,3"
+
+
+def crownhead(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "crownhead", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def figures(*arguments: object) -> dict[str, object]:
+    done = crownhead(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("network") / "tiny"
+    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    return folder
+
+
+def test_perft() -> None:
+    report = figures("perft", 6, "--divide")
+    assert set(report) == {"depth", "nodes", "seconds", "nodes_per_second", "divide"}
+    assert (report["depth"], report["nodes"]) == (6, 36768)
+    assert sum(report["divide"].values()) == 36768
+    assert set(report["divide"]) == {"9-13", "9-14", "10-14", "10-15", "11-15", "11-16", "12-16"}
+    circle = "B:W6,7,14,15:BK2"
+    assert figures("perft", 1, "--fen", circle)["nodes"] == 2
+    assert figures("perft", 1, "--fen", circle, "--distinct")["nodes"] == 1
+    assert set(figures("perft", 1, "--fen", circle, "--divide")["divide"]) == {"2x9x18x11x2", "2x11x18x9x2"}
+    assert figures("perft", 0)["nodes"] == 1
+
+
+def test_match(tmp_path: Path, checkpoint: Path) -> None:
+    pdn = tmp_path / "games.pdn"
+    report = figures("match", checkpoint, "random", "--games", 5, "--simulations", 4, "--pdn", pdn)
+    keys = {"player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"}
+    assert set(report) == keys
+    assert report["games"] == 5 == report["wins"] + report["draws"] + report["losses"]
+    assert report["score"] == (report["wins"] + report["draws"] / 2) / 5
+    games = list(read_games(pdn.read_text()))
+    assert len(games) == 5
+    assert {game.headers["Black"] for game in games} == {str(checkpoint), "random"}
+    again = figures("match", checkpoint, "random", "--games", 5, "--simulations", 4)
+    assert again == report, "the same seed plays the same match"
+
+
+def test_timed_match(checkpoint: Path) -> None:
+    report = figures("match", checkpoint, "alphabeta:20", "--games", 1, "--seconds", 0.01, "--openings", "random:30")
+    assert report["games"] == 1
+
+
+def test_analyse(checkpoint: Path) -> None:
+    report = figures("analyse", FREE, "--net", checkpoint, "--simulations", 50)
+    assert {"fen", "best", "wdl", "moves"} <= set(report)
+    assert report["fen"] == "W:W22,31,K32:B3,12,K1"
+    assert sum(report["wdl"]) == pytest.approx(1, abs=1e-3)
+    assert {"move", "visits", "prior", "value"} <= set(report["moves"][0])
+    assert sum(move["prior"] for move in report["moves"]) == pytest.approx(1, abs=1e-3)
+    assert report["best"] in [move["move"] for move in report["moves"]]
+    assert report["pv"][0] in [move["move"] for move in report["moves"]]
+    forced = figures("analyse", SHOT, "--net", checkpoint, "--simulations", 20)
+    assert [move["move"] for move in forced["moves"]] == ["14x23"]
+    readable = crownhead("analyse", FREE, "--net", checkpoint, "--simulations", 20)
+    assert report["best"] in readable.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["perft", "six"], "depth"),
+        (["perft", "3", "--fen", "B:W40:B1"], "40"),
+        (["perft", "3", "--fen", "nonsense"], "nonsense"),
+        (["nothing"], "nothing"),
+        (["match", "random", "nobody"], "nobody"),
+        (["match", "random", "rollout:"], "rollout"),
+        (["match", "random", "alphabeta:x"], "alphabeta"),
+        (["match", "random", "random", "--openings", "swiss"], "swiss"),
+        (["match", "random", "random", "--games", "0"], "games"),
+        (["match", "random", "random", "--simulations", "4", "--seconds", "1"], "not both"),
+        (["match", "random", "random", "--pdn", "/nowhere/at/all.pdn"], "/nowhere/at/all.pdn"),
+        (["analyse", FREE, "--net", "missing"], "missing"),
+        (["train", "--preset", "huge"], "huge"),
+        (["train", "--set", "search.c_pukt=1"], "c_pukt"),
+        (["train", "--set", "search.c_puct=-1"], "c_puct"),
+        (["train", "--set", "seed"], "key=value"),
+        (["bench", "--net", "1x1"], "1x1"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
+    done = crownhead(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert words in lines[0]
+
+
+def test_analyse_says_when_the_game_is_over(checkpoint: Path) -> None:
+    done = crownhead("analyse", "B:W32:B", "--net", checkpoint)
+    assert done.returncode == 2
+    assert "no legal move" in done.stderr
+
+
+def test_help_needs_no_torch() -> None:
+    code = "import sys, crownhead\nsys.argv = ['crownhead', '--help']\ntry:\n    crownhead.main()\nfinally:\n    "
+    code += "print(sorted({'torch', 'numba', 'ray'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip().endswith("[]")
+    assert "train" in done.stdout
+
+
+def test_presets_and_settings() -> None:
+    for preset in PRESETS:
+        assert make_config(preset).preset == preset
+    config = make_config("quick", ["network=2x32", "search.num_simulations=7", "loop.anchors=[]"])
+    assert config.network == NETWORKS["2x32"]
+    assert config.search.num_simulations == 7
+    assert config.search.root == make_config("quick").search.root
+    assert config.loop.anchors == ()
+    with pytest.raises(ConfigError, match="never ends"):
+        make_config("quick", ["loop.minutes=null"])
+    assert SearchConfig(num_simulations=3) != SearchConfig()
