@@ -82,8 +82,8 @@ _QUICK: dict[str, Any] = {
     "network": NETWORKS["4x48"].model_dump(),
     "search": {"root": "gumbel", "num_simulations": 32, "gumbel_considered": 8},
     "match_search": {"num_simulations": 64},
-    "trainer": {"learning_rate": 2e-3, "batch_size": 512, "wdl_search_weight": 0.5, "ema_decay": 0.995},
-    "loop": {"minutes": 13.5, "steps_per_iteration": 400},
+    "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
+    "loop": {"minutes": 13.5, "steps_per_iteration": 1000, "reuse": 6.0, "anchor_games": 10},
     "gate": {"max_games": 100, "elo1": 60},
     "replay": {"window_start": 60_000},
 }

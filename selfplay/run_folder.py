@@ -6,6 +6,7 @@ trainer.safetensors  learner: weights, average, optimizer, number of steps
 shards/              games
 checkpoints/         000000 (random weights), 000001, ...: candidates
 elo.json             results of all matches and the table of ratings
+ratings.png          the table as a figure, drawn when a training ends
 log.jsonl            one JSON object an event
 tensorboard/         curves
 lock                 held while a trainer runs
@@ -77,6 +78,7 @@ class RunFolder:
         self.shards = self.path / "shards"
         self.checkpoints = self.path / "checkpoints"
         self.elo_path = self.path / "elo.json"
+        self.figure_path = self.path / "ratings.png"
         self.log_path = self.path / "log.jsonl"
         self.tensorboard = self.path / "tensorboard"
 

@@ -17,6 +17,7 @@ from learner.trainer import Trainer
 
 from .config import RunConfig
 from .elo import PairingResult
+from .figures import draw_ratings
 from .gate import Gate
 from .match import MatchGame, MatchResult, make_openings, play_match
 from .pool import LocalPool, Pool, PoolError
@@ -118,6 +119,7 @@ class Training:
             self._save()
             pool.close()
             self._writer.close()
+        self._draw()
         summary = self.summary()
         self.folder.log("end", **summary)
         self._listen("end", summary)
@@ -135,6 +137,11 @@ class Training:
             "steps": self.trainer.steps,
             "best": self.state.best,
         }
+
+    def _draw(self) -> None:
+        minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
+        title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.0f} minutes"
+        draw_ratings(self.folder.figure_path, self.ratings.table(), minutes, title)
 
     def _loop(self, pool: Pool) -> None:
         loop, batch_size = self.config.loop, self.config.trainer.batch_size

@@ -341,3 +341,12 @@ def test_play_agrees_with_board(through_forced: bool) -> None:
         endings.add(ending)
     assert endings == {Ending.LOST, Ending.REPETITION, Ending.REVERSIBLE}
     assert (longest > 1) == through_forced
+
+
+def test_forced_moves_are_not_played_past_the_end() -> None:
+    """White's king in its corner has one move each time; the third time the game is drawn before it."""
+    search = LockstepSearch(SearchConfig(), 1)
+    for circles, made in ((0, (2, Ending.RUNNING)), (1, (1, Ending.REPETITION))):
+        board = played("W:WK29:BK6", "29-25 6-1 25-29 1-6 " * circles + "29-25 6-1 25-29")
+        search.set_board(0, board)
+        assert search.play(0, index_of(board, "1-6"), through_forced=True) == made

@@ -41,13 +41,13 @@ class AlphaBetaResult:
 class AlphaBetaPlayer:
     """Alpha-beta with iterative deepening, transposition table and captures played out; a forced move is not searched.
 
-    Every leaf's score is moved by up to ``NOISE`` hundredths of a man, at random but the same wherever the position turns
-    up in one search, so that games vary; ``analyse`` does without.
+    Every leaf's score is moved by up to ``NOISE`` hundredths of a man, at random but the same wherever the position
+    turns up in one search, so that games vary; ``analyse`` does without.
 
     Args:
         depth: plies to search, 1 to ``MAX_DEPTH``.
-        seconds: time limit per move, kept to a few milliseconds; the first iteration is always finished. With a limit the
-            moves depend on the machine's speed, not on the seed alone.
+        seconds: time limit per move, kept to a few milliseconds; the first iteration is always finished. With a limit
+            the moves depend on the machine's speed, not on the seed alone.
         seed: of its random numbers.
         table_slots: size of the transposition table, a power of two (48 bytes each), or 0 for none.
 

@@ -22,7 +22,17 @@ import numpy as np
 from numba import njit
 
 from ..board import REVERSIBLE_PLIES_TO_DRAW
-from ..movegen import MAX_MOVES, MOVE, _jumpers, count_moves, generate, is_capture, move_direction, move_hops, move_start
+from ..movegen import (
+    MAX_MOVES,
+    MOVE,
+    _jumpers,
+    count_moves,
+    generate,
+    is_capture,
+    move_direction,
+    move_hops,
+    move_start,
+)
 from .evaluation import DRAW, LEAST_WIN, WIN, evaluate
 from .kernels import mix, new_line, play, repeated
 
@@ -80,7 +90,7 @@ class SearchState(NamedTuple):
         line: uint32 [N, 4], see ``kernels``; frame ``ply`` is the position at ``root + ply``.
         moves: [MAX_PLY + 1, MAX_MOVES] of ``MOVE``.
         order: int32 [MAX_PLY + 1, MAX_MOVES]; the greatest comes next, below 0 is done.
-        cutoffs: int32 [2, 32, 4]: how often a step of (side, start bit, direction) cut a node off, deep ones count more.
+        cutoffs: int32 [2, 32, 4]: cut-offs by a step of (side, start bit, direction); deep ones count more.
         table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for none. The first of a slot's entries keeps the
             deeper search of the present age, the second takes what the first refuses.
     """

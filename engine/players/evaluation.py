@@ -26,7 +26,9 @@ _HOME_ROW = mask_of(range(4))
 @njit(cache=True)
 def _rows(men):
     """Rows that men have advanced in all, seen by their own side."""
-    return np.int64(popcount(men & _ROW_1)) + 2 * np.int64(popcount(men & _ROW_2)) + 4 * np.int64(popcount(men & _ROW_4))
+    return (
+        np.int64(popcount(men & _ROW_1)) + 2 * np.int64(popcount(men & _ROW_2)) + 4 * np.int64(popcount(men & _ROW_4))
+    )
 
 
 @njit(cache=True)
