@@ -32,9 +32,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None,
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -49,15 +47,11 @@ def train(
 
 @app.command()
 def match(
-    player_a: Annotated[
-        str, typer.Argument(metavar="PLAYER", help="random, rollout:N, alphabeta:DEPTH or a folder.")
-    ],
+    player_a: Annotated[str, typer.Argument(metavar="PLAYER", help="random, rollout:N, alphabeta:DEPTH or a folder.")],
     player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")],
     games: Annotated[int, typer.Option(min=1, help="Games, in colour-swapped pairs.")] = 100,
     simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")
-    ] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
     openings: Annotated[str, typer.Option(help="ballots or random:K (K random plies).")] = "ballots",
     pdn: Annotated[Path | None, typer.Option(help="Write the games to this file.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,

@@ -128,7 +128,7 @@ def _launches(opp, empty, direction):
 
 
 @njit(cache=True)
-def _jumpers(own, opp, kings):
+def jumpers_of(own, opp, kings):
     """The pieces of the side to move that can capture."""
     empty = np.uint32(~(own | opp))
     jumpers = own & (_launches(opp, empty, 0) | _launches(opp, empty, 1))
@@ -148,7 +148,7 @@ def generate(own, opp, kings, moves, distinct):
         distinct: keep one of several captures that reach the same position (the first in order of direction).
     """
     n = 0
-    jumpers = _jumpers(own, opp, kings)
+    jumpers = jumpers_of(own, opp, kings)
     if jumpers != 0:
         while jumpers != 0:
             start = lowest_bit(jumpers)

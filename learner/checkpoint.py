@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
-from engine.files import sync_folder, atomic_write, sha256_of
+from engine.files import atomic_write, sha256_of, sync_folder
 
 from .network import Network, NetworkConfig, NetworkError, check_tensors
 

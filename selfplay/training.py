@@ -259,6 +259,7 @@ class Training:
         games = self.config.loop.anchor_games
         for number, text in enumerate(self.config.loop.anchors if games else ()):
             anchor = parse_player(text)
+            assert anchor is not None, "the configuration has been checked"
             report = self._match(self._player, anchor, games, self.config.seed + number, pool).summary()
             self.ratings.add(_pairing(name, text, report))
             self.folder.log("anchor", checkpoint=name, anchor=text, **report)

@@ -11,7 +11,7 @@ from search_boards import random_game
 from search_reference import HashEvaluator, halving_schedule, judge
 
 from engine.board import Board
-from engine.search import LockstepSearch, SearchConfig, kernels
+from engine.search import LockstepSearch, SearchConfig, tree
 from engine.search.gumbel import best_gumbel, completed_q, considered_visits, select_gumbel
 from engine.search.tree import NODE
 
@@ -92,10 +92,10 @@ def test_select_follows_the_schedule() -> None:
     gumbels[1, 0] = 20
     assert [select(considered) for considered in (0, 1, 2, 9)] == [3, 0, 2, 2]
     assert best_gumbel(nodes, 3, gumbels, 1, *fixed) == 2  # the most visited
-    nodes["proof"][5 + 2] = kernels.LOSS
+    nodes["proof"][5 + 2] = tree.LOSS
     assert [select(considered) for considered in (0, 1, 2, 9)] == [3, 0, 0, 0]
     assert best_gumbel(nodes, 3, gumbels, 1, *fixed) == 0
-    nodes["proof"][5 + 0] = kernels.DRAW
+    nodes["proof"][5 + 0] = tree.DRAW
     assert select(1) == 1
 
 
@@ -120,7 +120,7 @@ def test_improved_policy(settings: dict[str, Any]) -> None:
     """softmax(log prior + completed Q) from what the search reports; it is no worse than the prior."""
     board = wide_board()
     result = searched(board, 24, **settings).result(0)
-    assert (result.proofs == kernels.UNKNOWN).all()
+    assert (result.proofs == tree.UNKNOWN).all()
     priors, raw_value, _ = judge(HashEvaluator(), board.words(), board.reversible_plies)
     tried = result.visits > 0
     average = (result.priors[tried] * result.values[tried]).sum() / result.priors[tried].sum()

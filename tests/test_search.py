@@ -10,9 +10,9 @@ from search_boards import children_of, mixed_boards, words_at
 from search_reference import DRAW, LOSS, WIN, HashEvaluator, ReferenceSearch
 
 from engine.bitboard import exp32
-from engine.search import Ending, LockstepSearch, SearchConfig, kernels
+from engine.search import Ending, LockstepSearch, SearchConfig, tree
 
-PROOFS = {None: kernels.UNKNOWN, WIN: kernels.LOSS, DRAW: kernels.DRAW, LOSS: kernels.WIN}  # node's side → its mover
+PROOFS = {None: tree.UNKNOWN, WIN: tree.LOSS, DRAW: tree.DRAW, LOSS: tree.WIN}  # node's side → its mover
 CONFIGS = {
     "puct": SearchConfig(num_simulations=80),
     "no reuse": SearchConfig(num_simulations=40, reuse_tree=False, fpu_reduction=0.0, c_puct=4.0),

@@ -25,10 +25,10 @@ from ..board import REVERSIBLE_PLIES_TO_DRAW
 from ..movegen import (
     MAX_MOVES,
     MOVE,
-    _jumpers,
     count_moves,
     generate,
     is_capture,
+    jumpers_of,
     move_direction,
     move_hops,
     move_start,
@@ -230,7 +230,7 @@ def _open(state, ply):
     if ply > 0 and repeated(state.line, now, state.search[0].root):
         frame.best = DRAW
         return True
-    capture = _jumpers(own, opp, kings) != 0
+    capture = jumpers_of(own, opp, kings) != 0
     if (frame.depth == 0 and not capture) or ply == MAX_PLY:
         frame.best = _leaf_score(state, ply, capture)
         return True

@@ -14,9 +14,9 @@ LEAST_WIN = WIN - 1_000  # a score beyond it says in how many plies the game is 
 
 MAN = 100
 KING = 130
-BACK_ROW = 12
-ADVANCE = 2
-TRADE = 2
+BACK_ROW = 12  # for a man that guards the home row while the opponent has men to crown
+ADVANCE = 2  # per row a man has advanced, growing from nothing at the start to all of it on an empty board
+TRADE = 2  # times the material balance over the number of pieces: who is ahead exchanges
 MOST_PIECES = 24
 
 _ROW_1, _ROW_2, _ROW_4 = (mask_of(s for s in range(32) if s // 4 & bit) for bit in (1, 2, 4))

@@ -11,11 +11,12 @@ from ..board import Board
 from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
 from . import kernels
+from . import root as root_kernels
 from .config import SearchConfig
 from .evaluator import Evaluator
 from .gumbel import considered_visits
 from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
-from .tree import MAX_PLIES, NODE
+from .tree import DRAW, LOSS, MAX_PLIES, NODE, UNKNOWN, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
 _SPARE_NODES = 4 * MAX_MOVES
@@ -24,10 +25,10 @@ _SPARE_NODES = 4 * MAX_MOVES
 class Ending(enum.IntEnum):
     """State of a slot's game at its root."""
 
-    RUNNING = kernels.RUNNING
-    LOST = kernels.LOST  # the side to move has no move
-    REPETITION = kernels.REPETITION
-    REVERSIBLE = kernels.REVERSIBLE
+    RUNNING = root_kernels.RUNNING
+    LOST = root_kernels.LOST  # the side to move has no move
+    REPETITION = root_kernels.REPETITION
+    REVERSIBLE = root_kernels.REVERSIBLE
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,8 @@ class LockstepSearch:
             target["kings"] = turned(np.uint32(kings))
         state["num_history"], state["active"] = len(before), 0
         root["reversible"] = min(board.reversible_plies, MAX_PLIES)
-        kernels.clear_root(self._nodes, self._slots, slot)
-        kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
+        root_kernels.clear_root(self._nodes, self._slots, slot)
+        root_kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
         return Ending(int(state["ending"]))
 
     def position(self, slot: int) -> np.ndarray:
@@ -172,7 +173,7 @@ class LockstepSearch:
         count, config, rng = int(state["num_legal"]), self.config, self._generators[slot]
         state["target"], state["active"], state["schedule"], state["noise"] = simulations, 1, -1, 0.0
         if config.root == "gumbel":
-            kernels.clear_root(self._nodes, self._slots, slot)
+            root_kernels.clear_root(self._nodes, self._slots, slot)
             state["schedule"] = self._schedule_row(simulations, min(count, config.gumbel_considered))
             scale = config.gumbel_scale if explore else 0.0
             self._gumbels[slot, :count] = scale * rng.gumbel(size=count) if scale > 0 else 0.0
@@ -240,10 +241,10 @@ class LockstepSearch:
         visits = np.zeros(count, np.int32)
         priors, values, draws, policy = np.zeros((4, count), np.float32)
         proofs, plies = np.zeros((2, count), np.uint8)
-        kernels.root_moves(self._nodes, self._slots[slot]["root"], visits, priors, values, draws, proofs, plies)
-        kernels.improved_policy(self._nodes, self._slots, slot, *self._scales, policy)
-        if root["proof"] != kernels.UNKNOWN:  # seen by the opponent: its win is our loss
-            wdl = np.eye(3, dtype=np.float32)[{kernels.WIN: 2, kernels.DRAW: 1, kernels.LOSS: 0}[int(root["proof"])]]
+        root_kernels.root_moves(self._nodes, self._slots[slot]["root"], visits, priors, values, draws, proofs, plies)
+        root_kernels.improved_policy(self._nodes, self._slots, slot, *self._scales, policy)
+        if root["proof"] != UNKNOWN:  # seen by the opponent: its win is our loss
+            wdl = np.eye(3, dtype=np.float32)[{WIN: 2, DRAW: 1, LOSS: 0}[int(root["proof"])]]
         else:
             value = -root["value_sum"] / max(root["visits"], 1)
             draw = root["draw_sum"] / max(root["visits"], 1)
@@ -256,7 +257,7 @@ class LockstepSearch:
 
     def _best(self, slot: int, temperature: float, uniform: float) -> int:
         return int(
-            kernels.choose_root(
+            root_kernels.choose_root(
                 self._nodes, self._slots, self._gumbels, slot, *self._scales, float(temperature), uniform
             )
         )
@@ -277,7 +278,7 @@ class LockstepSearch:
             raise ValueError(f"move {move} of {self.num_legal(slot)} legal moves (counted from 0)")
         self._slots[slot]["active"] = 0
         reuse = self.config.reuse_tree and self.config.root == "puct"
-        plies = kernels.play_root(
+        plies = root_kernels.play_root(
             self._nodes,
             self._slots,
             self._histories,
@@ -301,8 +302,8 @@ class LockstepSearch:
                 break
             if line:
                 plies, rank = children["proof_plies"].astype(np.int64), children["visits"].astype(np.int64)
-                rank = np.where(children["proof"] == kernels.WIN, (1 << 40) - plies, rank)
-                rank = np.where(children["proof"] == kernels.LOSS, plies - (1 << 40), rank)
+                rank = np.where(children["proof"] == WIN, (1 << 40) - plies, rank)
+                rank = np.where(children["proof"] == LOSS, plies - (1 << 40), rank)
                 best = int(np.lexsort((-children["value_sum"], -rank))[0])
             else:
                 best = self._best(slot, 0.0, 0.0)

@@ -1,0 +1,213 @@
+"""The root of one game's tree: rules of the game there, moving on, reading the search out, and choosing a move.
+
+The arrays are those of ``kernels``.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q
+from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
+from .tree import LOSS, MAX_PLIES, UNKNOWN, WIN, add_children, keep_subtree, legal_at, node_value, same_position
+
+RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to move has no move
+
+
+@njit(cache=True)
+def clear_root(nodes, slots, g):
+    """Forgets all but the root's position."""
+    root = nodes[slots[g].root]
+    root.visits = 0
+    root.value_sum = np.float32(0.0)
+    root.draw_sum = np.float32(0.0)
+    root.num_children = np.uint8(0)
+    root.proof = np.uint8(UNKNOWN)
+    slots[g].used = slots[g].root + 1
+    slots[g].tainted = 0
+
+
+@njit(cache=True)
+def judge_root(nodes, slots, histories, g, moves):
+    """Sets ``num_legal`` and ``ending`` of the root by the rules of the game (draws by the third occurrence)."""
+    slot = slots[g]
+    root = nodes[slot.root]
+    slot.num_legal = legal_at(root, moves)
+    slot.ending = RUNNING
+    if slot.num_legal == 0:
+        slot.ending = LOST
+        return
+    occurrences = 1
+    for back in range(2, min(np.int64(root.reversible), np.int64(slot.num_history)) + 1, 2):
+        occurrences += same_position(root, histories[g, slot.num_history - back])
+    if occurrences >= REPETITION_LIMIT:
+        slot.ending = REPETITION
+    elif root.reversible >= REVERSIBLE_LIMIT:
+        slot.ending = REVERSIBLE
+
+
+@njit(cache=True)
+def _remember_root(nodes, slots, histories, g):
+    """Appends the root to the game's history; the oldest position falls out where no rule can reach it any more."""
+    slot = slots[g]
+    if slot.num_history == histories.shape[1]:
+        for i in range(1, slot.num_history):
+            histories[g, i - 1] = histories[g, i]
+        slot.num_history -= 1
+    histories[g, slot.num_history] = nodes[slot.root]
+    slot.num_history += 1
+
+
+@njit(cache=True)
+def play_root(nodes, slots, histories, g, child_index, reuse, through_forced, scratch, moves):
+    """Plays root move ``child_index`` and, if asked, every forced move after it; returns the number of plies played.
+
+    Args:
+        reuse: keep the subtree of the move, unless it holds draws by repetition of positions that are now past.
+    """
+    slot = slots[g]
+    plies = 0
+    while True:
+        root = nodes[slot.root]
+        if root.num_children == 0:
+            slot.used = np.int32(add_children(nodes, slot.used, slot.root, moves, legal_at(root, moves)))
+        index = root.first_child + np.int32(child_index)
+        child = nodes[index]
+        if child.reversible == 0:
+            slot.num_history = 0
+        else:
+            _remember_root(nodes, slots, histories, g)
+        if reuse and slot.tainted == 0 and child.num_children > 0:
+            slot.used = np.int32(keep_subtree(nodes, slot.root, index, scratch))
+        else:
+            nodes[slot.root] = child
+            clear_root(nodes, slots, g)
+        plies += 1
+        judge_root(nodes, slots, histories, g, moves)
+        if not through_forced or slot.ending != RUNNING or slot.num_legal != 1:
+            return plies
+        child_index = 0
+
+
+@njit(cache=True)
+def root_moves(nodes, root_index, visits, priors, values, draws, proofs, plies):
+    """Copies the root's moves out; values and draw rates are means for the side to move. Returns their number."""
+    root = nodes[root_index]
+    count = np.int64(root.num_children)
+    for i in range(count):
+        child = nodes[root.first_child + i]
+        visits[i], priors[i], values[i] = child.visits, child.prior, node_value(child)
+        draws[i] = child.draw_sum / max(child.visits, 1)
+        proofs[i], plies[i] = child.proof, child.proof_plies
+    return count
+
+
+@njit(cache=True)
+def improved_policy(nodes, slots, g, c_visit, c_scale, target):
+    """Writes the policy target over the root's moves into ``target`` (sums to 1).
+
+    Visit shares at a PUCT root; softmax(log prior + completed Q) at a Gumbel root. Proven wins share everything;
+    proven losses get nothing unless all moves lose.
+    """
+    slot = slots[g]
+    root = nodes[slot.root]
+    count = np.int64(root.num_children)
+    if slot.schedule >= 0:
+        completed_q(nodes, slot.root, slot.raw_value, c_visit, c_scale, target)
+        highest = np.float32(-np.inf)
+        for i in range(count):
+            target[i] += math.log(max(nodes[root.first_child + i].prior, SMALLEST_PRIOR))
+            highest = max(highest, target[i])
+        for i in range(count):
+            target[i] = math.exp(target[i] - highest)
+    else:
+        for i in range(count):
+            target[i] = nodes[root.first_child + i].visits
+    wins, losses = 0, 0
+    for i in range(count):
+        wins += nodes[root.first_child + i].proof == WIN
+        losses += nodes[root.first_child + i].proof == LOSS
+    total = 0.0
+    for i in range(count):
+        proof = nodes[root.first_child + i].proof
+        if (wins > 0 and proof != WIN) or (proof == LOSS and losses < count):
+            target[i] = 0.0
+        total += target[i]
+    for i in range(count):
+        target[i] = target[i] / total if total > 0 else nodes[root.first_child + i].prior
+    return count
+
+
+@njit(cache=True)
+def _weigh_moves(nodes, root_index, scores):
+    """Writes the root moves' visits into ``scores``, or the priors if nothing is visited; proven losses get 0."""
+    root = nodes[root_index]
+    most = 0
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        most = max(most, np.int64(0 if child.proof == LOSS else child.visits))
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        scores[i] = np.float32(child.visits) if most > 0 else child.prior
+        if child.proof == LOSS:
+            scores[i] = np.float32(0.0)
+
+
+@njit(cache=True)
+def _proven_choice(nodes, root_index):
+    """The shortest proven win; else, if all moves lose, the longest defence; else -1."""
+    root = nodes[root_index]
+    won, shortest, lost, longest, losses = -1, MAX_PLIES + 1, -1, -1, 0
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        plies = np.int64(child.proof_plies)
+        if child.proof == WIN and plies < shortest:
+            won, shortest = i, plies
+        elif child.proof == LOSS:
+            losses += 1
+            if plies > longest:
+                lost, longest = i, plies
+    if won >= 0:
+        return won
+    return lost if losses == np.int64(root.num_children) else -1
+
+
+@njit(cache=True)
+def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, temperature, uniform):
+    """Index of the move to play, 0 before the first visit.
+
+    A proven win is played by the shortest way, a lost position by the longest. Else the Gumbel root's winner, or a
+    draw among visit counts (priors if nothing is visited) ** (1 / temperature) without the proven losses.
+
+    Args:
+        temperature: 0 plays the most visited move (ties: the higher value); ignored by a Gumbel root.
+        uniform: a random number in [0, 1) for the draw.
+    """
+    slot = slots[g]
+    root = nodes[slot.root]
+    count = np.int64(root.num_children)
+    best = _proven_choice(nodes, slot.root)
+    if best >= 0 or count == 0:
+        return max(best, 0)
+    scores = np.empty(count, np.float32)
+    if slot.schedule >= 0:
+        return best_gumbel(nodes, slot.root, gumbels, g, slot.raw_value, c_visit, c_scale, scores)
+    _weigh_moves(nodes, slot.root, scores)
+    for i in range(count):
+        child = nodes[root.first_child + i]
+        tie = best >= 0 and scores[i] == scores[best] and node_value(child) > node_value(nodes[root.first_child + best])
+        if child.proof != LOSS and (best < 0 or scores[i] > scores[best] or tie):
+            best = i
+    if temperature <= 0:
+        return best
+    most, total = scores[best], 0.0
+    for i in range(count):
+        scores[i] = (scores[i] / most) ** (1.0 / temperature)
+        total += scores[i]
+    left = uniform * total
+    for i in range(count):
+        left -= scores[i]
+        if left < 0 and scores[i] > 0:
+            return i
+    return best
