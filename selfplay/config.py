@@ -83,12 +83,12 @@ class RunConfig(_Settings):
 
 
 _QUICK: dict[str, Any] = {
-    "network": NETWORKS["4x48"].model_dump(),
-    "search": {"root": "gumbel", "num_simulations": 32, "gumbel_considered": 8},
-    "match_search": {"num_simulations": 64},
+    "network": NetworkConfig(blocks=3, channels=32).model_dump(),
+    "search": {"root": "gumbel", "num_simulations": 24, "gumbel_considered": 8},
+    "match_search": {"num_simulations": 32},
     "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
-    "loop": {"minutes": 13.5, "steps_per_iteration": 1000, "reuse": 6.0, "anchor_games": 10},
-    "gate": {"max_games": 100, "elo1": 60},
+    "loop": {"minutes": 13.5, "steps_per_iteration": 1200, "reuse": 5.0, "anchor_games": 6},
+    "gate": {"max_games": 60, "elo1": 80},
     "replay": {"window_start": 60_000},
 }
 
@@ -113,8 +113,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "laptop": {
         **_QUICK,
         "network": NETWORKS["5x64"].model_dump(),
+        "match_search": {"num_simulations": 64},
         "search": {"root": "gumbel", "num_simulations": 48, "gumbel_considered": 12},
-        "loop": {"minutes": 600.0, "steps_per_iteration": 1000},
+        "loop": {"minutes": 600.0, "steps_per_iteration": 2000, "reuse": 5.0},
         "gate": {"max_games": 300, "elo1": 30},
         "replay": {"window_start": 250_000},
     },
@@ -130,6 +131,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "precision": "bf16",
             "compile": True,
         },
+        "match_search": {"num_simulations": 64},
         "loop": {"minutes": 25.0, "steps_per_iteration": 1000, "samples_before_training": 50_000},
         "gate": {"max_games": 400, "elo1": 30},
         "replay": {"window_start": 500_000},

@@ -30,6 +30,7 @@ MAX_DEPTH = 512
 MAX_HISTORY = 96
 REVERSIBLE_LIMIT = 80
 REPETITION_LIMIT = 3
+_FIRST_REPETITION = 4  # plies from a position back to itself, at the least
 
 SLOT = np.dtype(
     [
@@ -67,30 +68,19 @@ def _repeats(nodes, paths, histories, g, depth, num_history):
 
 
 @njit(cache=True)
-def _terminal(nodes, slots, paths, histories, g, depth, count):
-    """Proof of the path's last node by the rules, for the player who moved into it; ``count`` legal moves follow.
-
-    A root that is drawn by the rules is searched all the same: whoever asks wants to know its moves.
-    """
-    if count == 0:
-        return WIN
-    if depth == 0:
-        return UNKNOWN
-    node = nodes[paths[g, depth]]
-    if node.reversible >= REVERSIBLE_LIMIT:
+def _draw(nodes, slots, paths, histories, g, depth):
+    """DRAW if the rules end the game at the path's last node, which is not the root and has a legal move."""
+    if nodes[paths[g, depth]].reversible >= REVERSIBLE_LIMIT:
         return DRAW
-    if node.reversible >= 4:
-        in_tree, in_game = _repeats(nodes, paths, histories, g, depth, slots[g].num_history)
-        if in_tree > 0:
-            # Whoever could do better the second time could have done so the first time: both lie in this tree.
-            slots[g].tainted = 1
-            return DRAW
-        if in_game + 1 >= REPETITION_LIMIT:
-            return DRAW
-    return UNKNOWN
+    in_tree, in_game = _repeats(nodes, paths, histories, g, depth, slots[g].num_history)
+    if in_tree > 0:
+        # Whoever could do better the second time could have done so the first time: both lie in this tree.
+        slots[g].tainted = 1
+        return DRAW
+    return DRAW if in_game + 1 >= REPETITION_LIMIT else UNKNOWN
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _descend(
     nodes, slots, paths, histories, gumbels, schedule, g, c_visit, c_scale, c_puct, fpu_reduction, moves, scores
 ):
@@ -107,7 +97,9 @@ def _descend(
         node = nodes[index]
         if node.num_children == 0:
             count = legal_at(node, moves)
-            proof = _terminal(nodes, slots, paths, histories, g, depth, count)
+            proof = WIN if count == 0 else UNKNOWN
+            if count > 0 and depth > 0 and node.reversible >= _FIRST_REPETITION:
+                proof = _draw(nodes, slots, paths, histories, g, depth)
             if proof != UNKNOWN:
                 prove(nodes, paths, g, depth, proof, 0)
                 backup(nodes, paths, g, depth, np.float32(0.0), np.float32(0.0))
@@ -211,7 +203,7 @@ def mix_noise(nodes, slots, noises, g):
         child.prior = np.float32((1 - fraction) * child.prior + fraction * noises[g, i])
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _set_priors(nodes, leaf, codes, g, policy_logits, i):
     """Softmax of the moves' logits."""
     first, count = leaf.first_child, np.int64(leaf.num_children)
@@ -236,7 +228,8 @@ def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits,
 
     Args:
         noises: float32 [slots, MAX_MOVES], mixed into the prior of a root that is judged for the first time.
-        policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``.
+        policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
+            leave the priors equal.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     noises, waiting = borrowed(noises), borrowed(waiting)
@@ -251,7 +244,8 @@ def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits,
         value, draw = np.float32((win - loss) * scale), np.float32(draw * scale)
         leaf = nodes[paths[g, slot.depth]]
         if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
-            _set_priors(nodes, leaf, codes, g, policy_logits, i)
+            if policy_logits.shape[0] > 0:
+                _set_priors(nodes, leaf, codes, g, policy_logits, i)
             if slot.depth == 0:
                 slot.raw_value = value
                 if slot.noise > 0:

@@ -19,6 +19,7 @@ from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
 from .tree import DRAW, LOSS, MAX_PLIES, NODE, UNKNOWN, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
+_NO_POLICY = np.zeros((0, NUM_POLICY), np.float32)
 _SPARE_NODES = 4 * MAX_MOVES
 
 
@@ -202,8 +203,10 @@ class LockstepSearch:
         """Advances every started slot to its next evaluation and backs it up; returns the number of evaluations."""
         n = kernels.select_leaves(*self._arguments)
         if n:
-            policy_logits, wdl_logits = evaluator.evaluate(self._leaves[:n])
-            if policy_logits.shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
+            answer, wdl_logits = evaluator.evaluate(self._leaves[:n])
+            policy_logits = _NO_POLICY if answer is None else answer
+            expected = (0 if answer is None else n, NUM_POLICY)
+            if policy_logits.shape != expected or wdl_logits.shape != (n, 3):
                 shapes = f"{policy_logits.shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
                 raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
             kernels.backup_leaves(

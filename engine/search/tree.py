@@ -6,6 +6,7 @@ root is seen by the opponent of the side to move.
 
 All games share one flat array; game g owns the nodes from g * capacity on and its root is the first of them. Kernels
 take whole arrays and indices, never slices: each slice costs Numba two atomic counts, which halved the search's speed.
+Those that run once a simulation are inlined, because a call hands over every word that describes every array.
 """
 
 import math
@@ -54,13 +55,12 @@ def node_value(node):
     return np.float32(node.value_sum / np.float32(max(node.visits, 1)))
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def select_puct(nodes, parent, c_puct, fpu_reduction):
     """The child of ``parent`` with the largest Q + U; proven losses only if nothing else is left.
 
     U = c_puct * prior * sqrt(visits of the parent) / (1 + visits). An untried move is valued below its parent by
-    fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo. The loops hold no branch that depends on the
-    values: mispredicted ones cost more than the arithmetic.
+    fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo.
     """
     node = nodes[parent]
     first, end = node.first_child, node.first_child + np.int32(node.num_children)
@@ -81,7 +81,7 @@ def select_puct(nodes, parent, c_puct, fpu_reduction):
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def backup(nodes, paths, g, depth, value, draw):
     """Adds one visit along ``paths[g, 0..depth]``; from a proven node on, its exact value is what travels up.
 
@@ -148,7 +148,7 @@ def prove(nodes, paths, g, depth, proof, plies):
             return
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def add_children(nodes, used, index, moves, count):
     """Gives a leaf its ``count`` children, unvisited, from generated ``moves``; returns the new end."""
     parent = nodes[index]
@@ -173,7 +173,7 @@ def add_children(nodes, used, index, moves, count):
     return used + count
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def legal_at(node, moves):
     """Generates the distinct legal moves in the position after ``node`` into ``moves``; returns their number."""
     return generate(turned(node.opp), turned(node.own), turned(node.kings), moves, True)
