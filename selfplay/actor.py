@@ -81,13 +81,20 @@ class Actor:
         """Plays on until the finished games hold at least so many samples, or ``stop``, and hands them over."""
         started = time.perf_counter()
         while self._stats.samples < min_samples and not self._stopping:
-            self._stats.evaluations += self._search.step(self.evaluator)
-            for slot in np.flatnonzero(~self._search.active()):
-                self._move(int(slot))
+            self._select()
+            self._stats.evaluations += self._search.evaluate(self.evaluator)
         self._stats.seconds = time.perf_counter() - started
         records, stats = self._finished, self._stats
         self._finished, self._stats = [], PlayStats()
         return records, stats
+
+    def _select(self) -> None:
+        """Takes every game to a leaf that waits for the network; searches that end on the way are played on."""
+        self._search.select()
+        while len(finished := np.flatnonzero(~self._search.active())):
+            for slot in finished:
+                self._move(int(slot))
+            self._search.select()
 
     def stop(self) -> None:
         """Makes ``play`` return soon with what is finished; may be called from another thread."""
@@ -129,7 +136,7 @@ class Actor:
         """Records the finished search of a slot, plays its move, and starts what comes next."""
         game, search = self._games[slot], self._search
         result = search.result(slot)
-        game.record.add_search(search.position(slot), result.wdl, result.policy if game.full else None)
+        game.record.add_search(result.position, result.wdl, result.policy if game.full else None)
         if self._resigns(game, float(result.wdl[0] - result.wdl[2])):
             self._finish(slot, RESIGNATION, game.turn.other)
             return

@@ -270,7 +270,7 @@ def test_start_and_play_say_what_is_wrong() -> None:
     for move in (-1, 7):
         with pytest.raises(ValueError, match=f"move {move} of 7"):
             search.play(1, move)
-    assert search.position(1).tolist() == [*Board().words(), 0]
+    assert search.result(1).position.tolist() == [*Board().words(), 0]
 
     class Short(HashEvaluator):
         def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -299,13 +299,13 @@ def test_games_that_are_drawn_by_the_rules_can_still_be_searched() -> None:
     assert board.reversible_plies == 120
     search = LockstepSearch(SearchConfig(), 1)
     assert search.set_board(0, board) is Ending.REPETITION
-    assert search.position(0).tolist() == [*board.words(), 120]
+    assert search.result(0).position.tolist() == [*board.words(), 120]
     search.start(0)
     search.run(HashEvaluator())
     assert search.result(0).proofs.tolist() == [tree.DRAW] * len(board.legal_moves)
     push_index(board, search.choose(0))
     assert search.play(0, search.choose(0)) == (1, Ending.REPETITION)
-    assert search.position(0).tolist() == [*board.words(), 121]
+    assert search.result(0).position.tolist() == [*board.words(), 121]
 
 
 @pytest.mark.parametrize("through_forced", [False, True])
@@ -332,12 +332,12 @@ def test_play_agrees_with_board(through_forced: bool) -> None:
             plies, ending = search.play(0, index, through_forced)
             longest = max(longest, plies)
             assert plies == board.ply - before
-            assert search.position(0).tolist() == [*board.words(), board.reversible_plies]
+            assert search.result(0).position.tolist() == [*board.words(), board.reversible_plies]
             assert search.num_legal(0) == len(distinct_moves(board.words()))
             outcome = board.outcome()
             assert ending is ENDINGS[outcome.termination if outcome else None]
             assert search.set_board(1, board) is ending
-            assert search.position(1).tolist() == search.position(0).tolist()
+            assert search.result(1).position.tolist() == search.result(0).position.tolist()
         endings.add(ending)
     assert endings == {Ending.LOST, Ending.REPETITION, Ending.REVERSIBLE}
     assert (longest > 1) == through_forced

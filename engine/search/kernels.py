@@ -46,6 +46,7 @@ SLOT = np.dtype(
         ("noise", np.float32),  # share of noise in the root prior
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
+        ("waiting", np.uint8),  # a leaf waits for its evaluation
         ("ending", np.uint8),
     ],
     align=True,
@@ -141,8 +142,9 @@ def select_leaves(
     scores,
     leaves,
     waiting,
+    n,
 ):
-    """Every active game runs until a leaf needs its evaluation or its target is reached.
+    """Every active game that has no leaf waiting runs until one needs its evaluation or its target is reached.
 
     Forced moves, proven and terminal nodes cost no evaluation, so a game may do several simulations in one call.
 
@@ -150,17 +152,17 @@ def select_leaves(
         moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
         leaves: uint32 [slots, 4], filled with the positions to judge.
         waiting: int32 [slots], filled with their slots.
+        n: how many of both are filled already.
 
     Returns:
-        Number of leaves.
+        Number of leaves, the earlier ones included.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     histories, gumbels, schedule = borrowed(histories), borrowed(gumbels), borrowed(schedule)
     moves, scores, leaves, waiting = borrowed(moves), borrowed(scores), borrowed(leaves), borrowed(waiting)
-    n = 0
     for g in range(slots.shape[0]):
         slot = slots[g]
-        if slot.active == 0:
+        if slot.active == 0 or slot.waiting != 0:
             continue
         root = nodes[slot.root]
         while True:
@@ -189,6 +191,7 @@ def select_leaves(
                 leaves[n, 0], leaves[n, 1], leaves[n, 2] = turned(leaf.opp), turned(leaf.own), turned(leaf.kings)
                 leaves[n, 3] = leaf.reversible
                 waiting[n] = g
+                slot.waiting = 1
                 n += 1
                 break
     return n
@@ -237,6 +240,9 @@ def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits,
     for i in range(n):
         g = waiting[i]
         slot = slots[g]
+        if slot.waiting == 0:
+            continue  # its search was ended in the meantime
+        slot.waiting = 0
         win, draw, loss = wdl_logits[i, 0], wdl_logits[i, 1], wdl_logits[i, 2]
         highest = max(win, max(draw, loss))
         win, draw, loss = exp32(win - highest), exp32(draw - highest), exp32(loss - highest)

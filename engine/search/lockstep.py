@@ -16,7 +16,7 @@ from .config import SearchConfig
 from .evaluator import Evaluator
 from .gumbel import considered_visits
 from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
-from .tree import DRAW, LOSS, MAX_PLIES, NODE, UNKNOWN, WIN
+from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
 _NO_POLICY = np.zeros((0, NUM_POLICY), np.float32)
@@ -41,11 +41,11 @@ class SearchResult:
         priors: float32 [n].
         values: float32 [n], mean P(win) - P(loss) after the move.
         draws: float32 [n], mean P(draw) after the move.
-        proofs: uint8 [n], 0 unknown, 1 win, 2 draw, 3 loss.
-        proof_plies: uint8 [n], plies to the proven end after the move.
+        proofs: int32 [n], 0 unknown, 1 win, 2 draw, 3 loss.
+        proof_plies: int32 [n], plies to the proven end after the move.
         policy: float32 [n], the improved policy (training target), sums to 1.
         wdl: float32 [3], win, draw, loss at the root.
-        simulations: visits of all moves together.
+        position: uint32 [4]: own, opp, kings, reversible plies.
     """
 
     visits: np.ndarray
@@ -56,7 +56,12 @@ class SearchResult:
     proof_plies: np.ndarray
     policy: np.ndarray
     wdl: np.ndarray
-    simulations: int
+    position: np.ndarray
+
+    @property
+    def simulations(self) -> int:
+        """Visits of all moves together."""
+        return int(self.visits.sum())
 
 
 class LockstepSearch:
@@ -90,6 +95,9 @@ class LockstepSearch:
         self._waiting = np.zeros(slots, np.int32)
         self._moves = new_moves()
         self._scores = np.zeros(MAX_MOVES, np.float32)
+        self._num_waiting = 0
+        self._counts = np.zeros((3, MAX_MOVES), np.int32)
+        self._shares = np.zeros((4, MAX_MOVES), np.float32)
         self._schedules: dict[int, int] = {}  # simulations → first row of its table
         self._schedule = np.zeros((1, 1), np.int32)
         self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
@@ -136,17 +144,11 @@ class LockstepSearch:
         for target, (own, opp, kings) in zip([*self._histories[slot, : len(before)], root], history, strict=True):
             target["own"], target["opp"] = turned(np.uint32(opp)), turned(np.uint32(own))
             target["kings"] = turned(np.uint32(kings))
-        state["num_history"], state["active"] = len(before), 0
+        state["num_history"], state["active"], state["waiting"] = len(before), 0, 0
         root["reversible"] = min(board.reversible_plies, MAX_PLIES)
         root_kernels.clear_root(self._nodes, self._slots, slot)
         root_kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
         return Ending(int(state["ending"]))
-
-    def position(self, slot: int) -> np.ndarray:
-        """The root's position as uint32 [4]: own, opp, kings, reversible plies, seen by the side to move."""
-        root = self._root(slot)
-        own, opp, kings = turned(root["opp"]), turned(root["own"]), turned(root["kings"])
-        return np.array([own, opp, kings, root["reversible"]], np.uint32)
 
     def _root(self, slot: int) -> Any:
         return self._nodes[self._slots[slot]["root"]]
@@ -168,22 +170,21 @@ class LockstepSearch:
         simulations = self.config.num_simulations if simulations is None else simulations
         if not 0 <= simulations <= self.max_simulations:
             raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
-        state = self._slots[slot]
-        if state["num_legal"] == 0:
+        count, config, rng = self.num_legal(slot), self.config, self._generators[slot]
+        if count == 0:
             raise ValueError("the side to move has no legal move: there is nothing to search")
-        count, config, rng = int(state["num_legal"]), self.config, self._generators[slot]
-        state["target"], state["active"], state["schedule"], state["noise"] = simulations, 1, -1, 0.0
+        schedule, noise = -1, 0.0
         if config.root == "gumbel":
-            root_kernels.clear_root(self._nodes, self._slots, slot)
-            state["schedule"] = self._schedule_row(simulations, min(count, config.gumbel_considered))
+            schedule = self._schedule_row(simulations, min(count, config.gumbel_considered))
             scale = config.gumbel_scale if explore else 0.0
             self._gumbels[slot, :count] = scale * rng.gumbel(size=count) if scale > 0 else 0.0
         elif explore and config.noise_fraction > 0:
-            noise = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
-            self._noises[slot, :count] = noise / noise.sum()
-            state["noise"] = config.noise_fraction
-            if self._root(slot)["visits"] > 0:
-                kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
+            drawn = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
+            self._noises[slot, :count] = drawn / drawn.sum()
+            noise = config.noise_fraction
+        root_kernels.start_root(self._nodes, self._slots, slot, simulations, schedule, np.float32(noise))
+        if noise > 0 and self._root(slot)["visits"] > 0:
+            kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
 
     def _schedule_row(self, simulations: int, considered: int) -> int:
         """Row of the table of considered visits for so many simulations and moves; grows the table on first use."""
@@ -199,9 +200,22 @@ class LockstepSearch:
             self._bind()
         return self._schedules[simulations] + considered
 
-    def step(self, evaluator: Evaluator) -> int:
-        """Advances every started slot to its next evaluation and backs it up; returns the number of evaluations."""
-        n = kernels.select_leaves(*self._arguments)
+    def select(self) -> int:
+        """Takes every started slot that has no leaf waiting to its next one; returns how many leaves wait.
+
+        Slots that reach their target meanwhile become inactive; they may be started anew and selected again, so that
+        the next evaluation has a leaf of every game.
+        """
+        self._num_waiting = int(kernels.select_leaves(*(*self._arguments, self._num_waiting)))
+        return self._num_waiting
+
+    def evaluate(self, evaluator: Evaluator) -> int:
+        """Asks for the evaluation of the waiting leaves and backs it up; returns their number.
+
+        Raises:
+            ValueError: the evaluator's answer has a wrong shape.
+        """
+        n, self._num_waiting = self._num_waiting, 0
         if n:
             answer, wdl_logits = evaluator.evaluate(self._leaves[:n])
             policy_logits = _NO_POLICY if answer is None else answer
@@ -222,6 +236,11 @@ class LockstepSearch:
             )
         return n
 
+    def step(self, evaluator: Evaluator) -> int:
+        """``select`` and ``evaluate``: every started slot advances by one evaluation; returns their number."""
+        self.select()
+        return self.evaluate(evaluator)
+
     def run(self, evaluator: Evaluator) -> int:
         """Steps until every started slot has reached its target; returns the number of evaluations."""
         total = 0
@@ -231,7 +250,7 @@ class LockstepSearch:
 
     def stop(self) -> None:
         """Ends all searches where they are; their results so far stand."""
-        self._slots["active"] = 0
+        self._slots["active"], self._slots["waiting"], self._num_waiting = 0, 0, 0
 
     def active(self) -> np.ndarray:
         """bool [slots]: the slot's search still runs."""
@@ -239,20 +258,22 @@ class LockstepSearch:
 
     def result(self, slot: int) -> SearchResult:
         """What the slot's search found so far."""
-        root = self._root(slot)
-        count = int(root["num_children"])
-        visits = np.zeros(count, np.int32)
-        priors, values, draws, policy = np.zeros((4, count), np.float32)
-        proofs, plies = np.zeros((2, count), np.uint8)
-        root_kernels.root_moves(self._nodes, self._slots[slot]["root"], visits, priors, values, draws, proofs, plies)
-        root_kernels.improved_policy(self._nodes, self._slots, slot, *self._scales, policy)
-        if root["proof"] != UNKNOWN:  # seen by the opponent: its win is our loss
-            wdl = np.eye(3, dtype=np.float32)[{WIN: 2, DRAW: 1, LOSS: 0}[int(root["proof"])]]
-        else:
-            value = -root["value_sum"] / max(root["visits"], 1)
-            draw = root["draw_sum"] / max(root["visits"], 1)
-            wdl = np.array([(1 - draw + value) / 2, draw, (1 - draw - value) / 2], np.float32)
-        return SearchResult(visits, priors, values, draws, proofs, plies, policy, wdl, int(visits.sum()))
+        wdl, position = np.zeros(3, np.float32), np.zeros(4, np.uint32)
+        count = root_kernels.read_root(
+            self._nodes, self._slots, slot, *self._scales, self._counts, self._shares, wdl, position
+        )
+        counts, shares = self._counts[:, :count].copy(), self._shares[:, :count].copy()
+        return SearchResult(
+            visits=counts[0],
+            priors=shares[0],
+            values=shares[1],
+            draws=shares[2],
+            proofs=counts[1],
+            proof_plies=counts[2],
+            policy=shares[3],
+            wdl=wdl,
+            position=position,
+        )
 
     def choose(self, slot: int, temperature: float = 0.0) -> int:
         """Index of the root move to play, in the order of ``movegen.generate(distinct=True)``."""
@@ -279,7 +300,8 @@ class LockstepSearch:
         """
         if not 0 <= move < self.num_legal(slot):
             raise ValueError(f"move {move} of {self.num_legal(slot)} legal moves (counted from 0)")
-        self._slots[slot]["active"] = 0
+        state = self._slots[slot]
+        state["active"], state["waiting"] = 0, 0
         reuse = self.config.reuse_tree and self.config.root == "puct"
         plies = root_kernels.play_root(
             self._nodes,
@@ -292,7 +314,7 @@ class LockstepSearch:
             self._scratch,
             self._moves,
         )
-        return int(plies), Ending(int(self._slots[slot]["ending"]))
+        return int(plies), Ending(int(state["ending"]))
 
     def principal_variation(self, slot: int) -> list[int]:
         """Move indices from the root on: the move to play, then the most visited children (the proven best, if any)."""

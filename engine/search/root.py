@@ -8,9 +8,10 @@ import math
 import numpy as np
 from numba import njit
 
+from ..bitboard import turned
 from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q
 from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
-from .tree import LOSS, MAX_PLIES, UNKNOWN, WIN, add_children, keep_subtree, legal_at, node_value, same_position
+from .tree import DRAW, LOSS, MAX_PLIES, UNKNOWN, WIN, add_children, keep_subtree, legal_at, node_value, same_position
 
 RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to move has no move
 
@@ -26,6 +27,16 @@ def clear_root(nodes, slots, g):
     root.proof = np.uint8(UNKNOWN)
     slots[g].used = slots[g].root + 1
     slots[g].tainted = 0
+
+
+@njit(cache=True)
+def start_root(nodes, slots, g, target, schedule, noise):
+    """Makes a slot active. A Gumbel root (``schedule`` >= 0) begins with no visits, as its schedule wants it."""
+    slot = slots[g]
+    slot.target, slot.schedule, slot.noise = target, schedule, noise
+    slot.active, slot.waiting = 1, 0
+    if schedule >= 0:
+        clear_root(nodes, slots, g)
 
 
 @njit(cache=True)
@@ -91,15 +102,29 @@ def play_root(nodes, slots, histories, g, child_index, reuse, through_forced, sc
 
 
 @njit(cache=True)
-def root_moves(nodes, root_index, visits, priors, values, draws, proofs, plies):
-    """Copies the root's moves out; values and draw rates are means for the side to move. Returns their number."""
-    root = nodes[root_index]
-    count = np.int64(root.num_children)
+def read_root(nodes, slots, g, c_visit, c_scale, counts, shares, wdl, position):
+    """Copies out what the search of the root found, in one call; returns the number of moves.
+
+    Args:
+        counts: int32 [3, MAX_MOVES]: visits, proof, plies of the proof.
+        shares: float32 [4, MAX_MOVES]: prior, mean value, draw rate, improved policy.
+        wdl: float32 [3]: win, draw, loss for the side to move.
+        position: uint32 [4]: own, opp, kings, reversible plies, seen by the side to move.
+    """
+    root = nodes[slots[g].root]
+    count = improved_policy(nodes, slots, g, c_visit, c_scale, shares[3])
     for i in range(count):
         child = nodes[root.first_child + i]
-        visits[i], priors[i], values[i] = child.visits, child.prior, node_value(child)
-        draws[i] = child.draw_sum / max(child.visits, 1)
-        proofs[i], plies[i] = child.proof, child.proof_plies
+        counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
+        shares[0, i], shares[1, i] = child.prior, node_value(child)
+        shares[2, i] = child.draw_sum / np.float32(max(child.visits, 1))
+    draw = root.draw_sum / np.float32(max(root.visits, 1))
+    value = -node_value(root)
+    wdl[0], wdl[1], wdl[2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
+    if root.proof != UNKNOWN:  # seen by the opponent: its win is the mover's loss
+        wdl[0], wdl[1], wdl[2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
+    position[0], position[1], position[2] = turned(root.opp), turned(root.own), turned(root.kings)
+    position[3] = root.reversible
     return count
 
 
