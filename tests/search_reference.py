@@ -269,8 +269,8 @@ class ReferenceSearch:
         completed = [values[i] if i in tried else mixed for i in range(len(children))]
         most = max(child.visits for child in children)
         scale = (self.config.c_visit + most) * self.config.c_scale
-        spread = max(max(completed) - min(completed), 1e-8)
-        return [(q - min(completed)) / spread * scale for q in completed]
+        low, high = (min(completed), max(completed)) if self.config.rescale_q else (-1.0, 1.0)
+        return [(q - low) / max(high - low, 1e-8) * scale for q in completed]
 
     def gumbel_scores(self) -> list[float]:
         """Gumbel + log prior + completed Q of the root's moves."""

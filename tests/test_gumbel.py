@@ -52,9 +52,11 @@ def root_with(
     return nodes
 
 
-def completed(nodes: np.ndarray, raw_value: float, c_visit: float = 50.0, c_scale: float = 0.1) -> np.ndarray:
+def completed(
+    nodes: np.ndarray, raw_value: float, c_visit: float = 50.0, c_scale: float = 0.1, rescale: bool = True
+) -> np.ndarray:
     scores = np.full(len(nodes) - 5, np.nan, np.float32)
-    completed_q(nodes, 3, np.float32(raw_value), np.float32(c_visit), np.float32(c_scale), scores)
+    completed_q(nodes, 3, np.float32(raw_value), np.float32(c_visit), np.float32(c_scale), rescale, scores)
     return scores
 
 
@@ -74,6 +76,14 @@ def test_mixed_value(raw_value: float) -> None:
     assert completed(nodes, raw_value, 20, 2.0) == pytest.approx(expected * (20 + 4) * 2.0, rel=1e-5, abs=1e-6)
 
 
+def test_values_that_are_not_stretched() -> None:
+    """As for board games in the paper: -1 counts as 0 and 1 as 1, whatever the root's values are."""
+    nodes = root_with([0.5, 0.3, 0.2], [3, 1, 0], [0.1, -0.5, 0.0])
+    mixed = (0.2 + 4 * (0.5 * 0.1 - 0.3 * 0.5) / 0.8) / 5
+    expected = (50 + 3) * 0.5 * (np.array([0.1, -0.5, mixed]) + 1) / 2
+    assert completed(nodes, 0.2, 50, 0.5, rescale=False) == pytest.approx(expected, rel=1e-5)
+
+
 def test_mixed_value_without_visits_is_the_raw_value() -> None:
     nodes = root_with([0.5, 0.25, 0.25], [0, 0, 0], [0.0, 0.0, 0.0])
     assert completed(nodes, 0.7).tolist() == [0, 0, 0]
@@ -83,7 +93,7 @@ def test_select_follows_the_schedule() -> None:
     """The best Gumbel + log prior + Q among the moves with the wanted visits; proven losses are passed over."""
     nodes = root_with([0.4, 0.3, 0.2, 0.1], [1, 1, 2, 0], [0.1, 0.5, 0.2, 0.0])
     gumbels, scores = np.zeros((2, 4), np.float32), np.zeros(4, np.float32)
-    fixed = (np.float32(0), np.float32(50), np.float32(0.1), scores)
+    fixed = (np.float32(0), np.float32(50), np.float32(0.1), True, scores)
 
     def select(considered: int) -> int:
         return int(select_gumbel(nodes, 3, gumbels, 1, considered, *fixed)) - 5

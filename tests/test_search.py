@@ -17,7 +17,9 @@ CONFIGS = {
     "puct": SearchConfig(num_simulations=80),
     "no reuse": SearchConfig(num_simulations=40, reuse_tree=False, fpu_reduction=0.0, c_puct=4.0),
     "gumbel": SearchConfig(num_simulations=48, root="gumbel"),
-    "few": SearchConfig(num_simulations=12, root="gumbel", gumbel_considered=4, c_visit=20, c_scale=1.0),
+    "few": SearchConfig(
+        num_simulations=12, root="gumbel", gumbel_considered=4, c_visit=20, c_scale=1.0, rescale_q=False
+    ),
 }
 
 

@@ -31,6 +31,7 @@ class SearchConfig(BaseModel):
     gumbel_scale: float = Field(1.0, ge=0, le=10, description="0 switches the noise off")
     c_visit: float = Field(50.0, ge=0, le=1000, description="completed Q: offset to the largest visit count")
     c_scale: float = Field(0.1, gt=0, le=10, description="completed Q: scale")
+    rescale_q: bool = Field(True, description="completed Q: stretch the root's values to [0, 1]")
     reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
 
     def temperature_at(self, ply: int) -> float:

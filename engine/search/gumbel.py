@@ -41,14 +41,16 @@ def considered_visits(num_considered, num_simulations):
 
 
 @njit(cache=True)
-def completed_q(nodes, root_index, raw_value, c_visit, c_scale, scores):
+def completed_q(nodes, root_index, raw_value, c_visit, c_scale, rescale, scores):
     """Writes the transformed completed Q-value of every root move into ``scores``.
 
     A move never visited gets the mixed value of appendix D (the network's value and the visited moves' values weighted
-    by their priors); all are rescaled to [0, 1] and scaled by (c_visit + most visits) * c_scale.
+    by their priors). All are brought to [0, 1] and scaled by (c_visit + most visits) * c_scale.
 
     Args:
         raw_value: the network's value of the root for the side to move.
+        rescale: bring the smallest to 0 and the largest to 1 (the published implementation); else -1 to 0 and 1 to 1
+            (the paper's board games), which leaves small differences small.
         scores: float32 [>= number of root moves].
     """
     root = nodes[root_index]
@@ -70,19 +72,21 @@ def completed_q(nodes, root_index, raw_value, c_visit, c_scale, scores):
         value = node_value(child) if child.visits > 0 else mixed
         scores[i] = value
         low, high = min(low, value), max(high, value)
+    if not rescale:
+        low, high = -1.0, 1.0
     scale = (c_visit + most) * c_scale / max(high - low, 1e-8)
     for i in range(np.int64(root.num_children)):
         scores[i] = (scores[i] - low) * scale
 
 
 @njit(cache=True)
-def select_gumbel(nodes, root_index, gumbels, g, considered, raw_value, c_visit, c_scale, scores):
+def select_gumbel(nodes, root_index, gumbels, g, considered, raw_value, c_visit, c_scale, rescale, scores):
     """The root move for the next simulation: the best score among moves visited ``considered`` times.
 
     Proven losses are passed over; where that leaves no move with the wanted count, the nearest count takes its place.
     """
     root = nodes[root_index]
-    completed_q(nodes, root_index, raw_value, c_visit, c_scale, scores)
+    completed_q(nodes, root_index, raw_value, c_visit, c_scale, rescale, scores)
     best, best_score, best_gap = -1, -np.inf, np.int64(1 << 40)
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]
@@ -98,10 +102,10 @@ def select_gumbel(nodes, root_index, gumbels, g, considered, raw_value, c_visit,
 
 
 @njit(cache=True)
-def best_gumbel(nodes, root_index, gumbels, g, raw_value, c_visit, c_scale, scores):
+def best_gumbel(nodes, root_index, gumbels, g, raw_value, c_visit, c_scale, rescale, scores):
     """Index of the move to play: the best score among the most visited moves that are not proven losses."""
     root = nodes[root_index]
-    completed_q(nodes, root_index, raw_value, c_visit, c_scale, scores)
+    completed_q(nodes, root_index, raw_value, c_visit, c_scale, rescale, scores)
     best, best_score, best_visits = 0, -np.inf, np.int64(-1)
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]

@@ -83,7 +83,20 @@ def _draw(nodes, slots, paths, histories, g, depth):
 
 @njit(cache=True, inline="always")
 def _descend(
-    nodes, slots, paths, histories, gumbels, schedule, g, c_visit, c_scale, c_puct, fpu_reduction, moves, scores
+    nodes,
+    slots,
+    paths,
+    histories,
+    gumbels,
+    schedule,
+    g,
+    c_visit,
+    c_scale,
+    rescale,
+    c_puct,
+    fpu_reduction,
+    moves,
+    scores,
 ):
     """One simulation of game ``g`` down to its end.
 
@@ -115,7 +128,9 @@ def _descend(
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
             considered = schedule[slot.schedule, min(node.visits - 1, schedule.shape[1] - 1)]
-            index = select_gumbel(nodes, index, gumbels, g, considered, slot.raw_value, c_visit, c_scale, scores)
+            index = select_gumbel(
+                nodes, index, gumbels, g, considered, slot.raw_value, c_visit, c_scale, rescale, scores
+            )
         else:
             index = select_puct(nodes, index, c_puct, fpu_reduction)
         depth += 1
@@ -136,6 +151,7 @@ def select_leaves(
     schedule,
     c_visit,
     c_scale,
+    rescale,
     c_puct,
     fpu_reduction,
     moves,
@@ -179,6 +195,7 @@ def select_leaves(
                 g,
                 c_visit,
                 c_scale,
+                rescale,
                 c_puct,
                 fpu_reduction,
                 moves,

@@ -106,7 +106,7 @@ class LockstepSearch:
 
     def _bind(self) -> None:
         config = self.config
-        self._scales = (np.float32(config.c_visit), np.float32(config.c_scale))
+        self._scales = (np.float32(config.c_visit), np.float32(config.c_scale), config.rescale_q)
         self._arguments = (
             self._nodes,
             self._slots,

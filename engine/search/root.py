@@ -102,7 +102,7 @@ def play_root(nodes, slots, histories, g, child_index, reuse, through_forced, sc
 
 
 @njit(cache=True)
-def read_root(nodes, slots, g, c_visit, c_scale, counts, shares, wdl, position):
+def read_root(nodes, slots, g, c_visit, c_scale, rescale, counts, shares, wdl, position):
     """Copies out what the search of the root found, in one call; returns the number of moves.
 
     Args:
@@ -112,7 +112,7 @@ def read_root(nodes, slots, g, c_visit, c_scale, counts, shares, wdl, position):
         position: uint32 [4]: own, opp, kings, reversible plies, seen by the side to move.
     """
     root = nodes[slots[g].root]
-    count = improved_policy(nodes, slots, g, c_visit, c_scale, shares[3])
+    count = improved_policy(nodes, slots, g, c_visit, c_scale, rescale, shares[3])
     for i in range(count):
         child = nodes[root.first_child + i]
         counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
@@ -129,7 +129,7 @@ def read_root(nodes, slots, g, c_visit, c_scale, counts, shares, wdl, position):
 
 
 @njit(cache=True)
-def improved_policy(nodes, slots, g, c_visit, c_scale, target):
+def improved_policy(nodes, slots, g, c_visit, c_scale, rescale, target):
     """Writes the policy target over the root's moves into ``target`` (sums to 1).
 
     Visit shares at a PUCT root; softmax(log prior + completed Q) at a Gumbel root. Proven wins share everything;
@@ -139,7 +139,7 @@ def improved_policy(nodes, slots, g, c_visit, c_scale, target):
     root = nodes[slot.root]
     count = np.int64(root.num_children)
     if slot.schedule >= 0:
-        completed_q(nodes, slot.root, slot.raw_value, c_visit, c_scale, target)
+        completed_q(nodes, slot.root, slot.raw_value, c_visit, c_scale, rescale, target)
         highest = np.float32(-np.inf)
         for i in range(count):
             target[i] += math.log(max(nodes[root.first_child + i].prior, SMALLEST_PRIOR))
@@ -199,7 +199,7 @@ def _proven_choice(nodes, root_index):
 
 
 @njit(cache=True)
-def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, temperature, uniform):
+def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, rescale, temperature, uniform):
     """Index of the move to play, 0 before the first visit.
 
     A proven win is played by the shortest way, a lost position by the longest. Else the Gumbel root's winner, or a
@@ -217,7 +217,7 @@ def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, temperature, uniform
         return max(best, 0)
     scores = np.empty(count, np.float32)
     if slot.schedule >= 0:
-        return best_gumbel(nodes, slot.root, gumbels, g, slot.raw_value, c_visit, c_scale, scores)
+        return best_gumbel(nodes, slot.root, gumbels, g, slot.raw_value, c_visit, c_scale, rescale, scores)
     _weigh_moves(nodes, slot.root, scores)
     for i in range(count):
         child = nodes[root.first_child + i]
