@@ -9,16 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import ray
-from ray.exceptions import RayActorError, RayError, RayTaskError
-
 from .actor import PlayStats
 from .config import RunConfig
 from .pool import REQUESTS_IN_FLIGHT, PoolError, actor_seed
 from .shards import ShardError, read_shard_info
 from .worker import Played, Weights, Worker
 
-LOOPBACK = "127.0.0.1"
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights only
 _MOST_DEATHS = 5  # of one actor without a shard in between
 _LOG = logging.getLogger(__name__)
@@ -52,9 +48,10 @@ class RayPool:
         self._next_path = next_path
         self._started = start
         self._weights: Any = None
-        _connect(config.address)
+        self._ray = _import_ray(config.address)
+        _connect(self._ray, config.address)
         # A CPU is only an entry in Ray's books here; half a one lets the learner share the machine.
-        self._worker_class: Any = ray.remote(num_cpus=0.5, max_restarts=0)(Worker)
+        self._worker_class: Any = self._ray.remote(num_cpus=0.5, max_restarts=0)(Worker)
         self._actors = [_RemoteActor(self._start(number)) for number in range(config.selfplay.actors)]
 
     def _start(self, number: int) -> Any:
@@ -64,7 +61,7 @@ class RayPool:
 
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``; the weights enter the object store once, requests carry a reference."""
-        self._weights = ray.put(weights)
+        self._weights = self._ray.put(weights)
 
     def refill(self) -> None:
         """See ``Pool.refill``."""
@@ -82,23 +79,21 @@ class RayPool:
         if not heads:
             time.sleep(timeout)
             return []
-        ready, _ = ray.wait(heads, num_returns=len(heads), timeout=0)
-        if not ready:
-            ray.wait(heads, timeout=timeout)
+        self._ray.wait(heads, timeout=timeout)
         played = []
         for number, actor in enumerate(self._actors):
-            while actor.requests and _is_ready(actor.requests[0]):
+            while actor.requests and self._is_ready(actor.requests[0]):
                 request = actor.requests.popleft()
                 try:
-                    played.append(ray.get(request.reference))
+                    played.append(self._ray.get(request.reference))
                     actor.deaths = 0
-                except RayTaskError as error:
+                except self._ray.exceptions.RayTaskError as error:
                     raise error.cause if isinstance(error.cause, Exception) else error from None
-                except RayActorError as error:
+                except self._ray.exceptions.RayActorError as error:
                     played += self._replace(number, request, error)
         return played
 
-    def _replace(self, number: int, request: _Request, error: RayActorError) -> list[Played]:
+    def _replace(self, number: int, request: _Request, error: Exception) -> list[Played]:
         """A new actor for a dead one; returns the shards that the dead one had written but not reported."""
         actor = self._actors[number]
         actor.deaths += 1
@@ -115,29 +110,43 @@ class RayPool:
         actor.handle = self._start(number)
         return rescued
 
+    def _is_ready(self, request: _Request) -> bool:
+        return bool(self._ray.wait([request.reference], timeout=0)[0])
+
     def close(self) -> None:
         """See ``Pool.close``; also leaves the cluster, or ends the Ray that this pool has started."""
-        ray.shutdown()
+        self._ray.shutdown()
 
 
-def _is_ready(request: _Request) -> bool:
-    return bool(ray.wait([request.reference], timeout=0)[0])
+def _import_ray(address: str | None) -> Any:
+    """Imports Ray with the settings that it reads from the environment at import.
 
-
-def _connect(address: str | None) -> None:
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # actors see the GPU though they reserve none
+    Without a cluster to join, Ray is told that it will never be one: then its processes listen on loopback alone
+    (a loopback ``_node_ip_address`` is replaced by Ray). The variable's name speaks of other systems, but it is read on
+    all of them.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # actors see the GPU though they reserve none
+    if not address:
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise PoolError(f"--pool ray needs Ray (pip install 'crownhead[ray]'), or use --pool local: {error}") from error
+    return ray
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address:
             ray.init(address=address, **quiet)
             return
         ray.init(
             include_dashboard=False,
-            _node_ip_address=LOOPBACK,
             object_store_memory=_OBJECT_STORE_BYTES,
             **quiet,
         )
-    except (RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = f"the cluster at {address} cannot be joined" if address else "Ray cannot be started"
         raise PoolError(f"{where}: {' '.join(str(error).split())[:300]}") from error

@@ -20,7 +20,7 @@ from .elo import PairingResult
 from .figures import draw_ratings
 from .gate import Gate
 from .match import MatchGame, MatchResult, make_openings, play_match
-from .pool import LocalPool, Pool, PoolError
+from .pool import LocalPool, Pool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
 from .run_folder import Promotion, RunFolder
@@ -313,8 +313,6 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
     start = len(list(replay.folder.iterdir()))
     if config.pool == "local":
         return LocalPool(config, replay.next_path, start)
-    try:
-        from .ray_pool import RayPool
-    except ModuleNotFoundError as error:
-        raise PoolError(f"--pool ray needs Ray (pip install 'crownhead[ray]'), or use --pool local: {error}") from error
+    from .ray_pool import RayPool
+
     return RayPool(config, replay.next_path, start)
