@@ -18,6 +18,7 @@ from .config import ConfigError, make_config
 from .match import MatchGame, make_openings, play_match
 from .players import checkpoint_folder, make_player, network_player
 from .progress import MatchProgress, TrainingProgress
+from .ratings import Ratings
 from .run_folder import RunError, RunFolder
 from .threads import use_single_thread
 
@@ -58,20 +59,21 @@ def train_command(
             elif state.minutes_limit is not None and state.minutes >= state.minutes_limit:
                 raise RunError(f"{folder} has had its {state.minutes_limit:g} minutes: give it more with --minutes")
         with TrainingProgress(quiet) as progress:
+            progress.console.print(f"Training in {folder} (compiling first, where this machine has not done so yet)")
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
             figures = training.run()
-            table = training.ratings.table()
+            ratings = training.ratings
     if not quiet:
-        _print_ratings(table)
+        _print_ratings(ratings)
         console = Console()
         console.print(f"Best network: {run.checkpoint(figures['best'])} ({figures['promotions']} promotions)")
     return figures
 
 
-def _print_ratings(ratings: Sequence[Any]) -> None:
-    table = Table("player", "Elo", "±", "games", "score", title="Ratings (random weights = 0)")
-    for line in ratings:
+def _print_ratings(ratings: Ratings) -> None:
+    table = Table("player", "Elo", "±", "games", "score", title=f"Ratings ({ratings.reference} = 0)")
+    for line in ratings.table():
         table.add_row(line.player, f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}")
     Console().print(table)
 

@@ -9,11 +9,13 @@ from engine.files import atomic_write
 from .elo import EloRating
 
 
-def draw_ratings(path: Path, table: Sequence[EloRating], minutes: Mapping[str, float], title: str) -> None:
+def draw_ratings(
+    path: Path, table: Sequence[EloRating], reference: str, minutes: Mapping[str, float], title: str
+) -> None:
     """Draws the Elo of a run's promoted networks over time as PNG; the other players as level lines.
 
     Args:
-        table: ratings of all players.
+        table: ratings of all players; ``reference`` has 0.
         minutes: network → minutes of training when it was promoted (the random weights: 0).
 
     Raises:
@@ -34,7 +36,7 @@ def draw_ratings(path: Path, table: Sequence[EloRating], minutes: Mapping[str, f
         if not line.player.isdigit():
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
             axes.annotate(line.player, (last, line.rating), ha="right", va="bottom", color="#7a5a00")
-    axes.set(xlabel="minutes of training", ylabel="Elo (random weights = 0)", title=title)
+    axes.set(xlabel="minutes of training", ylabel=f"Elo ({reference} = 0)", title=title)
     axes.grid(alpha=0.3)
     if promoted:
         axes.legend(loc="lower right")

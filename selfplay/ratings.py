@@ -9,7 +9,7 @@ from engine.files import atomic_write, sha256_of
 from .elo import EloRating, PairingResult, elo_table
 
 _VERSION = 1
-REFERENCE = "000000"  # the random weights a run starts from are rated 0
+_FIRST_NETWORK = "000000"
 
 
 class RatingsError(ValueError):
@@ -42,6 +42,12 @@ class Ratings:
     def _checksum(self) -> str:
         return sha256_of(json.dumps(self.results).encode())
 
+    @property
+    def reference(self) -> str:
+        """The player rated 0: the anchor met last, so that runs can be compared; before any, the random weights."""
+        anchors = [result.player_b for result in self.results if not result.player_b.isdigit()]
+        return anchors[-1] if anchors else _FIRST_NETWORK
+
     def add(self, result: PairingResult) -> None:
         """Adds a match; a match between the same two players played again (after a kill) replaces the earlier one."""
         same = {result.player_a, result.player_b}
@@ -49,8 +55,8 @@ class Ratings:
         self.results.append(result)
 
     def table(self) -> list[EloRating]:
-        """The ratings, strongest first; the network of random weights has 0."""
-        return elo_table(self.results, {REFERENCE: 0.0}) if self.results else []
+        """The ratings, strongest first; ``reference`` has 0."""
+        return elo_table(self.results, {self.reference: 0.0}) if self.results else []
 
     def save(self) -> None:
         """Writes results and ratings; raises ``StorageError``."""

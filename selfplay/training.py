@@ -141,7 +141,7 @@ class Training:
     def _draw(self) -> None:
         minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
         title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.0f} minutes"
-        draw_ratings(self.folder.figure_path, self.ratings.table(), minutes, title)
+        draw_ratings(self.folder.figure_path, self.ratings.table(), self.ratings.reference, minutes, title)
 
     def _loop(self, pool: Pool) -> None:
         loop, batch_size = self.config.loop, self.config.trainer.batch_size
