@@ -54,10 +54,15 @@ def train_command(
     with run.locked():
         if resume:
             state = run.read_state()
+            most = config.loop.max_iterations
             if minutes is not None:
                 run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
+                loop = config.loop.model_copy(update={"max_iterations": None, "minutes": minutes})
+                config = config.model_copy(update={"loop": loop})
             elif state.minutes_limit is not None and state.minutes >= state.minutes_limit:
-                raise RunError(f"{folder} has had its {state.minutes_limit:g} minutes: give it more with --minutes")
+                raise RunError(f"{folder} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
+            elif most is not None and state.iteration >= most:
+                raise RunError(f"{folder} has made its {most} iterations: give it more time with --minutes")
         with TrainingProgress(quiet) as progress:
             progress.console.print(f"Training in {folder} (compiling first, where this machine has not done so yet)")
             training = Training(run, config, progress)

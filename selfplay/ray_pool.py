@@ -148,5 +148,7 @@ def _connect(ray: Any, address: str | None) -> None:
             **quiet,
         )
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
-        where = f"the cluster at {address} cannot be joined" if address else "Ray cannot be started"
+        where = "Ray cannot be started"
+        if address:
+            where = f"the cluster at {address} cannot be joined (does it want RAY_AUTH_MODE=token in the environment?)"
         raise PoolError(f"{where}: {' '.join(str(error).split())[:300]}") from error

@@ -84,6 +84,7 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert "000000" in table
     assert list((run / "tensorboard").iterdir())
     assert_refused(crownhead("train", "--preset", "smoke", "--run", run, check=False), "--resume")
+    assert_refused(crownhead("train", "--run", run, "--resume", check=False), "--minutes")
     assert_refused(crownhead("train", "--run", tmp_path / "none", "--resume", check=False), "no run")
 
 
