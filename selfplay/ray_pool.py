@@ -143,6 +143,7 @@ def _connect(ray: Any, address: str | None) -> None:
             ray.init(address=address, **quiet)
             return
         ray.init(
+            address="local",  # never a cluster that happens to run on this machine
             include_dashboard=False,
             object_store_memory=_OBJECT_STORE_BYTES,
             **quiet,
