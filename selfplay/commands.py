@@ -64,7 +64,6 @@ def train_command(
             elif most is not None and state.iteration >= most:
                 raise RunError(f"{folder} has made its {most} iterations: give it more time with --minutes")
         with TrainingProgress(quiet) as progress:
-            progress.console.print(f"Training in {folder} (compiling first, where this machine has not done so yet)")
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
             figures = training.run()

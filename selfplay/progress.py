@@ -51,7 +51,9 @@ class TrainingProgress(_Display):
         self.progress.update(self._task, total=limit, completed=minutes)
 
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
-        if event == "learn":
+        if event == "begin":
+            self.console.print(f"Training in {figures['run']}; where functions are not compiled yet, that comes first.")
+        elif event == "learn":
             self._loss = f" loss {figures['loss']:.3f}"
         elif event == "gate":
             self._gate(figures)

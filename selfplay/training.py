@@ -36,7 +36,7 @@ class Listener(Protocol):
     """Hears what happens in a run: a progress display, or nobody."""
 
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
-        """Called with ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end`` and figures to show."""
+        """Called with ``begin``, ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end`` and figures to show."""
 
 
 def token_balance(config: RunConfig, total_samples: int, steps: int) -> float:
@@ -112,6 +112,7 @@ class Training:
         self._writer = SummaryWriter(str(self.folder.tensorboard))
         self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps)
         pool = make_pool(self.config, self.replay)
+        self._listen("begin", self.summary())
         try:
             pool.set_weights(Weights.of(self._best.network, self._best.info.digest))
             self._loop(pool)
