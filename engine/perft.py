@@ -40,7 +40,7 @@ def perft_report(depth: int, fen: str | None, distinct: bool, with_divide: bool)
     Raises:
         FenError: ``fen`` is no position.
     """
-    board = Board(fen or START_FEN)
+    board = Board(START_FEN if fen is None else fen)
     count(board, min(depth, 2), distinct)  # loads the compiled functions, which is not what is timed
     start = time.perf_counter()
     nodes = count(board, depth, distinct)

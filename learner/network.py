@@ -49,7 +49,7 @@ class NetworkConfig(BaseModel):
         wdl_channels, wdl_hidden: channels per square and hidden units of the win/draw/loss head.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     blocks: int = Field(ge=1, le=60)
     channels: int = Field(ge=4, le=512)

@@ -52,7 +52,7 @@ class TrainerConfig(BaseModel):
         channels_last: whether to keep activations channels last; None is what was measured to be faster.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     optimizer: Literal["adamw", "radam", "sgd"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0, le=10)
@@ -99,7 +99,7 @@ class TrainerConfig(BaseModel):
 class StateInfo(BaseModel):
     """What a training state says about itself beside its tensors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     schema_version: Literal[1] = STATE_SCHEMA_VERSION
     network: NetworkConfig

@@ -9,13 +9,13 @@ from rich.table import Table
 
 from engine.board import Board
 from engine.errors import IllegalMoveError
-from engine.files import atomic_write
+from engine.files import StorageError, atomic_write
 from engine.players.base import search_moves
 from engine.search import SearchConfig
 from learner.checkpoint import load_checkpoint
 
 from .config import ConfigError, make_config
-from .match import MatchGame, make_openings, play_match
+from .match import MatchGame, MatchResult, make_openings, play_match
 from .players import checkpoint_folder, make_player, network_player
 from .progress import MatchProgress, TrainingProgress
 from .ratings import Ratings
@@ -100,16 +100,23 @@ def match_command(
     players = [make_player(text, simulations, seconds) for text in (player_a, player_b)]
     chosen = make_openings(openings, (games + 1) // 2, seed)
     if pdn is not None:
-        atomic_write(pdn, b"")  # a path that cannot be written is told before the games, not after
+        _check_writable(pdn)
     concurrency = min(games, 128) if seconds is None else _TIMED_CONCURRENCY
+    played: list[MatchGame] = []
+    event = {"Event": f"{player_a} v {player_b}"}
     with MatchProgress(games, quiet) as progress:
 
         def on_game(game: MatchGame) -> None:
+            played.append(game)
             progress.game(game)
 
-        result = play_match(players[0], players[1], chosen, games, seed=seed, concurrency=concurrency, on_game=on_game)
-    if pdn is not None:
-        atomic_write(pdn, result.to_pdn({"Event": f"{player_a} v {player_b}"}).encode())
+        try:
+            result = play_match(
+                players[0], players[1], chosen, games, seed=seed, concurrency=concurrency, on_game=on_game
+            )
+        finally:
+            if pdn is not None and played:  # an interrupted match leaves the games that were over
+                atomic_write(pdn, MatchResult(player_a, player_b, tuple(played)).to_pdn(event).encode())
     figures = result.summary()
     if not quiet:
         console = Console()
@@ -120,6 +127,16 @@ def match_command(
         for error in result.errors:
             console.print(error, markup=False)
     return figures
+
+
+def _check_writable(path: Path) -> None:
+    """Raises ``StorageError`` if nothing can be written beside ``path``: told before the games, not after them."""
+    probe = path.with_name(f".{path.name}.probe")
+    try:
+        atomic_write(probe, b"probe")
+        probe.unlink()
+    except OSError as error:
+        raise StorageError(error.errno, str(error).replace(str(probe), str(path))) from error
 
 
 def analyse_command(fen: str, net: Path, simulations: int, quiet: bool) -> dict[str, Any]:

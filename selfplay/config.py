@@ -21,7 +21,7 @@ class ConfigError(ValueError):
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class SelfPlayConfig(_Settings):
@@ -154,9 +154,11 @@ def _setting(text: str) -> dict[str, Any]:
         raise ConfigError(f"--set {text!r}: write key=value, like search.num_simulations=32")
     if key == "network" and value in NETWORKS:
         return {"network": NETWORKS[value].model_dump()}
+    if key == "network" and not value.startswith("{"):
+        raise ConfigError(f"--set {text!r}: no such network; choose one of {', '.join(NETWORKS)}")
     try:
         parsed = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = value
     for part in reversed(key.split(".")):
         parsed = {part: parsed}
@@ -195,6 +197,6 @@ def read_config(path: Path) -> RunConfig:
     """Reads a stored ``config.json``; raises ``ConfigError`` naming the file."""
     try:
         fields = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     return parse_config(fields, str(path))

@@ -37,7 +37,7 @@ class GateConfig(BaseModel):
         points_factor: see ``points``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     rule: Literal["sprt", "winrate", "points"] = "sprt"
     max_games: Annotated[int, Field(ge=2)] = 200

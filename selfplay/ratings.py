@@ -34,8 +34,8 @@ class Ratings:
                 fields = json.loads(path.read_bytes())
                 self.results = [PairingResult(*row) for row in fields["results"]]
                 sound = fields["schema_version"] == _VERSION and fields["checksum"] == self._checksum()
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise RatingsError(f"{path} cannot be read: {error}") from error
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                raise RatingsError(f"{path} is no table of ratings: remove it to begin a new one") from error
             if not sound:
                 raise RatingsError(f"{path} is damaged or of another version: remove it to begin a new table")
 

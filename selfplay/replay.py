@@ -35,7 +35,7 @@ class ReplayConfig(BaseModel):
         keep_shards: keep shards on disk that the window has left behind; else they are deleted.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     window_start: Annotated[int, Field(ge=1)] = 250_000
     window_exponent: Annotated[float, Field(gt=0, le=1)] = 0.75

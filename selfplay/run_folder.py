@@ -93,6 +93,8 @@ class RunFolder:
         folder = RunFolder(path)
         if folder.config_path.exists():
             raise RunError(f"{path} holds a run already: continue it with --resume, or choose another --run")
+        if any(folder.checkpoints.glob("*")) or any(folder.shards.glob("*")):
+            raise RunError(f"{path} holds the games or networks of a run without its config.json: choose another --run")
         for part in (folder.path, folder.shards, folder.checkpoints):
             make_folder(part)
         # The configuration comes last: with it the run exists.

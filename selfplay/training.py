@@ -23,7 +23,7 @@ from .match import MatchGame, MatchResult, make_openings, play_match
 from .pool import LocalPool, Pool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
-from .run_folder import Promotion, RunFolder
+from .run_folder import Promotion, RunError, RunFolder
 from .threads import choose_device, use_single_thread
 from .worker import Played, Weights
 
@@ -86,6 +86,8 @@ class Training:
         trainer = Trainer(network, self.config.trainer, self._device)
         if self.folder.trainer_path.exists():
             trainer.load(self.folder.trainer_path)
+        elif self.state.iteration > 0:
+            raise RunError(f"{self.folder.trainer_path} is missing: the learner cannot go on where it was")
         return trainer
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:

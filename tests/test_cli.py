@@ -61,6 +61,9 @@ def test_match(tmp_path: Path, checkpoint: Path) -> None:
     games = list(read_games(pdn.read_text()))
     assert len(games) == 5
     assert {game.headers["Black"] for game in games} == {str(checkpoint), "random"}
+    done = crownhead("match", checkpoint, "nobody", "--pdn", pdn)
+    assert done.returncode == 2
+    assert len(list(read_games(pdn.read_text()))) == 5, "a match that is not played leaves the file alone"
     again = figures("match", checkpoint, "random", "--games", 5, "--simulations", 4)
     assert again == report, "the same seed plays the same match"
 
@@ -91,6 +94,9 @@ def test_analyse(checkpoint: Path) -> None:
         (["perft", "six"], "depth"),
         (["perft", "3", "--fen", "B:W40:B1"], "40"),
         (["perft", "3", "--fen", "nonsense"], "nonsense"),
+        (["perft", "3", "--fen", ""], "colons"),
+        (["train", "--set", "loop.reuse=1e400"], "reuse"),
+        (["train", "--set", "network=0x0"], "5x64"),
         (["nothing"], "nothing"),
         (["match", "random", "nobody"], "nobody"),
         (["match", "random", "rollout:"], "rollout"),

@@ -12,7 +12,7 @@ class SearchConfig(BaseModel):
     defaults of its published implementation).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     num_simulations: int = Field(64, ge=0, le=1_000_000, description="descents per move; 0 plays by the prior alone")
     root: Literal["puct", "gumbel"] = Field("puct", description="how moves at the root are tried and chosen")
