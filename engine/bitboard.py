@@ -23,7 +23,6 @@ from numba.extending import intrinsic
 NUM_SQUARES = 32
 NUM_DIRECTIONS = 4
 ROTATIONS = (1, 7, 31, 25)  # forward-right, forward-left, back-left, back-right; direction d ^ 2 undoes direction d
-FULL = 0xFFFFFFFF
 
 
 def _column(square: int) -> int:

@@ -35,11 +35,9 @@ class SearchPlayer:
         self.seconds = seconds
         self._evaluator = evaluator
         self._search = LockstepSearch(config, 1)
-        self._seed = 0
 
     def seed(self, seed: int) -> None:
         """Has no effect on the moves: nothing in this player's search is random."""
-        self._seed = seed
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board; see ``Player.choose``."""
