@@ -9,10 +9,12 @@ from engine.ballots import ballot_board, playable_ballots
 from engine.board import Board, Termination
 from engine.fen import Color
 from engine.search import Ending, Evaluator, LockstepSearch, SearchConfig
+from engine.search.leaf_oracle import DRAW, UNKNOWN, WIN
 
 from .config import SelfPlayConfig
+from .endgame import EndgameKnowledge, adjudication, rescored, without_held_out
 from .match import PLY_CAP
-from .records import GameRecord, GameRecordBuilder
+from .records import ADJUDICATION, GameRecord, GameRecordBuilder
 
 RESIGNATION = "RESIGNATION"
 _TERMINATIONS = {
@@ -62,16 +64,30 @@ class Actor:
     Args:
         seed: of all randomness: the same seed and evaluator give the same games.
         network: digest of the evaluator's weights, for the records; may be changed between calls.
+        knowledge: of endgames, for the search, adjudication and rescoring, as far as the settings ask for it.
+
+    Raises:
+        ValueError: the settings ask for knowledge that there is not.
     """
 
     def __init__(
-        self, config: SelfPlayConfig, search: SearchConfig, evaluator: Evaluator, seed: int, network: str = ""
+        self,
+        config: SelfPlayConfig,
+        search: SearchConfig,
+        evaluator: Evaluator,
+        seed: int,
+        network: str = "",
+        knowledge: EndgameKnowledge | None = None,
     ) -> None:
+        self._knowledge = knowledge or EndgameKnowledge()
+        if (config.adjudicate or config.rescore) and self._knowledge.table is None:
+            raise ValueError("selfplay.adjudicate and selfplay.rescore need endgame tables, and there are none")
         self.config = config
         self.network = network
         self.evaluator = evaluator
         most = max(search.num_simulations, config.fast_simulations)
-        self._search = LockstepSearch(search, config.games_in_lockstep, most, seed)
+        oracle = self._knowledge.leaf_oracle if search.oracle != "off" else None
+        self._search = LockstepSearch(search, config.games_in_lockstep, most, seed, oracle)
         self._finished: list[GameRecord] = []
         self._stats = PlayStats()
         self._stopping = False
@@ -141,6 +157,7 @@ class Actor:
             self._finish(slot, RESIGNATION, game.turn.other)
             return
         index = search.choose(slot, search.config.temperature_at(game.record.ply))
+        before = game.record.ply
         ending = self._advance(slot, game, index)
         if ending is Ending.LOST:
             self._finish(slot, _TERMINATIONS[ending], game.turn.other)
@@ -148,8 +165,18 @@ class Actor:
             self._finish(slot, _TERMINATIONS[ending], None)
         elif game.record.ply >= self.config.max_plies:
             self._finish(slot, PLY_CAP, None)
+        elif (outcome := self._adjudication(slot, game.record.ply - before - 1)) != UNKNOWN:
+            winner = game.turn if outcome == WIN else game.turn.other
+            self._finish(slot, ADJUDICATION, None if outcome == DRAW else winner)
         else:
             self._start(slot, game)
+
+    def _adjudication(self, slot: int, forced: int) -> int:
+        """What endgame tables end the game with, for the side to move; UNKNOWN: it goes on."""
+        if not self.config.adjudicate:
+            return UNKNOWN
+        assert self._knowledge.table is not None
+        return adjudication(self._knowledge.table, self._search.position(slot), self.config.table_pieces, forced)
 
     def _advance(self, slot: int, game: _Game, index: int) -> Ending:
         """Plays a move and the forced ones after it."""
@@ -174,6 +201,11 @@ class Actor:
     def _finish(self, slot: int, termination: str, winner: Color | None) -> None:
         game = self._games[slot]
         record = game.record.finish({Color.BLACK: 1, None: 0, Color.WHITE: -1}[winner], termination)
+        knowledge = self._knowledge
+        if self.config.rescore and knowledge.table is not None:
+            record = rescored(record, knowledge.table, self.config.table_pieces)
+        if knowledge.held_out is not None:
+            record = without_held_out(record, knowledge.held_out)
         self._finished.append(record)
         stats = self._stats
         stats.games += 1

@@ -38,6 +38,9 @@ class SelfPlayConfig(_Settings):
     resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: play on")
     resign_moves: int = Field(3, ge=1, description="after so many own moves in a row below it")
     resign_check_fraction: float = Field(0.1, ge=0, le=1, description="games played on to count false resignations")
+    adjudicate: bool = Field(False, description="end games inside the endgame tables, with the tables' value")
+    rescore: bool = Field(False, description="correct the results of finished games by the endgame tables (lc0)")
+    table_pieces: int = Field(4, ge=2, le=10, description="adjudicate and rescore at so many pieces and fewer")
 
 
 class LoopConfig(_Settings):

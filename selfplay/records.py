@@ -13,6 +13,7 @@ from engine.players.base import search_moves
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
 MAX_PLIES = 2**16 - 1
+ADJUDICATION = "TABLEBASE"
 _SUM_TOLERANCE = 0.01  # float16 rounding of up to 128 probabilities stays below this
 
 
@@ -31,7 +32,7 @@ class Samples:
         move_probabilities: float16, one-dimensional: the search's policy over the legal moves in the order of
             ``movegen.generate(distinct=True)``; rows without ``has_policy`` are empty.
         search_wdl: float16 [n, 3]: win, draw, loss as the search saw them.
-        result: uint8 [n]: how the game ended: 0 win, 1 draw, 2 loss.
+        result: uint8 [n]: how the game ended (as corrected, see ``GameRecord``): 0 win, 1 draw, 2 loss.
         has_policy: bool [n]: False for the fast searches of playout-cap randomisation (Wu 2019, 3.1): their value
             counts, their policy is no target.
         ply: uint16 [n]: moves made in the game before the position.
@@ -101,9 +102,10 @@ class GameRecord:
             ``movegen.generate(distinct=True)``; opening and forced moves included.
         result: 1 Black won, 0 draw, -1 White won.
         termination: why the game ended: the name of an ``engine.board.Termination``, or what else ended it
-            (``RESIGNATION``, ``PLY_CAP``).
+            (``RESIGNATION``, ``PLY_CAP``, ``TABLEBASE`` for an adjudication by endgame tables).
         network: digest of the weights that played.
-        samples: the searched positions in order of ``ply``; forced moves are not searched.
+        samples: the searched positions in order of ``ply``; forced moves are not searched. Their results are the
+            game's, unless endgame tables have corrected them (``endgame.rescored``); positions held out are missing.
     """
 
     start_fen: str
@@ -112,6 +114,11 @@ class GameRecord:
     termination: str
     network: str
     samples: Samples
+
+    @property
+    def adjudicated(self) -> bool:
+        """Whether endgame tables ended the game."""
+        return self.termination == ADJUDICATION
 
     def boards(self) -> Iterator[Board]:
         """The game replayed: the same board before the first move and after each.

@@ -10,6 +10,7 @@ from learner.network import Network
 
 from .actor import Actor, PlayStats
 from .config import RunConfig
+from .endgame import KnowledgeFactory
 from .shards import ShardInfo, write_shard
 from .threads import choose_device, use_single_thread
 
@@ -48,10 +49,12 @@ class Worker:
     Args:
         actor: number of the actor.
         seed: of its games; another one after a restart, so that no game is played twice.
+        knowledge: makes what the actor knows of endgames, from the configuration and the network's evaluator, once.
     """
 
-    def __init__(self, config: RunConfig, actor: int, seed: int) -> None:
+    def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:
         use_single_thread()
+        self._make_knowledge = knowledge
         self._config = config
         self._number = actor
         self._seed = seed
@@ -86,7 +89,8 @@ class Worker:
         if self._actor is None:
             assert self._evaluator is not None
             config = self._config
-            self._actor = Actor(config.selfplay, config.search, self._evaluator, self._seed, weights.digest)
+            knowledge = self._make_knowledge(config, self._evaluator) if self._make_knowledge else None
+            self._actor = Actor(config.selfplay, config.search, self._evaluator, self._seed, weights.digest, knowledge)
         self._actor.network = weights.digest
         if self._stopping:
             self._actor.stop()

@@ -8,7 +8,7 @@ import reference
 from search_reference import HashEvaluator, Words, distinct_moves, turned
 
 from engine.board import Board
-from engine.search import LockstepSearch, SearchConfig
+from engine.search import LeafOracle, LockstepSearch, SearchConfig
 
 
 def random_game(rng: random.Random, plies: int) -> Board:
@@ -77,9 +77,11 @@ def mixed_boards(seed: int) -> list[Board]:
     return boards
 
 
-def started(config: SearchConfig, boards: list[Board], explore: bool = False, seed: int = 0) -> LockstepSearch:
+def started(
+    config: SearchConfig, boards: list[Board], explore: bool = False, seed: int = 0, oracle: LeafOracle | None = None
+) -> LockstepSearch:
     """A search with every board in its slot, ready to run."""
-    search = LockstepSearch(config, len(boards), seed=seed)
+    search = LockstepSearch(config, len(boards), seed=seed, leaf_oracle=oracle)
     for slot, board in enumerate(boards):
         search.set_board(slot, board)
         search.start(slot, explore=explore)

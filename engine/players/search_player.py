@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from ..board import Board, Move
-from ..search import Evaluator, LockstepSearch, SearchConfig, SearchResult
+from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
 from .base import check_range, search_moves
 
 MAX_SIMULATIONS = 200_000
@@ -18,13 +18,20 @@ class SearchPlayer:
         name: as on the command line.
         config: settings of the search; ``num_simulations`` per move.
         seconds: time per move instead of a number of simulations; boards asked for together share their time.
+        leaf_oracle: decides leaves of few pieces; needed where ``config.oracle`` is not ``off``.
 
     Raises:
         PlayerError: more simulations than fit into memory.
+        ValueError: the configuration wants an oracle and there is none.
     """
 
     def __init__(
-        self, name: str, evaluator: Evaluator, config: SearchConfig | None = None, seconds: float | None = None
+        self,
+        name: str,
+        evaluator: Evaluator,
+        config: SearchConfig | None = None,
+        seconds: float | None = None,
+        leaf_oracle: LeafOracle | None = None,
     ) -> None:
         config = config or SearchConfig()
         if seconds is not None:
@@ -34,7 +41,8 @@ class SearchPlayer:
         self.config = config
         self.seconds = seconds
         self._evaluator = evaluator
-        self._search = LockstepSearch(config, 1)
+        self._leaf_oracle = leaf_oracle
+        self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
 
     def seed(self, seed: int) -> None:
         """Has no effect on the moves: nothing in this player's search is random."""
@@ -48,7 +56,7 @@ class SearchPlayer:
     def think(self, boards: Sequence[Board]) -> LockstepSearch:
         """Searches the boards and returns the trees, board by board in the slots 0, 1, ..."""
         if len(boards) > self._search.slots:
-            self._search = LockstepSearch(self.config, len(boards))
+            self._search = LockstepSearch(self.config, len(boards), leaf_oracle=self._leaf_oracle)
         for slot, board in enumerate(boards):
             self._search.set_board(slot, board)
             self._search.start(slot, explore=False)

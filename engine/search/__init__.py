@@ -2,6 +2,7 @@
 
 from .config import SearchConfig
 from .evaluator import Evaluator, UniformEvaluator
+from .leaf_oracle import LeafOracle
 from .lockstep import Ending, LockstepSearch, SearchResult
 
-__all__ = ["Ending", "Evaluator", "LockstepSearch", "SearchConfig", "SearchResult", "UniformEvaluator"]
+__all__ = ["Ending", "Evaluator", "LeafOracle", "LockstepSearch", "SearchConfig", "SearchResult", "UniformEvaluator"]

@@ -32,6 +32,9 @@ class SearchConfig(BaseModel):
     c_visit: float = Field(50.0, ge=0, le=1000, description="completed Q: offset to the largest visit count")
     c_scale: float = Field(0.1, gt=0, le=10, description="completed Q: scale")
     rescale_q: bool = Field(True, description="completed Q: stretch the root's values to [0, 1]")
+    oracle: Literal["off", "tablebase", "network"] = Field(
+        "off", description="what decides leaves of few pieces without an evaluation; it is handed to the search"
+    )
     reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
 
     def temperature_at(self, ply: int) -> float:

@@ -16,6 +16,7 @@ from .config import SearchConfig
 from .evaluator import Evaluator
 from .gumbel import considered_visits
 from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
+from .leaf_oracle import LeafJudge, LeafOracle
 from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
@@ -42,7 +43,8 @@ class SearchResult:
         values: float32 [n], mean P(win) - P(loss) after the move.
         draws: float32 [n], mean P(draw) after the move.
         proofs: int32 [n], 0 unknown, 1 win, 2 draw, 3 loss.
-        proof_plies: int32 [n], plies to the proven end after the move.
+        proof_plies: int32 [n], plies to the proven end after the move; from ``tree.NO_DISTANCE`` on the distance is not
+            known (tables without distances).
         policy: float32 [n], the improved policy (training target), sums to 1.
         wdl: float32 [3], win, draw, loss at the root.
         position: uint32 [4]: own, opp, kings, reversible plies.
@@ -74,9 +76,23 @@ class LockstepSearch:
 
     Args:
         max_simulations: the most that ``start`` will be asked for; sizes the arenas.
+        leaf_oracle: decides leaves of few pieces, see ``leaf_oracle``; taken for infallible unless the configuration's
+            ``oracle`` is ``network``.
+
+    Raises:
+        ValueError: the configuration wants an oracle and there is none.
     """
 
-    def __init__(self, config: SearchConfig, slots: int, max_simulations: int | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        config: SearchConfig,
+        slots: int,
+        max_simulations: int | None = None,
+        seed: int = 0,
+        leaf_oracle: LeafOracle | None = None,
+    ) -> None:
+        if config.oracle != "off" and leaf_oracle is None:
+            raise ValueError(f"the search's oracle is {config.oracle!r}, but it was handed none")
         self.config = config
         self.slots = slots
         self.max_simulations = max_simulations or config.num_simulations
@@ -103,6 +119,11 @@ class LockstepSearch:
         self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
         self._arguments: tuple[Any, ...] = ()
         self._bind()
+        self._judge: LeafJudge | None = None
+        if leaf_oracle is not None:
+            trees = (self._nodes, self._slots, self._paths, self._histories)
+            exact = config.oracle != "network"
+            self._judge = LeafJudge(leaf_oracle, exact, *trees, self._leaves, self._waiting)
 
     def _bind(self) -> None:
         config = self.config
@@ -157,6 +178,12 @@ class LockstepSearch:
         """Number of distinct legal moves at the root."""
         return int(self._slots[slot]["num_legal"])
 
+    def position(self, slot: int) -> np.ndarray:
+        """The position at the root: uint32 [4], own, opp, kings, reversible plies, seen by the side to move."""
+        root = self._root(slot)
+        words = (turned(root["opp"]), turned(root["own"]), turned(root["kings"]))
+        return np.array([*words, root["reversible"]], np.uint32)
+
     def start(self, slot: int, simulations: int | None = None, explore: bool = True) -> None:
         """Begins the search of a slot's root.
 
@@ -173,6 +200,8 @@ class LockstepSearch:
         count, config, rng = self.num_legal(slot), self.config, self._generators[slot]
         if count == 0:
             raise ValueError("the side to move has no legal move: there is nothing to search")
+        if self._judge is not None and self._judge.judges_root(self._root(slot)):
+            root_kernels.clear_root(self._nodes, self._slots, slot)
         schedule, noise = -1, 0.0
         if config.root == "gumbel":
             schedule = self._schedule_row(simulations, min(count, config.gumbel_considered))
@@ -206,7 +235,13 @@ class LockstepSearch:
         Slots that reach their target meanwhile become inactive; they may be started anew and selected again, so that
         the next evaluation has a leaf of every game.
         """
-        self._num_waiting = int(kernels.select_leaves(*(*self._arguments, self._num_waiting)))
+        judged = self._num_waiting
+        self._num_waiting = int(kernels.select_leaves(*(*self._arguments, judged)))
+        while self._judge is not None and judged < self._num_waiting:
+            found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
+            if judged == found:
+                break
+            self._num_waiting = int(kernels.select_leaves(*(*self._arguments, judged)))
         return self._num_waiting
 
     def evaluate(self, evaluator: Evaluator) -> int:
@@ -223,6 +258,8 @@ class LockstepSearch:
             if policy_logits.shape != expected or wdl_logits.shape != (n, 3):
                 shapes = f"{policy_logits.shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
                 raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
+            if self._judge is not None:
+                wdl_logits = self._judge.mixed(wdl_logits, n)
             kernels.backup_leaves(
                 self._nodes,
                 self._slots,
@@ -323,7 +360,7 @@ class LockstepSearch:
         while node["num_children"]:
             first = int(node["first_child"])
             children = self._nodes[first : first + int(node["num_children"])]
-            if not children["visits"].any():
+            if not children["visits"].any() and not children["proof"].any():
                 break
             if line:
                 plies, rank = children["proof_plies"].astype(np.int64), children["visits"].astype(np.int64)

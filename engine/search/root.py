@@ -11,7 +11,19 @@ from numba import njit
 from ..bitboard import turned
 from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q
 from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
-from .tree import DRAW, LOSS, MAX_PLIES, UNKNOWN, WIN, add_children, keep_subtree, legal_at, node_value, same_position
+from .tree import (
+    DRAW,
+    LOSS,
+    MAX_PLIES,
+    UNKNOWN,
+    WIN,
+    add_children,
+    keep_subtree,
+    legal_at,
+    node_value,
+    proven_value,
+    same_position,
+)
 
 RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to move has no move
 
@@ -118,6 +130,8 @@ def read_root(nodes, slots, g, c_visit, c_scale, rescale, counts, shares, wdl, p
         counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
         shares[0, i], shares[1, i] = child.prior, node_value(child)
         shares[2, i] = child.draw_sum / np.float32(max(child.visits, 1))
+        if child.proof != UNKNOWN:  # it may be unvisited
+            shares[1, i], shares[2, i] = proven_value(child.proof), np.float32(child.proof == DRAW)
     draw = root.draw_sum / np.float32(max(root.visits, 1))
     value = -node_value(root)
     wdl[0], wdl[1], wdl[2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
@@ -132,8 +146,8 @@ def read_root(nodes, slots, g, c_visit, c_scale, rescale, counts, shares, wdl, p
 def improved_policy(nodes, slots, g, c_visit, c_scale, rescale, target):
     """Writes the policy target over the root's moves into ``target`` (sums to 1).
 
-    Visit shares at a PUCT root; softmax(log prior + completed Q) at a Gumbel root. Proven wins share everything;
-    proven losses get nothing unless all moves lose.
+    Visit shares (priors where nothing is visited) at a PUCT root; softmax(log prior + completed Q) at a Gumbel root.
+    Proven wins share everything; proven losses get nothing unless all moves lose.
     """
     slot = slots[g]
     root = nodes[slot.root]
@@ -153,14 +167,19 @@ def improved_policy(nodes, slots, g, c_visit, c_scale, rescale, target):
     for i in range(count):
         wins += nodes[root.first_child + i].proof == WIN
         losses += nodes[root.first_child + i].proof == LOSS
-    total = 0.0
+    total, prior = 0.0, 0.0
     for i in range(count):
-        proof = nodes[root.first_child + i].proof
-        if (wins > 0 and proof != WIN) or (proof == LOSS and losses < count):
+        child = nodes[root.first_child + i]
+        if (wins > 0 and child.proof != WIN) or (child.proof == LOSS and losses < count):
+            target[i] = -1.0
+        else:
+            total += target[i]
+            prior += child.prior
+    for i in range(count):
+        if target[i] < 0:
             target[i] = 0.0
-        total += target[i]
-    for i in range(count):
-        target[i] = target[i] / total if total > 0 else nodes[root.first_child + i].prior
+        else:  # moves that an oracle has proven may all be unvisited
+            target[i] = target[i] / total if total > 0 else nodes[root.first_child + i].prior / prior
     return count
 
 

@@ -36,6 +36,7 @@ NODE = np.dtype(
 )
 UNKNOWN, WIN, DRAW, LOSS = 0, 1, 2, 3  # proof, for the player who moved into the node
 MAX_PLIES = 255
+NO_DISTANCE = 192  # ``proof_plies`` from here on: proven by tables that give no distance to the end
 _HOPELESS = np.float32(-1e6)
 
 
@@ -99,7 +100,7 @@ def backup(nodes, paths, g, depth, value, draw):
 
 
 @njit(cache=True)
-def _mark(node, proof, plies):
+def mark(node, proof, plies):
     """Marks a node as proven and makes its mean value exact."""
     node.proof = np.uint8(proof)
     node.proof_plies = np.uint8(min(plies, MAX_PLIES))
@@ -109,7 +110,7 @@ def _mark(node, proof, plies):
 
 
 @njit(cache=True)
-def _settle(nodes, index):
+def settle(nodes, index):
     """Proves a node from its children if they allow it; returns whether it is proven now.
 
     The winner takes the shortest win, the loser the longest loss.
@@ -129,22 +130,22 @@ def _settle(nodes, index):
         else:
             open_children = True
     if shortest_win <= MAX_PLIES:
-        _mark(parent, LOSS, shortest_win + 1)
+        mark(parent, LOSS, shortest_win + 1)
     elif open_children:
         return False
     elif draw_plies >= 0:
-        _mark(parent, DRAW, draw_plies + 1)
+        mark(parent, DRAW, draw_plies + 1)
     else:
-        _mark(parent, WIN, longest_loss + 1)
+        mark(parent, WIN, longest_loss + 1)
     return True
 
 
 @njit(cache=True)
 def prove(nodes, paths, g, depth, proof, plies):
     """Marks the end of the path as proven and carries the proof up as far as it reaches."""
-    _mark(nodes[paths[g, depth]], proof, plies)
+    mark(nodes[paths[g, depth]], proof, plies)
     for i in range(depth - 1, -1, -1):
-        if not _settle(nodes, paths[g, i]):
+        if not settle(nodes, paths[g, i]):
             return
 
 

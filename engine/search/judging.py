@@ -1,0 +1,172 @@
+"""What an oracle's verdict does to the trees: proofs at leaves, and at the moves of a root inside the tables.
+
+Outcomes are those of ``leaf_oracle.LeafOracle``: for the side to move. The arrays are those of ``kernels``.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import turned
+from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
+from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, backup, mark, prove, same_position, settle
+
+
+@njit(cache=True)
+def _repeated(nodes, paths, histories, g, depth, num_history):
+    """Whether a position since the last irreversible move before the path's end has occurred twice."""
+    stretch = min(np.int64(nodes[paths[g, depth]].reversible), depth + num_history) + 1
+    words = np.empty((stretch, 3), np.uint32)
+    for back in range(stretch):
+        node = nodes[paths[g, depth - back]] if back <= depth else histories[g, num_history - (back - depth)]
+        words[back, 0], words[back, 1], words[back, 2] = node.own, node.opp, node.kings
+    for i in range(stretch):
+        for j in range(i + 4, stretch, 2):
+            if words[i, 0] == words[j, 0] and words[i, 1] == words[j, 1] and words[i, 2] == words[j, 2]:
+                return True
+    return False
+
+
+@njit(cache=True)
+def _lasts(nodes, slots, paths, histories, g, depth, plies):
+    """Whether a win or loss that a table sees at the path's end comes before any draw by the rules."""
+    reversible = np.int64(nodes[paths[g, depth]].reversible)
+    if reversible == 0 or plies == 0:
+        return True
+    if plies < 0 or reversible + plies > REVERSIBLE_LIMIT:
+        return False
+    return not _repeated(nodes, paths, histories, g, depth, slots[g].num_history)
+
+
+@njit(cache=True)
+def _drawn(nodes, slots, histories, g, index):
+    """Whether a root move ends the game as a draw (it leaves the opponent a move)."""
+    node = nodes[index]
+    if node.reversible >= REVERSIBLE_LIMIT:
+        return True
+    occurrences = 1
+    for back in range(2, min(np.int64(node.reversible), np.int64(slots[g].num_history) + 1) + 1, 2):
+        occurrences += same_position(node, histories[g, slots[g].num_history - (back - 1)])
+    return occurrences >= REPETITION_LIMIT
+
+
+@njit(cache=True)
+def _proof_plies(plies):
+    """Plies of a proof: the distance where it is known; an order that saturates, never mixed with ``NO_DISTANCE``."""
+    return np.int64(NO_DISTANCE) if plies < 0 else min(np.int64(plies), np.int64(NO_DISTANCE - 1))
+
+
+@njit(cache=True)
+def settle_leaves(nodes, slots, paths, histories, waiting, outcomes, plies):
+    """Proves and backs up the waiting leaves below their roots whose outcomes stand.
+
+    Args:
+        waiting: int32 [n], slots.
+        outcomes, plies: uint8 and int16 [n], for the side to move at the leaf.
+
+    Returns:
+        bool [n], which leaves are settled.
+    """
+    settled = np.zeros(waiting.shape[0], np.bool_)
+    for i in range(waiting.shape[0]):
+        if slots[waiting[i]].depth > 0:
+            settled[i] = _settle_leaf(nodes, slots, paths, histories, waiting[i], outcomes[i], plies[i])
+    return settled
+
+
+@njit(cache=True)
+def _settle_leaf(nodes, slots, paths, histories, g, outcome, plies):
+    """Whether a leaf's outcome stands; then it gives its children back, so that as a root it is searched anew."""
+    slot = slots[g]
+    depth = np.int64(slot.depth)
+    if outcome == UNKNOWN or (outcome != DRAW and not _lasts(nodes, slots, paths, histories, g, depth, plies)):
+        return False
+    leaf = nodes[paths[g, depth]]
+    if leaf.num_children > 0:
+        slot.used = leaf.first_child
+        leaf.num_children = np.uint8(0)
+    slot.waiting = 0
+    proof = DRAW if outcome == DRAW else (LOSS if outcome == WIN else WIN)
+    prove(nodes, paths, g, depth, proof, 0 if outcome == DRAW else _proof_plies(plies))
+    backup(nodes, paths, g, depth, np.float32(0.0), np.float32(0.0))
+    return True
+
+
+@njit(cache=True)
+def read_moves(nodes, slots, g, positions):
+    """Writes the positions after the root's moves into ``positions`` (uint32 [MAX_MOVES, 4]); returns their number."""
+    root = nodes[slots[g].root]
+    for i in range(np.int64(root.num_children)):
+        child = nodes[root.first_child + i]
+        positions[i, 0], positions[i, 1], positions[i, 2] = turned(child.opp), turned(child.own), turned(child.kings)
+        positions[i, 3] = child.reversible
+    return np.int64(root.num_children)
+
+
+@njit(cache=True)
+def has_open_win(nodes, slots, g, outcomes):
+    """Whether the oracle sees a win in a move that is not proven."""
+    root = nodes[slots[g].root]
+    for i in range(np.int64(root.num_children)):
+        if outcomes[i] == LOSS and nodes[root.first_child + i].proof == UNKNOWN:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _length(plies):
+    """Distance as a length to be compared: the unknown ones are the longest."""
+    return np.int64(plies) if plies >= 0 else np.int64(1 << 20)
+
+
+@njit(cache=True)
+def _best_win(nodes, slots, paths, histories, g, outcomes, plies):
+    """Plies of the shortest win among the root's moves that lasts; else of the shortest of known length; else -1."""
+    root = nodes[slots[g].root]
+    lasting, hoped = np.int64(-1), np.int64(-1)
+    for i in range(np.int64(root.num_children)):
+        paths[g, 1] = root.first_child + i
+        if outcomes[i] != LOSS or (plies[i] != 0 and _drawn(nodes, slots, histories, g, paths[g, 1])):
+            continue
+        length = _length(plies[i])
+        if _lasts(nodes, slots, paths, histories, g, 1, plies[i]):
+            lasting = length if lasting < 0 else min(lasting, length)
+        elif plies[i] >= 0:
+            hoped = length if hoped < 0 else min(hoped, length)
+    return (lasting, True) if lasting >= 0 else (hoped, False)
+
+
+@njit(cache=True)
+def settle_root(nodes, slots, paths, histories, g, outcomes, plies, offset):
+    """Proves what the oracle knows of the moves of a root that waits for its evaluation.
+
+    Of the winning moves only the shortest are marked, so that they are played. Where none surely comes before the
+    80-ply rule or a third occurrence, the shortest is still the best try.
+
+    Args:
+        outcomes, plies: uint8 and int16 [moves], for the side to move after each move.
+        offset: added to the plies of wins.
+
+    Returns:
+        Whether the game is decided at the root: nothing is left to evaluate. (A drawn root still gets the evaluator's
+        priors, to choose among the moves that hold the draw.)
+    """
+    slot = slots[g]
+    root = nodes[slot.root]
+    best, lasts = _best_win(nodes, slots, paths, histories, g, outcomes, plies)
+    for i in range(np.int64(root.num_children)):
+        index = root.first_child + np.int32(i)
+        paths[g, 1] = index
+        if outcomes[i] == DRAW:
+            mark(nodes[index], DRAW, 0)
+        elif outcomes[i] == WIN and nodes[index].proof == UNKNOWN:
+            if _lasts(nodes, slots, paths, histories, g, 1, plies[i]):
+                mark(nodes[index], LOSS, _proof_plies(plies[i]))
+        elif outcomes[i] == LOSS and best >= 0 and _length(plies[i]) == best:
+            ended = plies[i] != 0 and _drawn(nodes, slots, histories, g, index)
+            if not ended and (not lasts or _lasts(nodes, slots, paths, histories, g, 1, plies[i])):
+                mark(nodes[index], WIN, _proof_plies(plies[i]) + (offset if plies[i] >= 0 else 0))
+    if not settle(nodes, slot.root) or root.proof == DRAW:
+        return False
+    slot.waiting = 0
+    backup(nodes, paths, g, 0, np.float32(0.0), np.float32(0.0))
+    return True

@@ -1,0 +1,110 @@
+"""Endgame knowledge in self-play: what actors are handed, adjudication, and the rescoring of finished games."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.board import Board
+from engine.fen import Color
+from engine.movegen import jumpers_of
+from engine.search import Evaluator, LeafOracle
+from engine.search.kernels import REVERSIBLE_LIMIT
+from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+
+from . import records
+from .config import RunConfig
+from .records import GameRecord
+
+_RESULTS = {WIN: records.WIN, DRAW: records.DRAW, LOSS: records.LOSS}  # of a sample, for its side to move
+
+
+@dataclass(frozen=True)
+class EndgameKnowledge:
+    """What an actor knows of endgames; nothing by default.
+
+    Attributes:
+        leaf_oracle: for the search; needed where ``search.oracle`` is not ``off``.
+        table: exact values, for adjudication and rescoring; needed where one of them is on.
+        held_out: uint32 [N, 4] → bool [N]: positions kept for validation, which are never made samples.
+    """
+
+    leaf_oracle: LeafOracle | None = None
+    table: LeafOracle | None = None
+    held_out: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+KnowledgeFactory = Callable[[RunConfig, Evaluator], EndgameKnowledge]
+
+
+def adjudication(table: LeafOracle, position: np.ndarray, max_pieces: int, forced: int = 0) -> int:
+    """How a game may be ended at a position, UNKNOWN if it is played on.
+
+    A table draw stands under all rules. A win is given right after an irreversible move (as lc0 adjudicates its
+    self-play), or where its distance is within what is left until the 80-ply draw. Positions with a capture pending
+    are played on.
+
+    Args:
+        position: uint32 [4]: own, opp, kings, reversible plies.
+        forced: how many of the last moves were forced; they do not stand between an irreversible move and the verdict.
+
+    Returns:
+        UNKNOWN, WIN, DRAW or LOSS for the side to move.
+    """
+    own, opp, kings, reversible = position
+    pieces = int(own | opp).bit_count()
+    if pieces > min(max_pieces, table.max_pieces) or jumpers_of(own, opp, kings):
+        return UNKNOWN
+    outcomes, plies = table.judge(position[None])
+    stands = outcomes[0] == DRAW or reversible <= forced or 0 <= plies[0] <= REVERSIBLE_LIMIT - int(reversible)
+    return int(outcomes[0]) if stands else UNKNOWN
+
+
+def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameRecord:
+    """A game with its samples' results corrected by a table; the result of the game stays what was played.
+
+    The rule is that of lc0's rescorer (``ApplySyzygyRescoring``), in two passes over the positions of the game:
+
+    1. The table's value of a position that an irreversible move led to holds for it and for all positions before it,
+       back to the last such position inside the tables. (Seen from the first table position that is the whole game
+       before it; inside the tables it is the stretch of moves in which a mistake, if any, was made.)
+    2. Other positions inside the tables: a table draw is a draw. A table win or loss that the result contradicts is
+       given where its distance ends the game before the 80-ply rule and no position of the stretch has come twice;
+       else the best that can be said is a draw.
+
+    Args:
+        max_pieces: positions with more pieces are not looked up.
+    """
+    boards = [(board.words(), board.reversible_plies, board.repetitions()) for board in record.boards()]
+    positions = np.array([[*words, reversible] for words, reversible, _ in boards], np.uint32)
+    inside = np.flatnonzero(np.bitwise_count(positions[:, 0] | positions[:, 1]) <= min(max_pieces, table.max_pieces))
+    if len(inside) == 0:
+        return record
+    outcomes, plies = np.zeros(len(boards), np.uint8), np.full(len(boards), -1, np.int16)
+    outcomes[inside], plies[inside] = table.judge(positions[inside])
+    black_to_move = (np.arange(len(boards)) % 2 == 0) == (Board(record.start_fen).turn is Color.BLACK)
+    results = np.where(black_to_move, records.DRAW - record.result, records.DRAW + record.result)
+    reversible = positions[:, 3].astype(np.int64)
+    first = 0
+    for ply in inside[(outcomes[inside] != UNKNOWN) & (reversible[inside] == 0)]:
+        result = _RESULTS[int(outcomes[ply])]
+        for earlier in range(ply, first - 1, -1):
+            results[earlier] = result if (ply - earlier) % 2 == 0 else records.LOSS - result
+        first = ply + 1
+    for ply in inside[(outcomes[inside] != UNKNOWN) & (reversible[inside] > 0)]:
+        result = _RESULTS[int(outcomes[ply])]
+        if result == results[ply]:
+            continue
+        start = ply - min(ply, int(reversible[ply]))
+        certain = 0 <= plies[ply] <= REVERSIBLE_LIMIT - reversible[ply]
+        repeated = any(times > 1 for _, _, times in boards[start : ply + 1])
+        results[ply] = result if certain and not repeated else records.DRAW
+    samples = record.samples
+    return replace(record, samples=replace(samples, result=results[samples.ply].astype(np.uint8)))
+
+
+def without_held_out(record: GameRecord, held_out: Callable[[np.ndarray], np.ndarray]) -> GameRecord:
+    """A game without the samples of positions kept for validation."""
+    samples = record.samples
+    kept = np.flatnonzero(~np.asarray(held_out(samples.positions), bool))
+    return record if len(kept) == len(samples) else replace(record, samples=samples.take(kept))

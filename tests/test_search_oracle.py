@@ -1,0 +1,430 @@
+"""The search with endgame tables: what they know is proven, won endings are finished, and the draw rules count."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from endgame_oracles import TableOracle, board_of, distance_of, endings, retrograde_values
+from search_boards import children_of, nodes_below, placed, push_index, started, words_at
+from search_reference import HashEvaluator, distinct_moves
+
+from engine.board import Board, Move
+from engine.errors import IllegalMoveError
+from engine.fen import Color
+from engine.movegen import MAX_MOVES
+from engine.players.search_player import SearchPlayer
+from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, tree
+from engine.search.conversion import ConversionPlanner
+from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+
+VALUE_OF_PROOF = {tree.WIN: -1, tree.DRAW: 0, tree.LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
+KING_WALK = "B:WK2:BK28,K32"  # won in 31 plies, none of them but the last irreversible
+
+
+class Silent(TableOracle):
+    """Has tables but nothing to say."""
+
+    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        outcomes, plies = super().judge(positions)
+        return np.full_like(outcomes, UNKNOWN), np.full_like(plies, -1)
+
+
+def drawn_at_random(value: int, number: int, seed: int, least: int = 0) -> list[Board]:
+    """Boards of two and three pieces with this value for the side to move, at least so many plies from the end."""
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero((endings().values == value) & (endings().plies >= least if value else True))
+    chosen = endings().positions[rng.choice(rows, number, replace=False)]
+    return [board_of(*words, turn=list(Color)[i % 2]) for i, words in enumerate(chosen)]
+
+
+def value_of(board: Board) -> int:
+    """Value of a board that is not over, for its side to move, by the tables."""
+    return int(endings().values[endings().rows(np.array([board.words()], np.uint32))[0]])
+
+
+def best_reply(board: Board) -> int:
+    """Index of the best move by the tables: the soonest win; else a draw; else the longest defence."""
+
+    def merit(move: Move) -> tuple[int, int]:
+        after = board.copy()
+        after.push(move)
+        if not after.words()[0]:
+            return 1, 0
+        return -value_of(after), distance_of(after) * value_of(after)
+
+    merits = [merit(move) for move in board.distinct_moves]
+    return merits.index(max(merits))
+
+
+def test_brute_force_agrees_with_the_retrograde_tables() -> None:
+    assert np.array_equal(endings().values, retrograde_values())
+
+
+def play_out(boards: list[Board], search: LockstepSearch, searcher_wins: bool) -> list[int]:
+    """The search against a perfect opponent; returns the plies of each game. The search moves first."""
+    playing = list(range(len(boards)))
+    while playing:
+        for slot in playing:
+            assert search.set_board(slot, boards[slot]) is Ending.RUNNING
+            search.start(slot, explore=False)
+        search.run(HashEvaluator())
+        for slot in playing.copy():
+            push_index(boards[slot], search.choose(slot))
+            if boards[slot].outcome() is None:
+                push_index(boards[slot], best_reply(boards[slot]))
+            if boards[slot].outcome() is not None:
+                playing.remove(slot)
+    for board in boards:
+        outcome = board.outcome()
+        assert outcome is not None
+        first = board.turn if board.ply % 2 == 0 else board.turn.other
+        assert outcome.winner is (first if searcher_wins else first.other), board.start_fen
+    return [board.ply for board in boards]
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_won_endings_are_finished_the_shortest_way(root: str) -> None:
+    boards = drawn_at_random(1, 100, 1) + drawn_at_random(1, 30, 2, least=35)
+    distances = [distance_of(board) for board in boards]
+    config = SearchConfig(num_simulations=8, root=root)
+    assert play_out(boards, LockstepSearch(config, len(boards), leaf_oracle=TableOracle(True)), True) == distances
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_won_endings_are_finished_without_distances(root: str) -> None:
+    """However poor the evaluator: nothing but the tables' wins, draws and losses leads the way."""
+    boards = drawn_at_random(1, 100, 3) + drawn_at_random(1, 30, 4, least=35)
+    config = SearchConfig(num_simulations=8, root=root)
+    plies = play_out(boards, LockstepSearch(config, len(boards), leaf_oracle=TableOracle(False)), True)
+    assert max(plies) >= 35
+
+
+def test_lost_endings_are_put_off() -> None:
+    boards = [board for board in drawn_at_random(-1, 80, 5, least=2) if len(board.distinct_moves) > 1]
+    distances = [distance_of(board) for board in boards]
+    search = LockstepSearch(SearchConfig(num_simulations=8), len(boards), leaf_oracle=TableOracle(True))
+    assert play_out(boards, search, False) == distances
+
+
+@pytest.mark.parametrize("distances", [True, False])
+def test_drawn_endings_are_held(distances: bool) -> None:
+    boards = [board for board in drawn_at_random(0, 60, 6) if len(board.distinct_moves) > 1]
+    search = started(SearchConfig(num_simulations=8), boards, oracle=TableOracle(distances))
+    assert search.run(HashEvaluator()) == len(boards)  # for the priors
+    for slot, board in enumerate(boards):
+        assert search.result(slot).wdl.tolist() == [0, 1, 0]
+        push_index(board, search.choose(slot))
+        assert value_of(board) == 0
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("distances", [True, False])
+def test_proofs_agree_with_the_tables(root: str, distances: bool) -> None:
+    rng = random.Random(7)
+    boards = [placed(rng, 3, 0.6) for _ in range(60)]
+    oracle = TableOracle(distances)
+    search = started(SearchConfig(num_simulations=150, root=root), boards, oracle=oracle)
+    search.run(HashEvaluator())
+    positions, proofs, plies = [], [], []
+    for slot in range(len(boards)):
+        for node in nodes_below(search, slot):
+            words = words_at(node)
+            if node["proof"] != tree.UNKNOWN and (words[0] | words[1]).bit_count() <= 3 and words[0]:
+                positions.append([*words, 0])
+                proofs.append(VALUE_OF_PROOF[int(node["proof"])])
+                plies.append(int(node["proof_plies"]))
+    rows = endings().rows(np.array(positions, np.uint32))
+    values, exact = endings().values[rows], endings().plies[rows]
+    decided = np.array(proofs) != 0
+    assert np.array_equal(values[decided], np.array(proofs)[decided])
+    assert decided.sum() >= 200
+    if distances:
+        assert not values[~decided].any()
+        assert (~decided).sum() >= 20
+        assert np.array_equal(np.array(plies)[decided], exact[decided])
+    else:  # drawn by a repetition in the tree, or really
+        assert (np.array(plies)[decided] >= np.minimum(exact[decided], tree.NO_DISTANCE)).all()
+    assert max(oracle.batches) > 10  # asked in batches
+
+
+def test_oracle_saves_evaluations_and_batches_stay_full() -> None:
+    rng = random.Random(8)
+    boards = [placed(rng, 3, 0.5) for _ in range(40)]
+    config = SearchConfig(num_simulations=100)
+    plain, aided = (started(config, boards, oracle=oracle) for oracle in (None, TableOracle(True)))
+    assert aided.run(HashEvaluator()) < 0.7 * plain.run(HashEvaluator())
+    aided = started(config, boards, oracle=TableOracle(True))
+    while waiting := aided.select():
+        assert waiting == aided.active().sum()
+        leaves = aided._leaves[:waiting]
+        assert (np.bitwise_count(leaves[:, 0] | leaves[:, 1]) > 3).sum() + (aided._slots["depth"] == 0).sum() >= waiting
+        aided.evaluate(HashEvaluator())
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_an_oracle_without_answers_changes_nothing(root: str) -> None:
+    rng = random.Random(9)
+    boards = [placed(rng, 3, 0.5) for _ in range(20)]
+    visits = []
+    for oracle in (None, Silent(True)):
+        search = started(SearchConfig(num_simulations=100, root=root), boards, oracle=oracle)
+        search.run(HashEvaluator())
+        visits.append([search.result(slot).visits.tolist() for slot in range(len(boards))])
+    assert visits[0] == visits[1]
+
+
+def with_reversible(search: LockstepSearch, board: Board, reversible: int) -> None:
+    """Starts the search of a board as if so many reversible plies lay behind it."""
+    search.set_board(0, board)
+    search._root(0)["reversible"] = reversible
+    search.start(0, explore=False)
+
+
+def test_a_win_too_far_off_for_the_80_ply_rule_is_not_proven() -> None:
+    board = Board(KING_WALK)
+    distance = distance_of(board)
+    assert distance > 9
+    search = LockstepSearch(SearchConfig(num_simulations=60), 1, leaf_oracle=TableOracle(True))
+    for late in (0, 1):
+        with_reversible(search, board, 80 - distance + late)
+        search.run(UniformEvaluator())
+        assert search._root(0)["proof"] == tree.LOSS
+        after = board.copy()
+        push_index(after, search.choose(0))
+        assert distance_of(after) == distance - 1  # if it is too late, still the best try
+    lost = after
+    for late in (0, 1):
+        with_reversible(search, lost, 80 - distance_of(lost) + late)
+        search.run(UniformEvaluator())
+        proofs = search.result(0).proofs
+        assert ((proofs == tree.LOSS).all()) == (late == 0)
+
+
+def endings_hold(board: Board) -> bool:
+    """Whether a board lies inside the tables."""
+    own, opp, _ = board.words()
+    return (own | opp).bit_count() <= 3
+
+
+def nodes_under(search: LockstepSearch, root: Any) -> list[Any]:
+    """All nodes below a root, its children first."""
+    children = children_of(search, root)
+    return children + [node for child in children for node in nodes_under(search, child)]
+
+
+@pytest.mark.parametrize("distances", [True, False])
+def test_proofs_hold_under_the_80_ply_rule(distances: bool) -> None:
+    """Of every node in trees that begin close to the 80-ply draw, inside and outside the tables."""
+    rng, values = np.random.default_rng(16), endings().with_80_plies()
+    checked, drawn = 0, 0
+    search = LockstepSearch(SearchConfig(num_simulations=100), 1, leaf_oracle=TableOracle(distances))
+    boards = drawn_at_random(1, 40, 17, least=15) + drawn_at_random(-1, 40, 18, least=14)
+    boards += [placed(random.Random(seed), 2, 1.0) for seed in range(60)]
+    for board in boards:
+        with_reversible(search, board, int(rng.integers(30, 80)))
+        search.run(HashEvaluator())
+        root = search._root(0)
+        # A root's shortest win is played even where the rule may come first: it is the best try.
+        tries = [root, *children_of(search, root)] if endings_hold(board) and root["proof"] == tree.LOSS else []
+        for number, node in enumerate([root, *nodes_under(search, root)]):
+            words = words_at(node)
+            if node["proof"] in (tree.WIN, tree.LOSS) and (words[0] | words[1]).bit_count() <= 3 and words[0]:
+                row = endings().rows(np.array([[*words, 0]], np.uint32))[0]
+                exact = values[min(int(node["reversible"]), 80), row]
+                if number < len(tries) and exact == 0:
+                    drawn += 1
+                    continue
+                assert exact == VALUE_OF_PROOF[int(node["proof"])]
+                checked += 1
+    assert checked > 100
+    assert drawn > 10
+
+
+def test_open_leaves_have_the_verdict_in_their_value() -> None:
+    """A win without distance amid king moves is no proof, but the value says what the tables say."""
+    config = SearchConfig(num_simulations=40, oracle="network")  # the root's moves are then searched
+    search = started(config, [Board(KING_WALK)], oracle=TableOracle(False))
+    search.run(UniformEvaluator())
+    checked = 0
+    for node in list(nodes_below(search, 0))[1:]:
+        if node["visits"] == 1 and node["num_children"] > 1:
+            value = endings().values[endings().rows(np.array([[*words_at(node), 0]], np.uint32))[0]]
+            assert node["proof"] == tree.UNKNOWN
+            assert node["value_sum"] == pytest.approx(-0.9 * value, abs=1e-5)
+            assert value != 0
+            checked += 1
+    assert checked > 5
+
+
+def test_repeated_positions_put_a_win_in_doubt() -> None:
+    """A line that could meet a position for the third time is not proven below the root."""
+    board = Board("B:WK32:BK5,K23")
+    while board.ply < 5:  # the same position twice
+        for move in ("5-1", "32-28", "1-5", "28-32", "5-1"):
+            board.push_pdn(move)
+    assert board.repetitions() == 2
+    assert distance_of(board) > 0
+    for moves, certain in (("", False), ("x", True)):
+        search = LockstepSearch(SearchConfig(num_simulations=50), 1, leaf_oracle=TableOracle(True))
+        search.set_board(0, board if not moves else Board(board.fen()))
+        search.start(0, explore=False)
+        search.run(UniformEvaluator())
+        assert (search.result(0).proofs == tree.LOSS).all() == certain
+
+
+def about_to_repeat() -> Iterator[tuple[Board, int]]:
+    """Won boards, and their one shortest way to win, which now makes a third occurrence."""
+    for start in drawn_at_random(1, 400, 19, least=12):
+        best = best_reply(start)
+        after = [start.copy() for _ in start.distinct_moves]
+        for board, move in zip(after, start.distinct_moves, strict=True):
+            board.push(move)
+        shortest = [board for board in after if distance_of(board) == distance_of(after[best])]
+        if len(shortest) > 1 or sum(value_of(board) < 0 for board in after) < 2 or not after[best].reversible_plies:
+            continue
+        there = start.distinct_moves[best]
+        for reply in after[best].legal_moves:
+            board = Board(after[best].fen())
+            walk = [reply, Move(there.end, there.start), Move(reply.end, reply.start), there]
+            try:
+                for move in [*walk, *walk[:3]]:
+                    board.push(move)
+            except IllegalMoveError:
+                continue
+            if board.outcome() is None and board.reversible_plies == 7:
+                yield board, best
+                break
+
+
+def test_a_third_occurrence_is_no_way_to_win() -> None:
+    found = 0
+    for board, best in about_to_repeat():
+        search = started(SearchConfig(num_simulations=8), [board], oracle=TableOracle(True))
+        search.run(HashEvaluator())
+        chosen = search.choose(0)
+        assert chosen != best
+        push_index(board, chosen)
+        assert board.outcome() is None
+        assert value_of(board) == -1
+        found += 1
+    assert found > 3
+
+
+def test_leaves_taken_as_decided_are_searched_when_they_are_played() -> None:
+    played = 0
+    for seed in range(40):
+        board = placed(random.Random(seed), 3, 0.6)
+        search = started(SearchConfig(num_simulations=60, oracle="network"), [board], oracle=TableOracle(False))
+        search.run(HashEvaluator())
+        for index, child in enumerate(children_of(search, search._root(0))):
+            own, opp, _ = words_at(child)
+            choice = len(distinct_moves(words_at(child))) > 1  # forced moves are played through in the tree
+            if child["visits"] and child["proof"] and choice and (own | opp).bit_count() <= 3:
+                _, ending = search.play(0, index)
+                root = search._root(0)
+                assert root["visits"] == 0 or any(node["proof"] for node in children_of(search, root))
+                if ending is Ending.RUNNING and root["visits"] == 0:
+                    search.start(0, explore=False)
+                    assert search.run(HashEvaluator()) > 0
+                    played += 1
+                break
+    assert played > 3
+
+
+def test_tree_is_kept_outside_and_searched_anew_inside_the_tables() -> None:
+    rng = random.Random(11)
+    finished = 0
+    for _ in range(12):
+        board = placed(rng, 3, 0.6)
+        search = LockstepSearch(SearchConfig(num_simulations=60), 1, leaf_oracle=TableOracle(True))
+        ending, best = search.set_board(0, board), 1000
+        while ending is Ending.RUNNING and board.ply < 120:
+            search.start(0, explore=False)
+            search.run(HashEvaluator())
+            index = search.choose(0)
+            push_index(board, index)
+            _, ending = search.play(0, index)
+            own, opp, _ = board.words()
+            if own and (own | opp).bit_count() <= 3 and distance_of(board) >= 0:
+                assert distance_of(board) < best
+                best = distance_of(board)
+        finished += ending is Ending.LOST
+    assert finished >= 6
+
+
+def test_planner_ranks_fall_on_every_way() -> None:
+    oracle = TableOracle(False)
+    planner = ConversionPlanner(oracle)
+    for board in drawn_at_random(1, 12, 12, least=20):
+        ranks = None
+        while board.outcome() is None:
+            moves = np.zeros((MAX_MOVES, 4), np.uint32)
+            for i, move in enumerate(board.distinct_moves):
+                after = board.copy()
+                after.push(move)
+                moves[i] = (*after.words(), after.reversible_plies)
+            count = len(board.distinct_moves)
+            outcomes, _ = oracle.judge(moves[:count])
+            direct = [i for i in range(count) if outcomes[i] == LOSS and moves[i, 3] == 0]
+            if direct:
+                break
+            found = planner.ranks(np.array([*board.words(), 0], np.uint32), moves[:count])
+            assert set(outcomes[found >= 0]) == {LOSS}
+            best = int(np.where(found >= 0, found, 1000).argmin())
+            assert 0 <= found[best] < (1000 if ranks is None else ranks - 1)
+            ranks = int(found[best])
+            push_index(board, best)
+            if board.outcome() is None:
+                before = board.words()
+                push_index(board, best_reply(board))
+                if board.reversible_plies == 0 and before:
+                    ranks = None
+
+
+def test_planner_gives_up_where_it_may_not_look_far_enough() -> None:
+    board = Board(KING_WALK)
+    moves = []
+    for move in board.distinct_moves:
+        after = board.copy()
+        after.push(move)
+        moves.append((*after.words(), 1))
+    root, after_moves = np.array([*board.words(), 0], np.uint32), np.array(moves, np.uint32)
+    assert (ConversionPlanner(TableOracle(False), 100).ranks(root, after_moves) == -1).all()
+    found = ConversionPlanner(TableOracle(False)).ranks(root, after_moves)
+    assert found[found >= 0].min() == distance_of(board) - 1  # the capture that ends the game is the conversion
+
+
+def test_fallible_oracle_is_asked_about_leaves_alone() -> None:
+    config = SearchConfig(num_simulations=40, oracle="network")
+    oracle = TableOracle(True)
+    search = started(config, [Board(KING_WALK)], oracle=oracle)
+    assert search.select() == 1  # an exact oracle would have decided the root
+    assert not search.result(0).proofs.any()
+    search.run(HashEvaluator())
+    result = search.result(0)
+    assert (result.visits[result.proofs != tree.UNKNOWN] > 0).all()
+    assert set(oracle.batches) == {1}
+
+
+def test_search_player_hands_the_oracle_on() -> None:
+    with pytest.raises(ValueError, match="oracle is 'tablebase', but it was handed none"):
+        SearchPlayer("p", UniformEvaluator(), SearchConfig(oracle="tablebase"))
+    config = SearchConfig(num_simulations=4, oracle="tablebase")
+    player = SearchPlayer("p", UniformEvaluator(), config, leaf_oracle=TableOracle(True))
+    boards = drawn_at_random(1, 5, 15, least=10)
+    for board in boards:
+        result, line, index = player.analyse(board)
+        assert line == [board.distinct_moves[index]]
+        assert result.wdl.tolist() == [1, 0, 0]
+        assert result.values[index] == result.policy[result.proofs == tree.WIN].sum() == 1
+        assert set(result.proof_plies[result.proofs == tree.WIN]) == {distance_of(board) - 1}
+    for board, move in zip(boards, player.choose(boards), strict=True):
+        before = distance_of(board)
+        board.push(move)
+        assert distance_of(board) == before - 1
+
+
+def test_outcomes_are_the_trees_proofs() -> None:
+    assert (UNKNOWN, WIN, DRAW, LOSS) == (tree.UNKNOWN, tree.WIN, tree.DRAW, tree.LOSS)
