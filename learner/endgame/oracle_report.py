@@ -1,0 +1,203 @@
+"""The report of a validation: what ``crownhead oracle validate`` and ``report`` write into a folder."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..report import Block, Cell, Figure, Report, Section, Table, Text, write_report
+from . import figures
+from .validation import METHODS, OUTCOMES, Score, Validation
+
+
+def write_oracle_report(
+    folder: Path,
+    validation: Validation,
+    learning_curve: Sequence[Mapping[str, Any]] | None,
+    facts: Mapping[str, str | int | float | None],
+) -> Path:
+    """Writes the report of a validation: ``report.html``, ``report.md``, ``report.json`` and the figures as PNG.
+
+    ``report.json`` holds ``Validation.to_json``, ``facts`` and, where there is one, ``learning_curve``.
+
+    Args:
+        learning_curve: points as ``figures.draw_learning_curve`` takes them; None for a network that came trained.
+        facts: what was validated and on what, by name: network, tables, seed, time, version.
+
+    Returns:
+        The path of ``report.html``.
+
+    Raises:
+        ReportError: facts or curve cannot be written as JSON.
+        ValueError: the learning curve has no points or no common axis.
+        StorageError: the folder or a file in it cannot be written.
+    """
+    data = {**validation.to_json(), "facts": dict(facts)}
+    if learning_curve is not None:
+        data["learning_curve"] = [dict(point) for point in learning_curve]
+    sections = [
+        _summary(validation, facts),
+        _groups(validation),
+        _slices(validation),
+        _confusion(validation),
+        _correlation(validation),
+        _confidence(validation),
+        _learning(learning_curve),
+        _worst(validation),
+    ]
+    return write_report(folder, Report("Endgame oracle: validation", sections, data))
+
+
+def _percent(share: float | None, digits: int = 3) -> str | None:
+    return None if share is None else f"{100 * share:.{digits}f} %"
+
+
+def _share(part: int, whole: int) -> str | None:
+    return _percent(part / whole if whole else None)
+
+
+def _summary(validation: Validation, facts: Mapping[str, str | int | float | None]) -> Section:
+    overall, rows = validation.overall, []
+    for method in METHODS:
+        low, high = overall.interval(method) or (None, None)
+        wrong = overall.positions - overall.right[method]
+        rows.append((method, _percent(overall.accuracy(method)), _percent(low), _percent(high), wrong))
+    about: list[tuple[str, Cell]] = [
+        ("positions", overall.positions),
+        ("weights of the network", validation.parameters),
+        ("confidence threshold", None if validation.threshold is None else f"{validation.threshold:.4f}"),
+        ("expected calibration error", f"{validation.ece:.5f}"),
+        *facts.items(),
+    ]
+    return Section(
+        "Summary",
+        [
+            Text(
+                "Every answer is compared with the exact value from the tablebases. The network classifies the "
+                "position itself; the search classifies what it leads to; the oracle takes the network's verdict "
+                "where the network is confident enough, and the search's elsewhere."
+            ),
+            Table("Accuracy", ("method", "accuracy", "95 % from", "95 % to", "wrong answers"), rows),
+            Table("What was validated", ("fact", "value"), about),
+        ],
+    )
+
+
+def _score_table(caption: str, name: str, scores: Mapping[str, Score]) -> Table:
+    rows = [(key, s.positions, *(_percent(s.accuracy(method)) for method in METHODS)) for key, s in scores.items()]
+    return Table(caption, (name, "positions", *METHODS), rows)
+
+
+def _groups(validation: Validation) -> Section:
+    by_pieces = {str(pieces): score for pieces, score in validation.by_pieces.items()}
+    pieces = {f"{pieces} pieces": score for pieces, score in by_pieces.items()}
+    panels = {"exact outcome": validation.by_outcome, "flag": validation.by_flag, "pieces on the board": pieces}
+    return Section(
+        "Accuracy by outcome, flag and piece count",
+        [
+            Text(
+                "Flag: capture, the side to move can capture; threatened capture, it cannot, but its opponent could if "
+                "it were to move; none, neither. In the figure, bars that reach the right edge go on: groups of "
+                "very few positions do not set its scale."
+            ),
+            Figure("groups", figures.draw_groups(panels), "Wrong answers by exact outcome, flag and piece count"),
+            _score_table("By exact outcome", "outcome", validation.by_outcome),
+            _score_table("By flag", "flag", validation.by_flag),
+            _score_table("By piece count", "pieces", by_pieces),
+        ],
+    )
+
+
+def _slices(validation: Validation) -> Section:
+    return Section(
+        "Accuracy by slice",
+        [
+            Text(
+                "A slice is named by four counts: kings of the side to move, kings of its opponent, men of the side to "
+                "move, men of its opponent."
+            ),
+            Figure("slices", figures.draw_slices(validation.by_slice), "Wrong answers by slice, worst first"),
+            _score_table("By slice", "slice", validation.by_slice),
+        ],
+    )
+
+
+def _confusion(validation: Validation) -> Section:
+    precision = {method: validation.precision(method) for method in METHODS}
+    recall = {method: validation.recall(method) for method in METHODS}
+    rows = [
+        (f"{method}: {outcome}", _percent(precision[method][outcome]), _percent(recall[method][outcome]))
+        for method in METHODS
+        for outcome in OUTCOMES
+    ]
+    return Section(
+        "Confusion",
+        [
+            Text("Rows are the exact outcome, columns the verdict; the shares of each row add up to 100 %."),
+            Figure("confusion", figures.draw_confusion(validation), "Normalised confusion matrices"),
+            Table("Precision and recall", ("verdict", "precision", "recall"), rows),
+        ],
+    )
+
+
+def _correlation(validation: Validation) -> Section:
+    (both, network_only), (search_only, neither) = validation.correlation.tolist()
+    n = validation.overall.positions
+    rows = [
+        ("network right", both, network_only, _share(both, n), _share(network_only, n)),
+        ("network wrong", search_only, neither, _share(search_only, n), _share(neither, n)),
+    ]
+    header = ("", "search right", "search wrong", "search right, share", "search wrong, share")
+    text = (
+        "Where exactly one of the two is right, choosing well between them gains. An oracle that always chose well "
+        f"would reach {_share(n - neither, n)}."
+    )
+    return Section("Network and search", [Text(text), Table("Positions by who is right", header, rows)])
+
+
+def _confidence(validation: Validation) -> Section:
+    rows = [
+        (outcome, *(None if mean is None else f"{mean:.4f}" for mean in means))
+        for outcome, means in validation.confidence.means.items()
+    ]
+    return Section(
+        "Confidence",
+        [
+            Text(
+                "Confidence is the network's largest probability after calibration. Where it is honest, of the answers "
+                "given with 90 % confidence 90 % are right."
+            ),
+            Table("Mean confidence by exact outcome", ("outcome", "right answers", "wrong answers"), rows),
+            Figure("confidence", figures.draw_confidence(validation), "Confidence of right and wrong answers"),
+            Figure("reliability", figures.draw_reliability(validation), "Reliability diagram"),
+        ],
+    )
+
+
+def _learning(curve: Sequence[Mapping[str, Any]] | None) -> Section:
+    if curve is None:
+        return Section("Learning", [Text("The network came trained: there is no learning curve.")])
+    caption = "Training loss and validation accuracy"
+    return Section("Learning", [Figure("learning", figures.draw_learning_curve(curve), caption)])
+
+
+def _worst(validation: Validation) -> Section:
+    if not validation.worst:
+        return Section("Worst positions", [Text("The network answered every position right.")])
+    rows = [
+        (
+            str(number),
+            position.fen,
+            position.exact,
+            *(position.verdicts[method] for method in METHODS),
+            *(f"{probability:.4f}" for probability in position.wdl),
+            position.flag,
+        )
+        for number, position in enumerate(validation.worst, 1)
+    ]
+    header = ("", "position", "exact", *METHODS, *(f"P({outcome})" for outcome in OUTCOMES), "flag")
+    blocks: list[Block] = [
+        Text("The network's most confident wrong answers. Black is to move and plays down the board."),
+        Figure("worst", figures.draw_worst(validation.worst), "Most confident wrong answers of the network"),
+        Table("The same positions", header, rows),
+    ]
+    return Section("Worst positions", blocks)

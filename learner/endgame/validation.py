@@ -1,0 +1,385 @@
+"""How good the endgame oracle is: statistics of its answers beside the exact values (the reports of Wang 2023)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.fen import Color, format_fen
+from engine.tablebase.material import NUM_CODES, Material
+
+METHODS = ("network", "search", "oracle")
+OUTCOMES = ("win", "draw", "loss")  # class 0, 1, 2: one less the value
+FLAGS = ("none", "capture", "threatened capture")
+ACCURACY_KEYS = {"network": "accuracy", "search": "accuracy_search", "oracle": "accuracy_oracle"}
+
+RELIABILITY_BINS = 15  # Guo et al. 2017, "On Calibration of Modern Neural Networks", section 3
+HISTOGRAM_EDGES = np.round(np.arange(0.32, 1.001, 0.02), 2)  # the largest of three probabilities is at least 1/3
+_Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
+_TOLERANCE = 1e-3  # of probabilities: their sum, and the verdict's beside the largest
+
+
+class ValidationError(ValueError):
+    """Judgements that do not fit together; the message names the array and says what is wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Answers of the three methods on N positions, beside the exact values; all seen by the side to move.
+
+    Attributes:
+        positions: uint32[N, 4]: own, opp, kings, 0 (layout: ``engine.bitboard``).
+        values: int8[N]: exact value, 1 win, 0 draw, -1 loss.
+        flags: uint8[N]: index into ``FLAGS``.
+        codes: int64[N]: ``Material.code``.
+        verdicts: method (``METHODS``) → int8[N], coded like the values.
+        probabilities: float32[N, 3]: the network's calibrated win, draw, loss; its verdict has the largest.
+
+    Raises:
+        ValidationError: no position; an array of another shape or type; a number out of its range; a code that is not
+            that of its position; a network verdict that is not its most probable outcome.
+    """
+
+    positions: NDArray[np.uint32]
+    values: NDArray[np.int8]
+    flags: NDArray[np.uint8]
+    codes: NDArray[np.int64]
+    verdicts: Mapping[str, NDArray[np.int8]]
+    probabilities: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if set(self.verdicts) != set(METHODS):
+            raise ValidationError(f"verdicts of {sorted(self.verdicts)} given, needed are those of {sorted(METHODS)}")
+        n = len(self.values)
+        if n == 0:
+            raise ValidationError("no positions to validate on")
+        _check_array("positions", self.positions, (n, 4), np.uint32)
+        _check_array("values", self.values, (n,), np.int8)
+        _check_array("flags", self.flags, (n,), np.uint8)
+        _check_array("codes", self.codes, (n,), np.int64)
+        _check_array("probabilities", self.probabilities, (n, 3), np.float32)
+        for method in METHODS:
+            _check_array(f"verdicts of {method}", self.verdicts[method], (n,), np.int8)
+            if np.abs(self.verdicts[method].astype(int)).max() > 1:
+                raise ValidationError(f"verdicts of {method} are not all 1, 0 or -1")
+        if np.abs(self.values.astype(int)).max() > 1:
+            raise ValidationError("values are not all 1, 0 or -1")
+        if self.flags.max() >= len(FLAGS):
+            raise ValidationError(f"flags are not all below {len(FLAGS)}")
+        self._check_codes()
+        self._check_probabilities()
+
+    def _check_codes(self) -> None:
+        own, opp, kings = self.positions.T[:3]
+        code = np.zeros(len(own), np.int64)
+        for kind in (own & ~kings, own & kings, opp & ~kings, opp & kings):
+            code = code << 3 | np.bitwise_count(kind)
+        wrong = np.flatnonzero(code != self.codes)
+        if len(wrong):
+            raise ValidationError(
+                f"codes: number {wrong[0]} is {self.codes[wrong[0]]}, its position has {code[wrong[0]]}"
+            )
+
+    def _check_probabilities(self) -> None:
+        p = self.probabilities
+        # Written so that NaN fails too.
+        if not (np.abs(p.sum(1) - 1) <= _TOLERANCE).all() or not (p >= 0).all():
+            raise ValidationError("probabilities are not all between 0 and 1 with the sum 1")
+        chosen = p[np.arange(len(p)), _classes(self.verdicts["network"])]
+        wrong = np.flatnonzero(chosen < p.max(1) - _TOLERANCE)
+        if len(wrong):
+            raise ValidationError(f"verdicts of network: number {wrong[0]} is not the most probable outcome")
+
+
+@dataclass(frozen=True)
+class Score:
+    """Right answers of each method on some group of positions."""
+
+    positions: int
+    right: Mapping[str, int]
+
+    def accuracy(self, method: str) -> float | None:
+        """Share of right answers; None without positions."""
+        return self.right[method] / self.positions if self.positions else None
+
+    def interval(self, method: str) -> tuple[float, float] | None:
+        """95 % interval of the accuracy; None without positions."""
+        return wilson_interval(self.right[method], self.positions) if self.positions else None
+
+    def to_json(self) -> dict[str, Any]:
+        """``positions``, the three accuracies, and their ``intervals``."""
+        return {
+            "positions": self.positions,
+            **{key: self.accuracy(method) for method, key in ACCURACY_KEYS.items()},
+            "intervals": {key: _listed(self.interval(method)) for method, key in ACCURACY_KEYS.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The network's confidence (its largest probability) in right and in wrong answers.
+
+    Attributes:
+        means: exact outcome → mean confidence of right and of wrong answers; None where there are none.
+        right, wrong: number of answers in each bin between ``HISTOGRAM_EDGES``.
+    """
+
+    means: Mapping[str, tuple[float | None, float | None]]
+    right: tuple[int, ...]
+    wrong: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """``mean`` (outcome → ``right``, ``wrong``) and ``histogram`` (``edges``, ``right``, ``wrong``)."""
+        return {
+            "mean": {outcome: {"right": mean[0], "wrong": mean[1]} for outcome, mean in self.means.items()},
+            "histogram": {"edges": HISTOGRAM_EDGES.tolist(), "right": list(self.right), "wrong": list(self.wrong)},
+        }
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """The answers with ``low`` < confidence ≤ ``high``: their mean confidence beside the share that is right."""
+
+    low: float
+    high: float
+    confidence: float
+    right: int
+    count: int
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers."""
+        return self.right / self.count
+
+
+@dataclass(frozen=True)
+class WorstPosition:
+    """A position where the network is wrong and sure of it; ``wdl``: calibrated probabilities. Black is to move."""
+
+    fen: str
+    exact: str
+    verdicts: Mapping[str, str]
+    wdl: tuple[float, float, float]
+    flag: str
+
+    @property
+    def confidence(self) -> float:
+        """The network's largest probability."""
+        return max(self.wdl)
+
+    def to_json(self) -> dict[str, Any]:
+        """``fen``, ``exact``, the verdicts by method, ``confidence``, ``wdl`` and ``flag``."""
+        return {
+            "fen": self.fen,
+            "exact": self.exact,
+            **self.verdicts,
+            "confidence": self.confidence,
+            "wdl": list(self.wdl),
+            "flag": self.flag,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Statistics of the judgements. See ``to_json`` for what each means.
+
+    Attributes:
+        confusion: method → counts int64[3, 3], rows the exact outcome, columns the verdict, both in ``OUTCOMES`` order.
+        correlation: counts int64[2, 2], rows network right, wrong; columns search right, wrong.
+        reliability: the bins that hold a position, by increasing confidence.
+        threshold: confidence from which the oracle takes the network's verdict; None where it has none.
+        parameters: number of weights of the network.
+    """
+
+    overall: Score
+    by_outcome: Mapping[str, Score]
+    by_flag: Mapping[str, Score]
+    by_pieces: Mapping[int, Score]
+    by_slice: Mapping[str, Score]
+    confusion: Mapping[str, NDArray[np.int64]]
+    correlation: NDArray[np.int64]
+    confidence: Confidence
+    reliability: tuple[ReliabilityBin, ...]
+    threshold: float | None
+    parameters: int
+    worst: tuple[WorstPosition, ...] = field(default=())
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error (Guo et al. 2017): mean distance of confidence and accuracy over the bins."""
+        n = self.overall.positions
+        return sum(abs(bin_.accuracy - bin_.confidence) * bin_.count for bin_ in self.reliability) / n
+
+    def precision(self, method: str) -> dict[str, float | None]:
+        """Outcome → share of the answers "it is this" that are right; None where it was never answered."""
+        counts = self.confusion[method]
+        return dict(zip(OUTCOMES, _shares(counts.diagonal(), counts.sum(0)), strict=True))
+
+    def recall(self, method: str) -> dict[str, float | None]:
+        """Outcome → share of its positions that are answered right; None where there are none."""
+        counts = self.confusion[method]
+        return dict(zip(OUTCOMES, _shares(counts.diagonal(), counts.sum(1)), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures as JSON values; shares are between 0 and 1, and null where nothing was counted.
+
+        ``by_outcome`` … ``by_slice`` (names of Wang 2023) give ``positions``, the three accuracies and their 95 %
+        ``intervals`` (Wilson); ``confusion`` rows are the exact outcome, columns the verdict, in the order win, draw,
+        loss; ``worst`` lists the network's most confident wrong answers, Black to move.
+        """
+        overall = self.overall.to_json()
+        (both, network_only), (search_only, neither) = self.correlation.tolist()
+        return {
+            **overall,
+            "parameters": self.parameters,
+            "threshold": self.threshold,
+            "ece": self.ece,
+            "by_outcome": {name: score.to_json() for name, score in self.by_outcome.items()},
+            "by_flag": {name: score.to_json() for name, score in self.by_flag.items()},
+            "by_pieces": {str(pieces): score.to_json() for pieces, score in self.by_pieces.items()},
+            "by_slice": {name: score.to_json() for name, score in self.by_slice.items()},
+            "precision": {method: self.precision(method) for method in METHODS},
+            "recall": {method: self.recall(method) for method in METHODS},
+            "confusion": {method: self.confusion[method].tolist() for method in METHODS},
+            "correlation": {
+                "network_right": {"search_right": both, "search_wrong": network_only},
+                "network_wrong": {"search_right": search_only, "search_wrong": neither},
+            },
+            "confidence": self.confidence.to_json(),
+            "reliability": [
+                {"low": b.low, "high": b.high, "confidence": b.confidence, "accuracy": b.accuracy, "count": b.count}
+                for b in self.reliability
+            ],
+            "worst": [position.to_json() for position in self.worst],
+        }
+
+
+def wilson_interval(right: int, count: int) -> tuple[float, float]:
+    """95 % interval of a share (Wilson 1927), which stays useful near 0 and 1, where the usual one has no width.
+
+    Raises:
+        ValidationError: not 0 ≤ ``right`` ≤ ``count``, or ``count`` is 0.
+    """
+    if not 0 <= right <= count or count == 0:
+        raise ValidationError(f"{right} right answers of {count} have no interval")
+    share, square = right / count, _Z_95**2
+    centre = (share + square / (2 * count)) / (1 + square / count)
+    half = _Z_95 * math.sqrt(share * (1 - share) / count + square / (4 * count**2)) / (1 + square / count)
+    return (0.0 if right == 0 else centre - half, 1.0 if right == count else centre + half)
+
+
+def validate(judgements: Judgements, *, threshold: float | None, parameters: int, worst: int = 24) -> Validation:
+    """The statistics of judgements.
+
+    Args:
+        threshold: confidence from which the oracle takes the network's verdict; None where it has none.
+        parameters: number of weights of the network.
+        worst: how many of the network's most confident wrong answers to list at most, each position once.
+    """
+    j = judgements
+    right = {method: j.verdicts[method] == j.values for method in METHODS}
+    confidence = np.minimum(j.probabilities.max(1).astype(np.float64), 1.0)
+    exact = _classes(j.values)
+    pieces = np.bitwise_count(j.positions[:, 0] | j.positions[:, 1]).astype(np.int64)
+    by_outcome, by_flag = _scores(exact, len(OUTCOMES), right), _scores(j.flags, len(FLAGS), right)
+    by_pieces = _scores(pieces, int(pieces.max()) + 1, right)
+    by_code = _scores(j.codes, NUM_CODES, right)
+    present = sorted((code for code, score in enumerate(by_code) if score.positions), key=_slice_order)
+    network, search = right["network"], right["search"]
+    return Validation(
+        overall=_scores(np.zeros(len(exact), np.int64), 1, right)[0],
+        by_outcome=dict(zip(OUTCOMES, by_outcome, strict=True)),
+        by_flag=dict(zip(FLAGS, by_flag, strict=True)),
+        by_pieces={count: score for count, score in enumerate(by_pieces) if score.positions},
+        by_slice={_material(code).name: by_code[code] for code in present},
+        confusion={
+            method: np.bincount(3 * exact + _classes(j.verdicts[method]), minlength=9).reshape(3, 3)
+            for method in METHODS
+        },
+        correlation=np.bincount(2 * ~network + 1 * ~search, minlength=4).reshape(2, 2),
+        confidence=_confidence(confidence, network, exact),
+        reliability=_reliability(confidence, network),
+        threshold=threshold,
+        parameters=parameters,
+        worst=_worst(j, confidence, worst),
+    )
+
+
+def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: type) -> None:
+    if array.shape != shape or array.dtype != dtype:
+        raise ValidationError(
+            f"{name}: {array.dtype}{list(array.shape)} given, {np.dtype(dtype).name}{list(shape)} needed"
+        )
+
+
+def _classes(values: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Index into ``OUTCOMES`` of values or verdicts."""
+    return 1 - values.astype(np.int64)
+
+
+def _listed(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> list[float | None]:
+    return [int(part) / int(whole) if whole else None for part, whole in zip(parts, wholes, strict=True)]
+
+
+def _material(code: int) -> Material:
+    return Material(code >> 9 & 7, code >> 6 & 7, code >> 3 & 7, code & 7)
+
+
+def _slice_order(code: int) -> tuple[int, str]:
+    return _material(code).pieces, _material(code).name
+
+
+def _scores(groups: NDArray[Any], size: int, right: Mapping[str, NDArray[np.bool_]]) -> list[Score]:
+    """The score of each group, given its number for every position."""
+    counts = np.bincount(groups, minlength=size).tolist()
+    rights = {method: np.bincount(groups[right[method]], minlength=size).tolist() for method in METHODS}
+    return [Score(count, {method: rights[method][i] for method in METHODS}) for i, count in enumerate(counts)]
+
+
+def _confidence(confidence: NDArray[np.float64], right: NDArray[np.bool_], exact: NDArray[np.int64]) -> Confidence:
+    def mean(chosen: NDArray[np.bool_]) -> float | None:
+        return float(confidence[chosen].mean()) if chosen.any() else None
+
+    def histogram(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
+        return tuple(np.histogram(confidence[chosen], HISTOGRAM_EDGES)[0].tolist())
+
+    means = {
+        outcome: (mean(right & (exact == index)), mean(~right & (exact == index)))
+        for index, outcome in enumerate(OUTCOMES)
+    }
+    return Confidence(means, histogram(right), histogram(~right))
+
+
+def _reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
+    edges = np.arange(RELIABILITY_BINS + 1) / RELIABILITY_BINS
+    bins = np.searchsorted(edges, confidence, side="left") - 1
+    counts = np.bincount(bins, minlength=RELIABILITY_BINS)
+    sums = np.bincount(bins, confidence, minlength=RELIABILITY_BINS)
+    rights = np.bincount(bins[right], minlength=RELIABILITY_BINS)
+    return tuple(
+        ReliabilityBin(float(edges[i]), float(edges[i + 1]), float(sums[i] / counts[i]), int(rights[i]), int(counts[i]))
+        for i in np.flatnonzero(counts)
+    )
+
+
+def _worst(j: Judgements, confidence: NDArray[np.float64], limit: int) -> tuple[WorstPosition, ...]:
+    wrong = np.flatnonzero(j.verdicts["network"] != j.values)
+    order = wrong[np.argsort(-confidence[wrong], kind="stable")]
+    found: dict[str, WorstPosition] = {}  # by FEN: a sample may hold a position several times
+    for index in order.tolist():
+        if len(found) >= limit:
+            break
+        own, opp, kings, _ = j.positions[index].tolist()
+        fen = format_fen(Color.BLACK, own, opp, kings)
+        win, draw, loss = j.probabilities[index].tolist()
+        verdicts = {method: OUTCOMES[1 - int(j.verdicts[method][index])] for method in METHODS}
+        exact, flag = OUTCOMES[1 - int(j.values[index])], FLAGS[j.flags[index]]
+        found.setdefault(fen, WorstPosition(fen, exact, verdicts, (win, draw, loss), flag))
+    return tuple(found.values())

@@ -1,0 +1,241 @@
+"""Reports of experiments: sections of text, tables and figures, written as Markdown, HTML, JSON and PNG files."""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.files import atomic_write, make_folder, remove_stale_temporaries
+
+Cell = str | int | float | None
+
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|#~&$])")
+_MARKDOWN_START = re.compile(r"^(\d*)([-+=.)])")  # a list or an underline, where a paragraph begins with it
+_NUMBER = re.compile(r"[-+−]?[0-9][0-9.,]*( ?%)?")
+_MISSING = "–"
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 70rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1, h2 { line-height: 1.2; color: #1f4e79; }
+h2 { border-bottom: 1px solid #ccd6e0; margin-top: 2.5rem; padding-bottom: .2rem; }
+figure { margin: 1.5rem 0; }
+img { max-width: 100%; height: auto; }
+figcaption, caption { color: #555; font-size: .9rem; text-align: left; }
+caption { margin-bottom: .3rem; }
+.table { overflow-x: auto; margin: 1.5rem 0; }
+table { border-collapse: collapse; }
+th, td { padding: .2rem .8rem; border-bottom: 1px solid #e3e8ee; text-align: left; }
+th { border-bottom: 2px solid #1f4e79; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+"""
+
+
+class ReportError(ValueError):
+    """A report that cannot be written as it is; the message names the part and says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One paragraph of plain text: signs that Markdown or HTML would read are shown as they are."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; whole numbers get thousands separators, other numbers four digits, None becomes a dash.
+
+    Raises:
+        ReportError: no column, or a row of another length than the header.
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def __post_init__(self) -> None:
+        if not self.header:
+            raise ReportError(f"table {self.caption!r} has no column")
+        for number, row in enumerate(self.rows, 1):
+            if len(row) != len(self.header):
+                raise ReportError(
+                    f"table {self.caption!r}: row {number} has {len(row)} cells, the header {len(self.header)}"
+                )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, stored as ``{name}.png``; the caption also stands in for it where it cannot be seen.
+
+    Raises:
+        ReportError: the name is not made of a-z, 0-9, ``-`` and ``_``, or the bytes are no PNG image.
+    """
+
+    name: str
+    png: bytes = field(repr=False)
+    caption: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ReportError(f"figure name {self.name!r}: only a-z, 0-9, - and _ are allowed")
+        if not self.png.startswith(_PNG_SIGNATURE):
+            raise ReportError(f"figure {self.name!r} is not a PNG image")
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file in the report's folder."""
+        return f"{self.name}.png"
+
+
+Block = Text | Table | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands below it."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report: what people read (title, sections) and what programs read (``data``, written as it is)."""
+
+    title: str
+    sections: Sequence[Section]
+    data: Mapping[str, Any]
+
+    def figures(self) -> Iterator[Figure]:
+        """All figures in order."""
+        return (block for section in self.sections for block in section.blocks if isinstance(block, Figure))
+
+
+def write_report(folder: Path, report: Report) -> Path:
+    """Writes ``report.md``, ``report.json``, ``report.html`` and a PNG file for each figure.
+
+    Every file is written atomically, the page last; the page holds its figures itself, so it can be sent alone. Files
+    of other names in the folder stay.
+
+    Returns:
+        The path of ``report.html``.
+
+    Raises:
+        ReportError: two figures have the same name, or the data is not JSON; nothing is written.
+        StorageError: the folder cannot be made, or a file in it cannot be written.
+    """
+    figures = list(report.figures())
+    names = [figure.name for figure in figures]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ReportError(f"two figures are named {min(twice)!r}")
+    try:
+        data = json.dumps(report.data, indent=2, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise ReportError(f"the data of report {report.title!r} is not JSON: {error}") from error
+    markdown, page = to_markdown(report), to_html(report)
+    make_folder(folder)
+    remove_stale_temporaries(folder)
+    for figure in figures:
+        atomic_write(folder / figure.file_name, figure.png)
+    atomic_write(folder / "report.json", f"{data}\n".encode())
+    atomic_write(folder / "report.md", markdown.encode())
+    atomic_write(folder / "report.html", page.encode())
+    return folder / "report.html"
+
+
+def to_markdown(report: Report) -> str:
+    """The report as Markdown with GitHub's tables; figures are links to the PNG files."""
+    parts = [f"# {_marked(report.title)}"]
+    for section in report.sections:
+        parts.append(f"## {_marked(section.title)}")
+        for block in section.blocks:
+            if isinstance(block, Text):
+                parts.append(_MARKDOWN_START.sub(r"\1\\\2", _marked(block.text)))
+            elif isinstance(block, Figure):
+                caption = _marked(block.caption)
+                parts.append(f"![{caption}]({block.file_name})\n\n*{caption}*")
+            else:
+                parts.append(_markdown_table(block))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(report: Report) -> str:
+    """The report as one HTML page that needs no other file: style and figures are inside."""
+    parts = [f"<h1>{_escaped(report.title)}</h1>"]
+    for section in report.sections:
+        parts.append(f"<h2>{_escaped(section.title)}</h2>")
+        for block in section.blocks:
+            if isinstance(block, Text):
+                parts.append(f"<p>{_escaped(block.text)}</p>")
+            elif isinstance(block, Figure):
+                image, caption = base64.b64encode(block.png).decode(), _escaped(block.caption)
+                parts.append(
+                    f'<figure><img src="data:image/png;base64,{image}" alt="{caption}">'
+                    f"<figcaption>{caption}</figcaption></figure>"
+                )
+            else:
+                parts.append(_html_table(block))
+    head = f'<meta charset="utf-8">\n<title>{_escaped(report.title)}</title>\n<style>{_STYLE}</style>'
+    body = "\n".join(parts)
+    return f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _marked(text: str) -> str:
+    return _MARKDOWN_SIGNS.sub(r"\\\1", _one_line(text))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(_one_line(text))
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return _MISSING
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _numeric_columns(rows: Sequence[Sequence[str]], columns: int) -> list[bool]:
+    """Which columns hold numbers and are set flush right: the first one holds names, whatever they look like."""
+    return [
+        column > 0 and all(row[column] == _MISSING or _NUMBER.fullmatch(row[column]) for row in rows)
+        for column in range(columns)
+    ]
+
+
+def _markdown_table(table: Table) -> str:
+    rows = [[_shown(cell) for cell in row] for row in table.rows]
+    numeric = _numeric_columns(rows, len(table.header))
+    lines = [list(map(_marked, table.header)), ["---:" if right else "---" for right in numeric]]
+    lines += [list(map(_marked, row)) for row in rows]
+    return f"*{_marked(table.caption)}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _html_table(table: Table) -> str:
+    rows = [[_shown(cell) for cell in row] for row in table.rows]
+    classes = [' class="number"' if right else "" for right in _numeric_columns(rows, len(table.header))]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        inner = "".join(f"<{tag}{kind}>{_escaped(cell)}</{tag}>" for kind, cell in zip(classes, cells, strict=True))
+        return f"<tr>{inner}</tr>"
+
+    body = "\n".join(line("td", row) for row in rows)
+    return (
+        f'<div class="table"><table>\n<caption>{_escaped(table.caption)}</caption>\n'
+        f"<thead>{line('th', table.header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
+    )
