@@ -1,0 +1,1 @@
+"""Exact endgame tables by retrograde analysis."""

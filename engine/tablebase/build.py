@@ -1,0 +1,145 @@
+"""Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..files import make_folder, remove_stale_temporaries
+from .count import count_pair
+from .dense import DenseDistances, DenseTables
+from .distance_codec import encode_distances
+from .layout import layout_of
+from .material import MAX_PIECES, Material, materials
+from .slice_file import Kind, SliceFile, file_name, write_slice
+from .solve import grid_of
+from .wdl_codec import encode_slice, num_blocks
+
+MIN_PIECES = 2
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pair that has just been done.
+
+    Attributes:
+        done, total: words of pairs done and to do.
+        solved: it was solved and written just now, not found in the folder.
+    """
+
+    pair: Material
+    done: int
+    total: int
+    solved: bool
+
+
+def pairs_up_to(pieces: int) -> list[Material]:
+    """The first slice of every pair of 2 to ``pieces`` pieces, in an order that can be solved."""
+    return [material for n in range(MIN_PIECES, pieces + 1) for material in materials(n) if material.leads]
+
+
+def promotions(pair: Material) -> set[Material]:
+    """The pairs that a promotion leads to."""
+    own_men, own_kings, opp_men, opp_kings = pair
+    after = set()
+    if own_men:
+        after.add(Material(own_men - 1, own_kings + 1, opp_men, opp_kings).pair)
+    if opp_men:
+        after.add(Material(own_men, own_kings, opp_men - 1, opp_kings + 1).pair)
+    return after
+
+
+class Builder:
+    """Fills a folder with the tables of 2 to ``pieces`` pieces.
+
+    Args:
+        distance: also how many plies every win takes.
+        threads: of the solver; all cores if None.
+
+    Raises:
+        ValueError: ``pieces`` is out of range.
+        StorageError: the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path, pieces: int, distance: bool = False, threads: int | None = None) -> None:
+        if not MIN_PIECES <= pieces <= MAX_PIECES:
+            raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
+        make_folder(folder)
+        remove_stale_temporaries(folder)
+        self.folder, self.pieces = folder, pieces
+        self._threads = threads or os.cpu_count() or 1
+        self._tables = DenseTables(pieces)
+        self._distances = DenseDistances(pieces) if distance else None
+
+    def run(self) -> Iterator[Step]:
+        """Builds pair by pair; what is there already is kept.
+
+        Raises:
+            TableFileError: a file in the folder is damaged or foreign.
+            StorageError: a file cannot be written.
+        """
+        pairs = pairs_up_to(self.pieces)
+        total, done = sum(layout_of(pair).words for pair in pairs), 0
+        with ThreadPoolExecutor(self._threads) as executor:
+            for i, pair in enumerate(pairs):
+                missing = self._missing(pair)
+                if missing:
+                    self._write(pair, *self._fill(pair, executor), missing, executor)
+                done += layout_of(pair).words
+                yield Step(pair, done, total, bool(missing))
+                self._drop_spent(pairs[: i + 1], pairs[i + 1 :])
+
+    def _missing(self, pair: Material) -> list[Kind]:
+        """The kinds of file that the folder lacks for a pair."""
+        kinds: list[Kind] = ["wdl", "distance"] if self._distances is not None else ["wdl"]
+        return [kind for kind in kinds if not self._has(pair, kind)]
+
+    def _has(self, pair: Material, kind: Kind) -> bool:
+        try:
+            SliceFile(self.folder / file_name(pair, kind), checked=True).close()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _fill(self, pair: Material, executor: Executor) -> tuple[np.ndarray, np.ndarray | None]:
+        """Brings a pair into memory, and what it needs before it; returns its values and half distances."""
+        tables, distances = self._tables, self._distances
+        for before in [*pairs_up_to(pair.pieces - 1), *sorted(promotions(pair))]:
+            if before not in tables:
+                self._fill(before, executor)
+        path = self.folder / file_name(pair, "wdl")
+        if path.exists():
+            with SliceFile(path, checked=True) as file:
+                values = tables.restore(file, executor, self._threads)
+        else:
+            values = tables.solve(pair, executor, self._threads)
+        return values, None if distances is None else distances.solve(pair, tables, values, executor, self._threads)
+
+    def _write(
+        self,
+        pair: Material,
+        values: np.ndarray,
+        halves: np.ndarray | None,
+        missing: list[Kind],
+        executor: Executor,
+    ) -> None:
+        counts, grid = count_pair(layout_of(pair), values, halves), grid_of(layout_of(pair), False)
+        if "wdl" in missing:
+            write_slice(self.folder, pair, "wdl", counts, *encode_slice(grid, values[0], executor))
+        if halves is not None and "distance" in missing:
+            blocks = executor.map(
+                lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout_of(pair)))
+            )
+            write_slice(self.folder, pair, "distance", counts, None, list(blocks))
+
+    def _drop_spent(self, done: list[Material], left: list[Material]) -> None:
+        """Gives back the memory of pairs that nothing left to do leads to."""
+        needed = {after for pair in left for after in promotions(pair)}
+        for pair in done:
+            if pair.pieces == self.pieces and pair in self._tables and pair not in needed:
+                self._tables.drop(pair)
+                if self._distances is not None:
+                    self._distances.drop(pair)

@@ -1,0 +1,71 @@
+"""How many positions of a slice are won, drawn and lost, and how long its longest win takes."""
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import borrowed, lowest_bit, popcount, turned
+from ..fen import Color, format_fen
+from .distance import NO_HALF
+from .layout import NUM_KINDS, Layout
+from .slice_file import SliceCounts
+from .solve import Grid, canonical_places, grid_of, place_word
+
+
+@njit(cache=True, nogil=True)
+def _count_words(grid, values, counts):
+    """Adds the canonical positions, and those won and lost, of all words to ``counts`` [3]."""
+    values, counts = borrowed(values), borrowed(counts)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    for word in range(grid.words):
+        taken = place_word(grid, word, ranks, pieces)
+        places = canonical_places(grid.roamer, taken, pieces[grid.roamer])
+        counts[0] += popcount(places)
+        counts[1] += popcount(places & values[word, 0])
+        counts[2] += popcount(places & values[word, 1])
+
+
+@njit(cache=True, nogil=True)
+def _longest_win(grid, values, halves):
+    """(half distance, word, bit) of a win that takes longest; half distance 0 if nothing is won."""
+    values, halves = borrowed(values), borrowed(halves)
+    best, best_word, best_bit = 0, np.int64(0), np.uint32(0)
+    for word in range(grid.words):
+        places = values[word, 0]
+        while places != 0:
+            bit = lowest_bit(places)
+            places &= places - np.uint32(1)
+            if halves[word, bit] > best and halves[word, bit] != NO_HALF:
+                best, best_word, best_bit = np.int64(halves[word, bit]), word, bit
+    return best, best_word, best_bit
+
+
+def _fen(grid: Grid, word: int, bit: int) -> str:
+    """The position of a word and bit with its side to move as Black."""
+    pieces = np.zeros(NUM_KINDS, np.uint32)
+    place_word(grid, word, np.zeros(NUM_KINDS, np.int64), pieces)
+    pieces[grid.roamer] |= np.uint32(1) << np.uint32(bit)
+    first, second, kings = pieces[0] | pieces[1], pieces[2] | pieces[3], pieces[1] | pieces[3]
+    own, opp = (turned(second), turned(first)) if grid.second else (first, second)
+    return format_fen(Color.BLACK, int(own), int(opp), int(turned(kings) if grid.second else kings))
+
+
+def count_pair(layout: Layout, values: np.ndarray, halves: np.ndarray | None = None) -> dict[str, SliceCounts]:
+    """Counts of both slices of a pair by name.
+
+    Args:
+        values: uint32 [2, words, 2], see ``solve.solve_pair``.
+        halves: uint8 [2, words, 32], see ``distance.solve_distances``; without them ``longest_win`` is None.
+    """
+    counts = {}
+    for side, material in enumerate([layout.material, layout.material.swapped()]):
+        if material.name in counts:
+            break
+        grid, found = grid_of(layout, side == 1), np.zeros(3, np.int64)
+        _count_words(grid, values[side], found)
+        positions, won, lost = found.tolist()
+        counts[material.name] = SliceCounts(win=won, draw=positions - won - lost, loss=lost)
+        if halves is not None:
+            half, word, bit = _longest_win(grid, values[side], halves[side])
+            counts[material.name].longest_win = 2 * half - 1 if half else None
+            counts[material.name].longest_fen = _fen(grid, word, bit) if half else None
+    return counts

@@ -1,0 +1,139 @@
+"""All values of many slices side by side in memory, one look-up away: two bits for each position, or its distance.
+
+Builders, trainers and searches that may touch any position read these; whoever needs a few positions probes the files.
+"""
+
+import mmap
+import os
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import NUM_SQUARES
+from .distance import solve_distances
+from .layout import add_slice, code_of, layout_of, lookup, no_slices
+from .material import Material, materials
+from .restore import restore_pair
+from .slice_file import SliceFile
+from .solve import solve_pair
+
+
+class _Dense:
+    """An array with a row for each word of all slices of 2 to ``pieces`` pieces, and the directory of those filled in.
+
+    Memory is taken only as slices are filled in.
+    """
+
+    def __init__(self, pieces: int, row: Any) -> None:
+        self.pieces = pieces
+        self.slices = no_slices()
+        self._starts: dict[Material, int] = {}
+        total = 0
+        for material in (m for n in range(2, pieces + 1) for m in materials(n)):
+            self._starts[material] = total
+            total += layout_of(material).words
+        self._row_bytes = np.dtype(row).itemsize
+        private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+        self._memory = mmap.mmap(-1, total * self._row_bytes, **private)
+        dtype, shape = np.dtype(row).subdtype or (np.dtype(row), ())
+        self._rows = np.frombuffer(self._memory, dtype).reshape(-1, *shape)
+
+    def __contains__(self, material: Material) -> bool:
+        return bool(self.slices["start"][material.code] >= 0)
+
+    def slice_rows(self, material: Material) -> np.ndarray:
+        """The rows of one slice: a view."""
+        start = self._starts[material]
+        return self._rows[start : start + layout_of(material).words]
+
+    def fill(self, pair: Material, rows: np.ndarray) -> None:
+        """Fills in both slices of a pair from [2, words, ...]: with the first and the second side to move."""
+        for side, material in enumerate([pair] if pair.symmetric else [pair, pair.swapped()]):
+            self.slice_rows(material)[:] = rows[side]
+            add_slice(self.slices, material, self._starts[material])
+
+    def drop(self, pair: Material) -> None:
+        """Takes a pair out again and gives its memory back where the system can do that."""
+        for material in {pair, pair.swapped()}:
+            self.slices["start"][material.code] = -1
+            if hasattr(self._memory, "madvise"):
+                page = mmap.PAGESIZE
+                low = -(-self._starts[material] * self._row_bytes // page) * page
+                high = (self._starts[material] + layout_of(material).words) * self._row_bytes // page * page
+                if high > low:
+                    self._memory.madvise(mmap.MADV_DONTNEED, low, high - low)
+
+
+class DenseTables(_Dense):
+    """Values of the slices filled in so far.
+
+    Attributes:
+        slices: [NUM_CODES] of ``layout.SLICE``, the directory; a slice that is not filled in has no entry.
+        words: uint32 [words, 2], won and lost positions: 53 MB for 2-5 pieces, 1.1 GB for 2-6.
+    """
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__(pieces, (np.uint32, 2))
+        self.words = self._rows
+
+    def solve(self, pair: Material, executor: Executor, threads: int) -> np.ndarray:
+        """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``solve.solve_pair``."""
+        values = solve_pair(layout_of(pair), self.slices, self.words, executor, threads)
+        self.fill(pair, values)
+        return values
+
+    def restore(self, file: SliceFile, executor: Executor, threads: int) -> np.ndarray:
+        """Fills a pair in from its file and the slices filled in. Returns its values, see ``solve.solve_pair``."""
+        values = restore_pair(file, layout_of(file.pair), self.slices, self.words, executor, threads)
+        self.fill(file.pair, values)
+        return values
+
+    def lookup(self, positions: np.ndarray) -> np.ndarray:
+        """Values int8 [N] (1 win, 0 draw, -1 loss, for the side to move) of positions uint32 [N, 3 or more].
+
+        Raises:
+            KeyError: a position's slice is not filled in.
+        """
+        values = np.zeros(len(positions), np.int8)
+        if not _lookup_many(positions, self.slices, self.words, values):
+            raise KeyError("a position lies outside the tables that are filled in")
+        return values
+
+
+class DenseDistances(_Dense):
+    """Half distances (``distance``) of the slices filled in so far: uint8 [words, 32], 0.2 GB for 2-5 pieces."""
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__(pieces, (np.uint8, NUM_SQUARES))
+
+    def solve(
+        self, pair: Material, tables: DenseTables, values: np.ndarray, executor: Executor, threads: int
+    ) -> np.ndarray:
+        """Dates a pair's values and fills it in. Returns uint8 [2, words, 32], see ``distance.solve_distances``."""
+        halves = solve_distances(layout_of(pair), tables.slices, tables.words, self._rows, values, executor, threads)
+        self.fill(pair, halves)
+        return halves
+
+
+def solve_tables(pieces: int, threads: int | None = None) -> DenseTables:
+    """All tables of 2 to ``pieces`` pieces, solved in memory."""
+    tables = DenseTables(pieces)
+    threads = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as executor:
+        for n in range(2, pieces + 1):
+            for material in materials(n):
+                if material.leads:
+                    tables.solve(material, executor, threads)
+    return tables
+
+
+@njit(cache=True, nogil=True)
+def _lookup_many(positions, slices, words, values):
+    for i in range(positions.shape[0]):
+        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
+        if slices[code_of(own, opp, kings)].start < 0:
+            return False
+        values[i] = lookup(own, opp, kings, slices, words)
+    return True

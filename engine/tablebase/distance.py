@@ -1,0 +1,225 @@
+"""Retrograde analysis of one pair of slices, second half: in how many plies a win or a loss comes under best play.
+
+The winner takes the shortest way to the end of the game, the loser the longest. A won position is an odd number of
+plies from the end and a lost one an even number, so tables hold *half distances*, one byte each::
+
+    plies = 2 * half - 1   where won        plies = 2 * half   where lost
+
+Positions are dated level by level: at level h first the lost positions, all of whose moves lead to wins dated already,
+then the won positions one ply further. Moves that leave the slice bring dates of their own.
+"""
+
+from concurrent.futures import Executor
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
+from ..movegen import generate, jumpers_of, new_moves
+from .layout import NUM_KINDS, Layout, locate
+from .solve import Grid, grid_of, over_rows, place_fast, place_row, sweep_word
+
+MAX_HALF = 254
+NO_HALF = 255  # no move out of the slice wins
+
+
+@njit(cache=True)
+def lookup_half(own, opp, kings, slices, words, halves):
+    """(value, half distance) of a position for its side to move; half distance is 0 for draws.
+
+    Args:
+        own, opp, kings, slices, words: see ``layout.lookup``.
+        halves: uint8 [words of all slices, 32].
+    """
+    if opp == 0:
+        return 1, 1
+    if own == 0:
+        return -1, 0
+    word, bit = locate(own, opp, kings, slices)
+    won, lost = words[word, 0] >> bit & 1, words[word, 1] >> bit & 1
+    return np.int64(won) - np.int64(lost), np.int64(halves[word, bit])
+
+
+@njit(cache=True)
+def _date_child(own, opp, kings, won, slices, words, halves, best):
+    """``best`` improved by the move to a position, which is seen by the player who made it."""
+    value, half = lookup_half(turned(opp), turned(own), turned(kings), slices, words, halves)
+    if won:
+        return min(best, half + 1) if value == -1 else best
+    return max(best, half)
+
+
+@njit(cache=True)
+def date_position(own, opp, kings, won, slices, words, halves, moves):
+    """Half distance that the moves out of the slice give to a won or lost position.
+
+    Returns:
+        Won: the least half distance, or ``NO_HALF`` without a winning move of that kind. Lost: the largest, or 0.
+    """
+    best = NO_HALF if won else 0
+    if jumpers_of(own, opp, kings) != 0:
+        for i in range(generate(own, opp, kings, moves, False)):
+            best = _date_child(moves[i].own, moves[i].opp, moves[i].kings, won, slices, words, halves, best)
+        return best
+    free = np.uint32(~(own | opp) & np.uint32(FAR_ROW))
+    for direction in range(2):
+        landings = np.uint32(step(own & ~kings, direction) & free)
+        while landings != 0:
+            land = np.uint32(landings & (~landings + np.uint32(1)))
+            landings ^= land
+            after = np.uint32(own ^ (land | step(land, direction ^ 2)))
+            best = _date_child(after, opp, np.uint32(kings | land), won, slices, words, halves, best)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def date_rows(low, high, grid, slices, words, halves, values, mine, seeds, moves):
+    """Dates what leads out of the slice in rows ``low`` to ``high``.
+
+    Args:
+        slices, words, halves: the slices solved before, see ``lookup_half``.
+        values: uint32 [words, 2], won and lost positions of this slice.
+        mine: uint8 [words, 32], set: half distance by moves out of the slice (see ``date_position``).
+        seeds: uint32 [words, 2], set: positions with a capture; positions whose entry in ``mine`` counts.
+        moves: buffer [MAX_MOVES] of ``MOVE``.
+    """
+    slices, words, halves, moves = borrowed(slices), borrowed(words), borrowed(halves), borrowed(moves)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    for row in range(low, high):
+        taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
+        for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
+            word = word_of_row + rank
+            place_fast(grid, rank, taken_by_row, ranks, pieces)
+            others = pieces[grid.roamer]
+            places = values[word, 0] | values[word, 1]
+            while places != 0:
+                bit = np.uint32(places & (~places + np.uint32(1)))
+                places ^= bit
+                pieces[grid.roamer] = others | bit
+                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+                kings = np.uint32(pieces[1] | pieces[3])
+                if grid.second:
+                    own, opp, kings = turned(opp), turned(own), turned(kings)
+                won = values[word, 0] & bit != 0
+                half = date_position(own, opp, kings, won, slices, words, halves, moves)
+                mine[word, lowest_bit(bit)] = half
+                captures = jumpers_of(own, opp, kings) != 0
+                seeds[word, 0] |= bit if captures else np.uint32(0)
+                seeds[word, 1] |= bit if captures or half != (NO_HALF if won else 0) else np.uint32(0)
+            pieces[grid.roamer] = others
+
+
+@njit(cache=True)
+def _due(places, halves, word, level, exactly):
+    """Those of ``places`` whose half distance is ``level``, or at most that."""
+    due = np.uint32(0)
+    while places != 0:
+        bit = np.uint32(places & (~places + np.uint32(1)))
+        places ^= bit
+        half = halves[word, lowest_bit(bit)]
+        if half == level or (half < level and not exactly):
+            due |= bit
+    return due
+
+
+@njit(cache=True)
+def _set_halves(places, halves, word, level):
+    while places != 0:
+        halves[word, lowest_bit(places)] = level
+        places &= places - np.uint32(1)
+
+
+@njit(cache=True, nogil=True)
+def date_level(low, high, grid, level, winning, values, seeds, mine, dated, theirs):
+    """Dates the lost or (``winning``) the won positions of half distance ``level`` in rows ``low`` to ``high``.
+
+    Args:
+        values, seeds, mine: see ``date_rows``; entries of ``mine`` become final.
+        dated, theirs: uint32 [words, 2], won and lost positions dated so far, of this slice and of the other side's.
+
+    Returns:
+        Number of words with positions that are still without a date.
+    """
+    values, seeds, mine = borrowed(values), borrowed(seeds), borrowed(mine)
+    dated, theirs = borrowed(dated), borrowed(theirs)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    outcome = 0 if winning else 1
+    left = 0
+    for row in range(low, high):
+        taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
+        for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
+            word = word_of_row + rank
+            undated = np.uint32(values[word, outcome] & ~dated[word, outcome])
+            if undated == 0:
+                continue
+            taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
+            won, lost = sweep_word(grid, ranks, taken, word, theirs)
+            captures, seeded = seeds[word, 0], seeds[word, 1]
+            quiet = np.uint32(undated & ~captures)
+            if winning:
+                now = np.uint32(quiet & won)
+                now |= _due(np.uint32(undated & seeded & ~now), mine, word, level, True)
+            else:
+                now = np.uint32(quiet & lost)
+                late = np.uint32(now & seeded)
+                now ^= late ^ _due(late, mine, word, level, False)
+                now |= _due(np.uint32(undated & captures), mine, word, level, True)
+            _set_halves(now, mine, word, level)
+            dated[word, outcome] |= now
+            left += now != undated
+    return left
+
+
+def solve_distances(
+    layout: Layout,
+    slices: np.ndarray,
+    words: np.ndarray,
+    halves: np.ndarray,
+    values: np.ndarray,
+    executor: Executor,
+    threads: int,
+) -> np.ndarray:
+    """Half distances of all positions of a pair of slices.
+
+    Args:
+        slices, words, halves: directory, values and half distances of every slice that moves can lead to.
+        values: uint32 [2, words, 2], see ``solve.solve_pair``.
+
+    Returns:
+        uint8 [2, words, 32], 0 where drawn.
+
+    Raises:
+        OverflowError: a distance is larger than a byte can say.
+    """
+    mine = np.zeros((2, layout.words, NUM_SQUARES), np.uint8)
+    seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
+    grids = [grid_of(layout, False), grid_of(layout, True)]
+
+    def date(grid: Grid, side: int) -> None:
+        over_rows(
+            executor,
+            threads,
+            grid.rows,
+            lambda low, high: date_rows(
+                low, high, grid, slices, words, halves, values[side], mine[side], seeds[side], new_moves()
+            ),
+        )
+
+    def advance(grid: Grid, side: int, level: int, winning: bool) -> int:
+        return over_rows(
+            executor,
+            threads,
+            grid.rows,
+            lambda low, high: date_level(
+                low, high, grid, level, winning, values[side], seeds[side], mine[side], dated[side], dated[1 - side]
+            ),
+        )
+
+    for side, grid in enumerate(grids):
+        date(grid, side)
+    for level in range(MAX_HALF + 1):
+        left = sum(advance(grid, side, level, False) for side, grid in enumerate(grids))
+        left += sum(advance(grid, side, level + 1, True) for side, grid in enumerate(grids))
+        if not left:
+            return mine
+    raise OverflowError(f"slice {layout.material.name}: a win takes more than {2 * MAX_HALF} plies")

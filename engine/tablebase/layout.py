@@ -1,0 +1,231 @@
+"""Where a position stands in a slice's arrays: one 32-bit word for all places of one piece.
+
+Both slices of a pair are kept in the *first* side's view (``Material.leads``), whoever is to move. One piece of the
+pair, the *roamer*, is left out; the places of the others, kind by kind, number a word; bit b of the word stands for the
+position with the roamer on bit b. So a word holds up to 28 positions, and one rotation moves the roamer in all of them.
+
+    word = sum over the four kinds of rank(kind) * stride(kind)
+
+The rank of k alike pieces is that of their squares in the combinatorial number system (colexicographic order, Knuth 4A,
+7.2.1.3), men having 28 squares. Kinds do not make room for one another, so words with two pieces on one square
+exist and stay empty: a sixth of all, for steps that are mere additions. Where the roamer has fellows of its own kind, a
+position stands in several words, once for each of them being left out; all agree.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import (
+    BIT_OF_SQUARE,
+    FAR_ROW,
+    NUM_SQUARES,
+    REACH,
+    ROTATIONS,
+    SQUARE_OF_BIT,
+    lowest_bit,
+    popcount,
+    turned,
+)
+from .material import MAX_PIECES, NUM_CODES, Material
+
+NUM_KINDS = 4  # first side's men and kings, second side's men and kings: side = kind // 2, king = kind % 2
+FIRST_SQUARE = (0, 0, 4, 0)  # of each kind, in the first side's view
+NUM_PLACES = (28, 32, 28, 32)
+DIRECTIONS = ((0, 1), (0, 1, 2, 3), (2, 3), (0, 1, 2, 3))
+ALL_SQUARES = 0xFFFFFFFF
+HOME_ROW = int(f"{FAR_ROW:032b}"[::-1], 2)  # where the second side's men are crowned
+PLACES = (ALL_SQUARES ^ FAR_ROW, ALL_SQUARES, ALL_SQUARES ^ HOME_ROW, ALL_SQUARES)
+BINOMIAL = np.array([[comb(n, k) for k in range(MAX_PIECES + 1)] for n in range(NUM_SQUARES + 1)], np.int64)
+
+# squares of a word's four bytes, as a word whose bit i is square i
+SQUARES_OF_BYTE = np.array(
+    [[sum(1 << int(SQUARE_OF_BIT[8 * b + i]) for i in range(8) if v >> i & 1) for v in range(256)] for b in range(4)],
+    np.uint32,
+)
+
+SLICE = np.dtype(
+    [
+        ("start", np.int64),  # first word of the slice in the array of all slices; -1: not there
+        ("strides", np.int64, NUM_KINDS),
+        ("turned", np.uint8),  # the side to move is the second side
+        ("roamer", np.uint8),  # kind of the piece that is left out
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The words of one pair of slices.
+
+    Attributes:
+        counts: pieces of each kind without the roamer.
+        order: the kinds from the slowest to the fastest index; those without pieces come first.
+        sizes: number of ranks of each kind.
+        strides: words from one rank to the next, of each kind.
+    """
+
+    material: Material
+    roamer: int
+    counts: tuple[int, ...]
+    order: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    words: int
+
+
+@cache
+def layout_of(material: Material) -> Layout:
+    """The layout of the pair that a slice belongs to."""
+    pair = material.pair
+    # A roamer without fellows needs each position once; a king roams over more squares than a man.
+    roamer = min((kind for kind in range(NUM_KINDS) if pair[kind]), key=lambda kind: (pair[kind], -(kind % 2)))
+    counts = tuple(pair[kind] - (kind == roamer) for kind in range(NUM_KINDS))
+    sizes = tuple(comb(NUM_PLACES[kind], counts[kind]) for kind in range(NUM_KINDS))
+    order = tuple(sorted(range(NUM_KINDS), key=lambda kind: (counts[kind] > 0, kind % 2, kind)))
+    strides, words = [0] * NUM_KINDS, 1
+    for kind in reversed(order):
+        strides[kind] = words
+        words *= sizes[kind]
+    return Layout(pair, roamer, counts, order, sizes, tuple(strides), words)
+
+
+@dataclass(frozen=True)
+class Placements:
+    """All places of k alike pieces: ``masks`` [R] uint32 by rank, and where one step of one piece leads.
+
+    The steps of rank r are ``first[r] .. first[r + 1]``: ``targets`` [S] uint32 (the square stepped to) and ``ranks``
+    [S] int32 (of the pieces after the step). Steps that crown a man are not among them.
+    """
+
+    masks: np.ndarray
+    first: np.ndarray
+    targets: np.ndarray
+    ranks: np.ndarray
+
+
+@cache
+def placements(kind: int, count: int) -> Placements:
+    """The table for ``count`` pieces of a kind."""
+    squares = np.array(list(combinations(range(NUM_PLACES[kind]), count)), np.int64)
+    squares = squares.reshape(comb(NUM_PLACES[kind], count), count)
+    ranks = sum((BINOMIAL[squares[:, i], i + 1] for i in range(count)), np.zeros(len(squares), np.int64))
+    bits = np.uint32(1) << BIT_OF_SQUARE[squares + FIRST_SQUARE[kind]].astype(np.uint32)
+    masks = np.zeros(len(squares), np.uint32)
+    masks[ranks] = np.bitwise_or.reduce(bits, axis=1) if count else 0
+    first = np.zeros(len(masks) + 1, np.int64)
+    targets, to = np.zeros(len(masks) * 4 * count, np.uint32), np.zeros(len(masks) * 4 * count, np.int32)
+    directions = np.array(DIRECTIONS[kind])
+    n = _fill_steps(masks, kind, count, directions, np.uint32(PLACES[kind]), first, targets, to)
+    return Placements(masks, first, targets[:n].copy(), to[:n].copy())
+
+
+@njit(cache=True)
+def _fill_steps(masks, kind, count, directions, places, first, targets, ranks):
+    n = 0
+    for r in range(masks.shape[0]):
+        first[r] = n
+        left = masks[r]
+        while left != 0:
+            bit = np.uint32(left & (~left + np.uint32(1)))
+            left ^= bit
+            start = lowest_bit(bit)
+            for direction in directions:
+                land = np.uint32(1) << np.uint32((start + ROTATIONS[direction]) & 31)
+                if land & np.uint32(REACH[direction]) & places & ~masks[r] != 0:
+                    targets[n] = land
+                    ranks[n] = rank_of(np.uint32((masks[r] ^ bit) | land), kind)
+                    n += 1
+    first[masks.shape[0]] = n
+    return n
+
+
+@njit(cache=True)
+def rank_of(word, kind):
+    """Rank of the pieces of one kind among all places of as many (see above)."""
+    squares = np.uint32(
+        SQUARES_OF_BYTE[0, word & 255]
+        | SQUARES_OF_BYTE[1, (word >> 8) & 255]
+        | SQUARES_OF_BYTE[2, (word >> 16) & 255]
+        | SQUARES_OF_BYTE[3, word >> 24]
+    )
+    if kind == 2:
+        squares >>= np.uint32(4)
+    rank = np.int64(0)
+    i = 1
+    while squares != 0:
+        rank += BINOMIAL[lowest_bit(squares), i]
+        squares &= squares - np.uint32(1)
+        i += 1
+    return rank
+
+
+@njit(cache=True)
+def code_of(own, opp, kings):
+    """``Material.code`` of a position."""
+    return (
+        np.int64(popcount(own & ~kings)) << 9
+        | np.int64(popcount(own & kings)) << 6
+        | np.int64(popcount(opp & ~kings)) << 3
+        | np.int64(popcount(opp & kings))
+    )
+
+
+@njit(cache=True)
+def locate(own, opp, kings, slices):
+    """(word, bit) of a position in the array of all slices; word is -1 where its slice is not there.
+
+    Args:
+        own, opp, kings: uint32, seen by the side to move; both sides have pieces.
+        slices: [NUM_CODES] of ``SLICE``.
+    """
+    entry = slices[code_of(own, opp, kings)]
+    if entry.start < 0:
+        return np.int64(-1), np.uint32(0)
+    if entry.turned != 0:
+        own, opp, kings = turned(opp), turned(own), turned(kings)
+    word = entry.start
+    bit = np.uint32(0)
+    for kind in range(NUM_KINDS):
+        pieces = np.uint32((own if kind < 2 else opp) & (kings if kind & 1 else ~kings))
+        if kind == entry.roamer:
+            bit = lowest_bit(pieces)
+            pieces &= pieces - np.uint32(1)
+        if pieces != 0:
+            word += entry.strides[kind] * rank_of(pieces, kind)
+    return word, bit
+
+
+@njit(cache=True)
+def lookup(own, opp, kings, slices, words):
+    """Value of a position for its side to move: 1 win, 0 draw, -1 loss.
+
+    Args:
+        own, opp, kings: uint32, seen by the side to move. A side without pieces has lost.
+        slices: [NUM_CODES] of ``SLICE``; the position's must be there.
+        words: uint32 [words of all slices, 2], won and lost positions.
+    """
+    if opp == 0:
+        return 1
+    if own == 0:
+        return -1
+    word, bit = locate(own, opp, kings, slices)
+    return np.int64((words[word, 0] >> bit) & np.uint32(1)) - np.int64((words[word, 1] >> bit) & np.uint32(1))
+
+
+def no_slices() -> np.ndarray:
+    """An empty directory of slices, [NUM_CODES] of ``SLICE``."""
+    slices = np.zeros(NUM_CODES, SLICE)
+    slices["start"] = -1
+    return slices
+
+
+def add_slice(slices: np.ndarray, material: Material, start: int) -> None:
+    """Enters a slice whose words begin at ``start`` into the directory."""
+    layout = layout_of(material)
+    slices[material.code] = (start, layout.strides, not material.leads, layout.roamer)

@@ -1,0 +1,83 @@
+"""What stands on the board, without where: the names of the slices and the order in which they can be solved."""
+
+from typing import NamedTuple
+
+MAX_PIECES = 7
+NUM_CODES = 4096  # three bits for each of the four counts
+
+
+class Material(NamedTuple):
+    """How many pieces of each kind, seen by the side to move. One slice of the tablebase holds its positions."""
+
+    own_men: int
+    own_kings: int
+    opp_men: int
+    opp_kings: int
+
+    @property
+    def pieces(self) -> int:
+        """Number of pieces of both sides."""
+        return sum(self)
+
+    @property
+    def name(self) -> str:
+        """Four digits: own kings, opponent's kings, own men, opponent's men (the order of Wang 2023)."""
+        return f"{self.own_kings}{self.opp_kings}{self.own_men}{self.opp_men}"
+
+    @property
+    def code(self) -> int:
+        """Index of the slice in tables of ``NUM_CODES`` entries."""
+        return self.own_men << 9 | self.own_kings << 6 | self.opp_men << 3 | self.opp_kings
+
+    def swapped(self) -> "Material":
+        """The same pieces with the other side to move."""
+        return Material(self.opp_men, self.opp_kings, self.own_men, self.own_kings)
+
+    @property
+    def leads(self) -> bool:
+        """Whether the side to move is the *first* side of the pair: more pieces, or as many and no fewer kings."""
+        own = (self.own_men + self.own_kings, self.own_kings)
+        return own >= (self.opp_men + self.opp_kings, self.opp_kings)
+
+    @property
+    def pair(self) -> "Material":
+        """The slice of the pair (this one or ``swapped()``) where the first side is to move."""
+        return self if self.leads else self.swapped()
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both sides have the same pieces, so that one slice serves both."""
+        return self == self.swapped()
+
+
+def parse_name(name: str) -> Material:
+    """The material of a slice's name.
+
+    Raises:
+        ValueError: not four digits, a side without pieces, or more than ``MAX_PIECES`` pieces.
+    """
+    if len(name) == 4 and name.isascii() and name.isdigit():
+        own_kings, opp_kings, own_men, opp_men = map(int, name)
+        material = Material(own_men, own_kings, opp_men, opp_kings)
+        if own_men + own_kings and opp_men + opp_kings and material.pieces <= MAX_PIECES:
+            return material
+    raise ValueError(
+        f"{name!r} is no slice: write own kings, opponent's kings, own men, opponent's men, like 1211; "
+        f"each side needs a piece, and at most {MAX_PIECES} in all"
+    )
+
+
+def materials(pieces: int) -> list[Material]:
+    """All slices with exactly so many pieces, both sides having at least one, in an order that can be solved.
+
+    A capture leads to fewer pieces, a promotion to fewer men of the same split between the sides: so splits stay
+    together, fewer men come first, and the two slices of a pair follow one another, its leading one first.
+    """
+    pairs = [
+        Material(own_men, own - own_men, opp_men, pieces - own - opp_men)
+        for own in range(1, pieces)
+        for own_men in range(own + 1)
+        for opp_men in range(pieces - own + 1)
+    ]
+    leading = sorted((m for m in pairs if m.leads), key=lambda m: (m.own_men + m.own_kings, m.own_men + m.opp_men, m))
+    return [m for pair in leading for m in ([pair] if pair.symmetric else [pair, pair.swapped()])]

@@ -1,0 +1,106 @@
+"""From a file back to all values of a pair of slices: captures are looked up, the second side looks one step ahead."""
+
+from concurrent.futures import Executor
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import borrowed
+from ..movegen import jumpers_of, new_moves
+from .layout import NUM_KINDS, Layout, add_slice, locate
+from .slice_file import SliceFile
+from .solve import (
+    LOST,
+    WON,
+    free_places,
+    grid_of,
+    over_rows,
+    place_fast,
+    place_row,
+    settle_position,
+    settle_rows,
+    sweep_rows,
+)
+from .wdl_codec import BLOCK_WORDS, BlockCodec
+
+
+def decode_file(file: SliceFile, layout: Layout, executor: Executor, threads: int) -> np.ndarray:
+    """What a file of values holds, uint32 [words, 2]; right only where ``wdl_codec`` keeps a value."""
+    grid, priors = grid_of(layout, False), file.priors()
+    values = np.zeros((file.header.blocks * BLOCK_WORDS, 2), np.uint32)
+    edges = np.linspace(0, file.header.blocks, min(file.header.blocks, 4 * threads) + 1).astype(int)
+
+    def decode(low: int, high: int) -> None:
+        codec = BlockCodec(grid, priors)
+        for block in range(low, high):
+            values[block * BLOCK_WORDS : (block + 1) * BLOCK_WORDS] = codec.decode(block, file.block(block))
+
+    list(executor.map(decode, edges[:-1].tolist(), edges[1:].tolist()))
+    return values[: layout.words]
+
+
+@njit(cache=True, nogil=True)
+def _complete_rows(low, high, grid, slices, words, here, kept, values, moves):
+    """Fills ``values`` with the positions of the first side to move: captures settled, others from their kept copy.
+
+    Args:
+        slices, words: the slices that captures lead to. here: directory in which this slice begins at word 0.
+        kept, values: uint32 [words, 2], see ``decode_file``; set.
+    """
+    slices, words, here, kept = borrowed(slices), borrowed(words), borrowed(here), borrowed(kept)
+    values, moves = borrowed(values), borrowed(moves)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    for row in range(low, high):
+        taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
+        for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
+            word = word_of_row + rank
+            taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
+            others = pieces[grid.roamer]
+            places = free_places(grid.roamer, taken)
+            while places != 0:
+                bit = np.uint32(places & (~places + np.uint32(1)))
+                places ^= bit
+                pieces[grid.roamer] = others | bit
+                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+                kings = np.uint32(pieces[1] | pieces[3])
+                if jumpers_of(own, opp, kings) != 0:
+                    state = settle_position(own, opp, kings, slices, words, moves)
+                    won, lost = state == WON, state == LOST
+                else:
+                    at, place = locate(own, opp, kings, here)
+                    won = kept[at, 0] >> place & np.uint32(1) != 0
+                    lost = kept[at, 1] >> place & np.uint32(1) != 0
+                values[word, 0] |= bit if won else np.uint32(0)
+                values[word, 1] |= bit if lost else np.uint32(0)
+            pieces[grid.roamer] = others
+
+
+def restore_pair(
+    file: SliceFile, layout: Layout, slices: np.ndarray, words: np.ndarray, executor: Executor, threads: int
+) -> np.ndarray:
+    """All values of a pair from its file: uint32 [2, words, 2], see ``solve.solve_pair``.
+
+    Args:
+        slices, words: directory and values of every slice that captures and promotions can lead to.
+    """
+    kept = decode_file(file, layout, executor, threads)
+    values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
+    first, second = grid_of(layout, False), grid_of(layout, True)
+    here = slices.copy()
+    add_slice(here, layout.material, 0)
+    over_rows(
+        executor,
+        threads,
+        first.rows,
+        lambda low, high: _complete_rows(low, high, first, slices, words, here, kept, values[0], new_moves()),
+    )
+    over_rows(
+        executor,
+        threads,
+        first.rows,
+        lambda low, high: settle_rows(low, high, second, slices, words, values[1], todo, new_moves()),
+    )
+    over_rows(
+        executor, threads, first.rows, lambda low, high: sweep_rows(low, high, second, values[1], todo, values[0])
+    )
+    return values

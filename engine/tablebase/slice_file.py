@@ -1,0 +1,222 @@
+"""The file of one pair of slices: blocks that are read one at a time, a header that says what they are, checksums.
+
+    8 bytes magic | uint32 length | header, JSON | priors | uint32 end of each block | uint32 CRC of each block |
+    blocks | SHA-256 of all before
+
+Two kinds of file: ``2111.wdl`` (values, ``wdl_codec``) and ``2111.distance`` (half distances, ``distance_codec``),
+named after the slice with the pair's first side to move. Numbers are little-endian.
+"""
+
+import mmap
+import os
+import struct
+import zlib
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import numpy as np
+import zstandard
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..files import atomic_write
+from .layout import layout_of
+from .material import Material, parse_name
+from .wdl_codec import BLOCK_WORDS, NUM_MODELS, num_blocks
+
+MAGIC = b"CRWNTAB1"
+FORMAT = 1
+RULES = "English draughts; repetition and the 80-ply rule are not looked at"
+Kind = Literal["wdl", "distance"]
+_MAX_HEADER = 1 << 16
+_DIGEST_BYTES = 32
+_MAX_PRIORS = 1 << 16
+
+
+class TableFileError(ValueError):
+    """A file that is damaged, of another format, or no table at all; the message names it."""
+
+
+class SliceCounts(BaseModel):
+    """What a slice holds, for its side to move.
+
+    ``longest_win`` is in plies, with a position (Black to move) that takes so long; None without distances.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    win: int
+    draw: int
+    loss: int
+    longest_win: int | None = None
+    longest_fen: str | None = None
+
+
+class Header(BaseModel):
+    """What a file says about itself; ``slices`` has the counts of both slices of the pair by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int
+    kind: Kind
+    slice: str
+    rules: str
+    block_words: int
+    blocks: int
+    priors_bytes: int
+    slices: dict[str, SliceCounts]
+
+
+def file_name(pair: Material, kind: Kind) -> str:
+    """Name of the file of a pair, given by either of its slices."""
+    return f"{pair.pair.name}.{kind}"
+
+
+def write_slice(
+    folder: Path,
+    pair: Material,
+    kind: Kind,
+    slices: dict[str, SliceCounts],
+    priors: np.ndarray | None,
+    blocks: list[bytes],
+) -> None:
+    """Writes a pair's file, whole or not at all.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    packed = b"" if priors is None else zstandard.ZstdCompressor(level=19).compress(priors.T.tobytes())
+    header = Header(
+        format=FORMAT,
+        kind=kind,
+        slice=pair.name,
+        rules=RULES,
+        block_words=BLOCK_WORDS,
+        blocks=len(blocks),
+        priors_bytes=len(packed),
+        slices=slices,
+    )
+    text = header.model_dump_json().encode()
+    ends = np.cumsum([len(block) for block in blocks]).astype("<u4").tobytes()
+    checks = np.array([zlib.crc32(block) for block in blocks], "<u4").tobytes()
+
+    def write(file: BinaryIO) -> None:
+        digest = sha256()
+        for part in [MAGIC, struct.pack("<I", len(text)), text, packed, ends, checks, *blocks]:
+            file.write(part)
+            digest.update(part)
+        file.write(digest.digest())
+
+    atomic_write(folder / file_name(pair, kind), write)
+
+
+class SliceFile:
+    """An open file, mapped into memory. Close it, or use it as a context manager.
+
+    Args:
+        checked: compare the whole file with its checksum now, not only each block when it is read.
+
+    Raises:
+        TableFileError: not a table of this format, cut short, or damaged.
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], checked: bool = False) -> None:
+        self.path = Path(path)
+        with open(self.path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < len(MAGIC) + 4 + _DIGEST_BYTES:
+                raise self._error("is too short for a table")
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        try:
+            self.header = self._read_header(size)
+            self.pair = parse_name(self.header.slice)
+            if self.pair != self.pair.pair or self.path.name != file_name(self.pair, self.header.kind):
+                raise self._error(f"holds slice {self.header.slice} ({self.header.kind}), which its name does not say")
+            self._read_index(size)
+            if checked:
+                self.check()
+        except BaseException:
+            self._map.close()
+            raise
+
+    def _error(self, what: str) -> TableFileError:
+        return TableFileError(f"{self.path} {what}; remove it and build it again with `crownhead tablebase build`")
+
+    def _read_header(self, size: int) -> Header:
+        if self._map[: len(MAGIC)] != MAGIC:
+            raise self._error("is not a table of this version")
+        (length,) = struct.unpack_from("<I", self._map, len(MAGIC))
+        self._start = len(MAGIC) + 4 + length
+        if length > _MAX_HEADER or self._start + _DIGEST_BYTES > size:
+            raise self._error("is damaged: its header does not fit")
+        try:
+            header = Header.model_validate_json(self._map[len(MAGIC) + 4 : self._start])
+        except ValidationError as error:
+            raise self._error("is damaged: its header cannot be read") from error
+        if (header.format, header.rules, header.block_words) != (FORMAT, RULES, BLOCK_WORDS):
+            raise self._error(f"is a table of format {header.format} or other rules, not of format {FORMAT}")
+        return header
+
+    def _read_index(self, size: int) -> None:
+        header = self.header
+        if header.blocks != num_blocks(layout_of(self.pair)):
+            raise self._error(f"is damaged: it says that it has {header.blocks} blocks")
+        index = self._start + header.priors_bytes
+        self._first = index + 8 * header.blocks
+        if not 0 <= header.priors_bytes <= _MAX_PRIORS or self._first + _DIGEST_BYTES > size:
+            raise self._error("is damaged: it is cut short")
+        ends = np.frombuffer(self._map[index : index + 4 * header.blocks], "<u4").astype(np.int64)
+        self._checks = np.frombuffer(self._map[index + 4 * header.blocks : self._first], "<u4")
+        self._edges = np.concatenate([[0], ends]) + self._first
+        if (np.diff(self._edges) < 0).any() or self._edges[-1] + _DIGEST_BYTES != size:
+            raise self._error("is damaged: its blocks do not fit its size")
+
+    def check(self) -> None:
+        """Compares the whole file with its checksum.
+
+        Raises:
+            TableFileError: they differ.
+        """
+        with memoryview(self._map) as view:
+            if sha256(view[:-_DIGEST_BYTES]).digest() != bytes(view[-_DIGEST_BYTES:]):
+                raise self._error("is damaged: it does not match its checksum")
+
+    def priors(self) -> np.ndarray:
+        """Priors of a file of values, int8 [NUM_MODELS, 2].
+
+        Raises:
+            TableFileError: they are damaged.
+        """
+        packed = self._map[self._start : self._start + self.header.priors_bytes]
+        try:
+            plain = zstandard.ZstdDecompressor().decompress(packed, max_output_size=2 * NUM_MODELS)
+            return np.ascontiguousarray(np.frombuffer(plain, np.int8).reshape(2, NUM_MODELS).T)
+        except (zstandard.ZstdError, ValueError) as error:
+            raise self._error("is damaged: its table of probabilities cannot be read") from error
+
+    def block(self, number: int) -> bytes:
+        """The bytes of one block.
+
+        Raises:
+            TableFileError: they do not match their checksum.
+        """
+        data = self._map[self._edges[number] : self._edges[number + 1]]
+        if zlib.crc32(data) != self._checks[number]:
+            raise self._error(f"is damaged: block {number} does not match its checksum")
+        return data
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self._map)
+
+    def close(self) -> None:
+        """Gives the file back."""
+        self._map.close()
+
+    def __enter__(self) -> "SliceFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

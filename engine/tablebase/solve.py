@@ -1,0 +1,292 @@
+"""Retrograde analysis of one pair of slices: who wins, for all places of the roamer at once.
+
+First every position that leaves the slice is *settled*: captures are compulsory and lead to fewer pieces, promotions to
+fewer men, both solved before. What stays open is decided by *sweeps* until nothing changes any more:
+
+    won:   some step leads to a position that the opponent has lost
+    lost:  every step leads to a position that the opponent has won (so also if there is none)
+
+What is never decided is a draw. Draws by repetition or by the 80-ply rule are not looked at. One step of one piece
+takes a whole word of positions to a whole word (``layout``), so a sweep does for 28 positions what is usually done
+for one.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import FAR_ROW, borrowed, step, turned
+from ..movegen import generate, jumpers_of, new_moves
+from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, lookup, placements
+
+DRAWN, WON, LOST, OPEN, SAFE = 0, 1, 2, 3, 4  # SAFE: open, but some promotion does not lose
+_CHUNKS_PER_THREAD = 16
+
+
+class Grid(NamedTuple):
+    """A layout as the kernels read it. Tables of all kinds lie one after the other; ``base`` is where each begins.
+
+    Attributes:
+        order, sizes, strides, base: int64 [4], see ``Layout``; ``order`` lists kinds, the others are by kind.
+        masks: uint32 [R], the squares of each rank. first: int64 [R + 1], where its steps begin.
+        targets: uint32 [S], the square stepped to. jumps: int64 [S], how many words further that leads.
+        words: number of words. roamer: kind of the roamer. second: the second side is to move.
+    """
+
+    order: np.ndarray
+    sizes: np.ndarray
+    strides: np.ndarray
+    base: np.ndarray
+    masks: np.ndarray
+    first: np.ndarray
+    targets: np.ndarray
+    jumps: np.ndarray
+    words: int
+    roamer: int
+    second: bool
+
+    @property
+    def rows(self) -> int:
+        """Words come in rows, one for each rank of the three slower kinds."""
+        return self.words // int(self.sizes[self.order[-1]])
+
+
+def grid_of(layout: Layout, second: bool) -> Grid:
+    """The grid of a layout with its second side to move, or its first."""
+    tables = [placements(kind, layout.counts[kind]) for kind in range(NUM_KINDS)]
+    starts = np.cumsum([0] + [len(table.targets) for table in tables])
+    jumps = [
+        (table.ranks - np.repeat(np.arange(len(table.masks)), np.diff(table.first))) * layout.strides[kind]
+        for kind, table in enumerate(tables)
+    ]
+    return Grid(
+        order=np.array(layout.order),
+        sizes=np.array(layout.sizes),
+        strides=np.array(layout.strides),
+        base=np.cumsum([0] + [len(table.first) for table in tables])[:NUM_KINDS],
+        masks=np.concatenate([np.append(table.masks, np.uint32(0)) for table in tables]),
+        first=np.concatenate([table.first + start for table, start in zip(tables, starts, strict=False)]),
+        targets=np.concatenate([table.targets for table in tables]),
+        jumps=np.concatenate(jumps).astype(np.int64),
+        words=layout.words,
+        roamer=layout.roamer,
+        second=second,
+    )
+
+
+@njit(cache=True)
+def place_row(grid, row, ranks, pieces):
+    """Puts the three slower kinds of a row on the board.
+
+    Args:
+        ranks, pieces: filled with rank and squares by kind: int64 [4], uint32 [4].
+
+    Returns:
+        The squares taken, all of them where two kinds share one and the row stays empty; the row's first word.
+    """
+    taken, word, rest = np.uint32(0), np.int64(0), row
+    clash = False
+    for i in range(NUM_KINDS - 2, -1, -1):
+        kind = grid.order[i]
+        ranks[kind] = rest % grid.sizes[kind]
+        rest //= grid.sizes[kind]
+        pieces[kind] = grid.masks[grid.base[kind] + ranks[kind]]
+        word += ranks[kind] * grid.strides[kind]
+        clash |= taken & pieces[kind] != 0
+        taken |= pieces[kind]
+    return np.uint32(ALL_SQUARES) if clash else taken, word
+
+
+@njit(cache=True)
+def place_fast(grid, rank, taken, ranks, pieces):
+    """Adds the fastest kind to a row; returns the squares taken, all of them where two kinds share one."""
+    kind = grid.order[NUM_KINDS - 1]
+    ranks[kind] = rank
+    pieces[kind] = grid.masks[grid.base[kind] + rank]
+    return np.uint32(ALL_SQUARES) if taken & pieces[kind] != 0 else np.uint32(taken | pieces[kind])
+
+
+@njit(cache=True)
+def place_word(grid, word, ranks, pieces):
+    """Puts the pieces of one word on the board; returns the squares taken, see ``place_fast``."""
+    size = grid.sizes[grid.order[NUM_KINDS - 1]]
+    taken, _ = place_row(grid, word // size, ranks, pieces)
+    return place_fast(grid, word % size, taken, ranks, pieces)
+
+
+@njit(cache=True)
+def free_places(roamer, taken):
+    """The squares where a roamer of this kind may stand."""
+    return np.uint32(PLACES[roamer] & ~taken)
+
+
+@njit(cache=True)
+def canonical_places(roamer, taken, fellows):
+    """Those of them that are below all fellows of its kind, so that each position is met once."""
+    places = free_places(roamer, taken)
+    return places if fellows == 0 else np.uint32(places & ((fellows & (~fellows + np.uint32(1))) - np.uint32(1)))
+
+
+@njit(cache=True)
+def _settle_capture(own, opp, kings, slices, words, moves):
+    worst = np.int64(1)
+    for i in range(generate(own, opp, kings, moves, False)):
+        value = lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words)
+        worst = min(worst, value)
+        if worst == -1:
+            return WON
+    return LOST if worst == 1 else DRAWN
+
+
+@njit(cache=True)
+def _settle_promotions(own, opp, kings, slices, words):
+    safe = False
+    free = np.uint32(~(own | opp) & np.uint32(FAR_ROW))
+    for direction in range(2):
+        landings = np.uint32(step(own & ~kings, direction) & free)
+        while landings != 0:
+            land = np.uint32(landings & (~landings + np.uint32(1)))
+            landings ^= land
+            after = np.uint32(own ^ (land | step(land, direction ^ 2)))
+            value = lookup(turned(opp), turned(after), turned(kings | land), slices, words)
+            if value == -1:
+                return WON
+            safe |= value == 0
+    return SAFE if safe else OPEN
+
+
+@njit(cache=True)
+def settle_position(own, opp, kings, slices, words, moves):
+    """What leaving the slice decides about a position: WON, LOST or DRAWN for good, else OPEN or SAFE."""
+    if jumpers_of(own, opp, kings) != 0:
+        return _settle_capture(own, opp, kings, slices, words, moves)
+    return _settle_promotions(own, opp, kings, slices, words)
+
+
+@njit(cache=True, nogil=True)
+def settle_rows(low, high, grid, slices, words, values, todo, moves):
+    """Settles the positions of rows ``low`` to ``high``.
+
+    Args:
+        slices, words: the slices solved before, see ``layout.lookup``.
+        values: uint32 [words, 2], won and lost positions are added.
+        todo: uint32 [words, 2], positions still open, and those of them that may be lost, are added.
+        moves: buffer [MAX_MOVES] of ``MOVE``.
+    """
+    slices, words, moves = borrowed(slices), borrowed(words), borrowed(moves)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    for row in range(low, high):
+        taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
+        for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
+            word = word_of_row + rank
+            taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
+            others = pieces[grid.roamer]
+            places = free_places(grid.roamer, taken)
+            while places != 0:
+                bit = np.uint32(places & (~places + np.uint32(1)))
+                places ^= bit
+                pieces[grid.roamer] = others | bit
+                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+                kings = np.uint32(pieces[1] | pieces[3])
+                if grid.second:
+                    own, opp, kings = turned(opp), turned(own), turned(kings)
+                state = settle_position(own, opp, kings, slices, words, moves)
+                values[word, 0] |= bit if state == WON else np.uint32(0)
+                values[word, 1] |= bit if state == LOST else np.uint32(0)
+                todo[word, 0] |= bit if state >= OPEN else np.uint32(0)
+                todo[word, 1] |= bit if state == OPEN else np.uint32(0)
+            pieces[grid.roamer] = others
+
+
+@njit(cache=True)
+def sweep_word(grid, ranks, taken, word, theirs):
+    """(positions with a step to a lost one, positions all of whose steps lead to won ones) of one word.
+
+    Args:
+        taken: squares of all pieces but the roamer.
+        theirs: uint32 [words, 2], what the other side has won and lost when it is to move.
+    """
+    won, lost = np.uint32(0), np.uint32(0xFFFFFFFF)
+    side = 1 if grid.second else 0
+    for kind in range(2 * side, 2 * side + 2):
+        entry = grid.base[kind] + ranks[kind]
+        for i in range(grid.first[entry], grid.first[entry + 1]):
+            target = grid.targets[i]
+            if target & taken == 0:
+                after = word + grid.jumps[i]
+                won |= theirs[after, 1]
+                lost &= theirs[after, 0] | target
+    if grid.roamer >> 1 == side:
+        places = free_places(grid.roamer, taken)
+        king = grid.roamer & 1
+        for direction in range(4):
+            if king or direction >> 1 == side:
+                back = direction ^ 2
+                won |= step(theirs[word, 1], back)
+                lost &= ~step(places, back) | step(theirs[word, 0], back)
+    return won, lost
+
+
+@njit(cache=True, nogil=True)
+def sweep_rows(low, high, grid, values, todo, theirs):
+    """Decides what can be decided now in rows ``low`` to ``high``; returns the number of words that changed."""
+    values, todo, theirs = borrowed(values), borrowed(todo), borrowed(theirs)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    changed = 0
+    for row in range(low, high):
+        taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
+        for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
+            word = word_of_row + rank
+            if todo[word, 0] == 0:
+                continue
+            taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
+            won, lost = sweep_word(grid, ranks, taken, word, theirs)
+            won &= todo[word, 0]
+            lost &= todo[word, 1]
+            if won | lost != 0:
+                values[word, 0] |= won
+                values[word, 1] |= lost
+                todo[word, 0] &= ~(won | lost)
+                todo[word, 1] &= ~(won | lost)
+                changed += 1
+    return changed
+
+
+def over_rows(executor: Executor, threads: int, rows: int, work: Callable[[int, int], int | None]) -> int:
+    """Runs ``work(low, high)`` over all rows in chunks, on all threads; returns the sum of what it returns."""
+    edges = np.linspace(0, rows, min(rows, threads * _CHUNKS_PER_THREAD) + 1).astype(int)
+    return sum(n or 0 for n in executor.map(work, edges[:-1], edges[1:]))
+
+
+def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, executor: Executor, threads: int) -> np.ndarray:
+    """Values of all positions of a pair of slices.
+
+    Args:
+        slices, words: directory [NUM_CODES] of ``SLICE`` and values uint32 [words, 2] of every slice that captures and
+            promotions can lead to.
+
+    Returns:
+        uint32 [2, words, 2]: with the first and the second side to move; won and lost positions of the side to move.
+    """
+    values = np.zeros((2, layout.words, 2), np.uint32)
+    todo = np.zeros((2, layout.words, 2), np.uint32)
+    grids = [grid_of(layout, False), grid_of(layout, True)]
+
+    def settle(side: int) -> None:
+        args = grids[side], slices, words, values[side], todo[side]
+        over_rows(executor, threads, grids[side].rows, lambda low, high: settle_rows(low, high, *args, new_moves()))
+
+    def sweep(side: int) -> int:
+        args = grids[side], values[side], todo[side], values[1 - side]
+        return over_rows(executor, threads, grids[side].rows, lambda low, high: sweep_rows(low, high, *args))
+
+    settle(0)
+    settle(1)
+    idle, side = 0, 0
+    while idle < 2:
+        idle = 0 if sweep(side) else idle + 1
+        side = 1 - side
+    return values

@@ -1,0 +1,208 @@
+"""Compressed win/draw/loss values: one block of words at a time, each decodable by itself.
+
+Only what a prober cannot find out is coded. Of the two slices of a pair that is the one with the *first* side to move
+(the other follows by looking one step ahead), and of that the positions without a capture (captures lead to fewer
+pieces); of the copies of a position that the layout holds, the one whose roamer has the lowest bit.
+
+A position's value is likely that of the positions one step away from it. So values are coded bit by bit (won? if not,
+lost?) with adaptive probabilities for each of 1,024 contexts: what was decoded for the roamer one step further back
+in either direction, and how many of the other pieces' backward steps lead to won, drawn and lost positions of the
+same block. Uncoded positions are filled in with what is most likely, so that they are of use as context. The table of
+first probabilities is made for each slice and stored with it.
+"""
+
+from concurrent.futures import Executor
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import borrowed, step
+from ..movegen import jumpers_of
+from .coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
+from .layout import NUM_KINDS, Layout
+from .solve import Grid, canonical_places, place_word
+
+BLOCK_WORDS = 1024
+NUM_CONTEXTS = 1024
+NUM_MODELS = 2 * NUM_CONTEXTS  # won or not; if not: lost or not
+_MAX_NEIGHBOURS = 32
+_BLOCK_BYTES = 1 << 17  # room for any block: 28 * 1,024 positions, two bits each that cost at most 16
+_PRIOR_COUNT = 60
+_SURVEYED_BLOCKS = 256
+_PRIOR_SCALE = 8.0  # stored probabilities are rounded to 1/8 of a unit of log-odds
+
+
+@njit(cache=True, inline="always")
+def _state_at(word, bit, known, filled):
+    """0 won, 1 lost, 2 drawn, 3 not known."""
+    if known[word] & bit == 0:
+        return 3
+    if filled[word, 0] & bit != 0:
+        return 0
+    return 1 if filled[word, 1] & bit != 0 else 2
+
+
+@njit(cache=True)
+def _find_neighbours(grid, ranks, taken, word, first_word, neighbours):
+    """Words of the block, counted from its first, that a backward step of a piece leads to; returns their number."""
+    n = 0
+    for kind in range(NUM_KINDS):
+        entry = grid.base[kind] + ranks[kind]
+        for i in range(grid.first[entry], grid.first[entry + 1]):
+            after = word + grid.jumps[i]
+            if first_word <= after < word and grid.targets[i] & taken == 0 and n < _MAX_NEIGHBOURS:
+                neighbours[n] = after - first_word
+                n += 1
+    return n
+
+
+@njit(cache=True, inline="always")
+def _context(here, bit, neighbours, n, known, filled):
+    won = drawn = lost = 0
+    for j in range(n):
+        state = _state_at(neighbours[j], bit, known, filled)
+        won += state == 0
+        lost += state == 1
+        drawn += state == 2
+    left, right = _state_at(here, step(bit, 2), known, filled), _state_at(here, step(bit, 3), known, filled)
+    return (((left * 4 + right) * 4 + min(won, 3)) * 4 + min(drawn, 3)) * 4 + min(lost, 3)
+
+
+@njit(cache=True, nogil=True)
+def code_block(first_word, grid, values, models, state, data, filled, known, decoding, tally):
+    """Encodes or decodes one block; the coder has been started and is not finished.
+
+    Args:
+        first_word: where the block begins in the slice; it ends after ``BLOCK_WORDS`` words or with the slice.
+        values: uint32 [words, 2], won and lost positions of the slice; read when encoding.
+        models: uint32 [NUM_MODELS], as the slice's blocks begin with them; changed.
+        state, data: of the coder.
+        filled: uint32 [BLOCK_WORDS, 2], set: the block's values, guessed where they are not coded.
+        known: uint32 [BLOCK_WORDS], set: the positions that have a value in ``filled``.
+        tally: int64 [NUM_MODELS, 2]: zeros and ones of each model are added.
+    """
+    values, models, state, data = borrowed(values), borrowed(models), borrowed(state), borrowed(data)
+    filled, known, tally = borrowed(filled), borrowed(known), borrowed(tally)
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    neighbours = np.zeros(_MAX_NEIGHBOURS, np.int64)
+    filled[:] = 0
+    known[:] = 0
+    for word in range(first_word, min(first_word + BLOCK_WORDS, grid.words)):
+        here = word - first_word
+        taken = place_word(grid, word, ranks, pieces)
+        others = pieces[grid.roamer]
+        places = canonical_places(grid.roamer, taken, others)
+        if places == 0:
+            continue
+        n = _find_neighbours(grid, ranks, taken, word, first_word, neighbours)
+        while places != 0:
+            bit = np.uint32(places & (~places + np.uint32(1)))
+            places ^= bit
+            pieces[grid.roamer] = others | bit
+            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+            context = _context(here, bit, neighbours, n, known, filled)
+            if jumpers_of(own, opp, np.uint32(pieces[1] | pieces[3])) != 0:
+                won = models[context] >> 31
+                lost = models[NUM_CONTEXTS + context] >> 31
+            else:
+                won = np.int64(0) if decoding else np.int64(values[word, 0] & bit != 0)
+                won = code_bit(state, data, models, context, won, decoding)
+                tally[context, won] += 1
+                lost = 0
+                if not won:
+                    lost = np.int64(0) if decoding else np.int64(values[word, 1] & bit != 0)
+                    lost = code_bit(state, data, models, NUM_CONTEXTS + context, lost, decoding)
+                    tally[NUM_CONTEXTS + context, lost] += 1
+            known[here] |= bit
+            if won:
+                filled[here, 0] |= bit
+            elif lost:
+                filled[here, 1] |= bit
+        pieces[grid.roamer] = others
+
+
+class BlockCodec:
+    """Encodes and decodes the blocks of one slice. Not for several threads at once: it holds buffers.
+
+    Args:
+        grid: of the pair with its first side to move.
+        priors: int8 [NUM_MODELS, 2]: log-odds of a one in eighths, and how firmly they are believed in; see ``survey``.
+    """
+
+    def __init__(self, grid: Grid, priors: np.ndarray) -> None:
+        self._grid = grid
+        odds = 1 / (1 + np.exp(-priors[:, 0] / _PRIOR_SCALE))
+        self._start = np.array(
+            [model(p, n) for p, n in zip(odds.tolist(), priors[:, 1].tolist(), strict=True)], np.uint32
+        )
+        self._models = np.zeros(NUM_MODELS, np.uint32)
+        self._state = np.zeros(STATE_SIZE, np.int64)
+        self._data = np.zeros(_BLOCK_BYTES, np.uint8)
+        self._filled = np.zeros((BLOCK_WORDS, 2), np.uint32)
+        self._known = np.zeros(BLOCK_WORDS, np.uint32)
+        self._tally = np.zeros((NUM_MODELS, 2), np.int64)
+
+    def encode(self, block: int, values: np.ndarray) -> bytes:
+        """One block of a slice's ``values``, uint32 [words, 2]."""
+        self._models[:] = self._start
+        start_encoding(self._state)
+        self._code(block, values, False)
+        return self._data[: finish_encoding(self._state, self._data)].tobytes()
+
+    def decode(self, block: int, data: bytes) -> np.ndarray:
+        """The values of a block, uint32 [BLOCK_WORDS, 2]: a view until the next call.
+
+        Right only where no capture is possible and the roamer has the lowest bit of its kind.
+        """
+        self._models[:] = self._start
+        self._data[: len(data)] = np.frombuffer(data, np.uint8)
+        start_decoding(self._state, self._data, 0, len(data))
+        self._code(block, self._filled, True)
+        return self._filled
+
+    def _code(self, block: int, values: np.ndarray, decoding: bool) -> None:
+        code_block(
+            block * BLOCK_WORDS,
+            self._grid,
+            values,
+            self._models,
+            self._state,
+            self._data,
+            self._filled,
+            self._known,
+            decoding,
+            self._tally,
+        )
+
+    def survey(self, values: np.ndarray) -> np.ndarray:
+        """Priors for a slice with these values, from a trial of at most ``_SURVEYED_BLOCKS`` blocks."""
+        self._tally[:] = 0
+        for block in np.unique(np.linspace(0, num_blocks(self._grid) - 1, _SURVEYED_BLOCKS).astype(int)):
+            self.encode(int(block), values)
+        total = self._tally.sum(axis=1)
+        odds = np.log((self._tally[:, 1] + 0.02) / (self._tally[:, 0] + 0.02)) * _PRIOR_SCALE
+        priors = np.stack([np.clip(np.rint(odds), -127, 127), np.minimum(total, _PRIOR_COUNT)], axis=1)
+        return np.where(total[:, None] > 0, priors, 0).astype(np.int8)
+
+
+def num_blocks(layout: Layout | Grid) -> int:
+    """Number of blocks of a slice."""
+    return -(-layout.words // BLOCK_WORDS)
+
+
+def no_priors() -> np.ndarray:
+    """Priors of a slice that nothing is known about."""
+    return np.zeros((NUM_MODELS, 2), np.int8)
+
+
+def encode_slice(grid: Grid, values: np.ndarray, executor: Executor) -> tuple[np.ndarray, list[bytes]]:
+    """Priors and blocks of a slice, uint32 [words, 2], its first side to move."""
+    priors = BlockCodec(grid, no_priors()).survey(values)
+    blocks = num_blocks(grid)
+    edges = np.linspace(0, blocks, min(blocks, 64) + 1).astype(int)
+
+    def encode(low: int, high: int) -> list[bytes]:
+        codec = BlockCodec(grid, priors)
+        return [codec.encode(block, values) for block in range(low, high)]
+
+    return priors, [block for part in executor.map(encode, edges[:-1].tolist(), edges[1:].tolist()) for block in part]
