@@ -1,0 +1,289 @@
+"""Uniform samples of the exact endgame tables: positions with value and flag, straight from memory, without end.
+
+A sample is drawn, not read: first a slice by its number of positions, then a place for each of its pieces, again from
+the start if two meet on one square or a man stands where it would have been crowned. So every position of the slices is
+equally likely, and no list of positions is ever kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from engine.bitboard import NUM_SQUARES, turned
+from engine.movegen import jumpers_of
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.layout import NUM_KINDS, PLACES, lookup
+from engine.tablebase.material import Material
+
+TRAIN, VALIDATION, TEST = 0, 1, 2
+ALL_SPLITS = -1
+SPLIT_ENDS = (70, 80)
+"""Of a hundred positions, those below the first number are for training, up to the second for validation."""
+FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
+FLAG_NAMES = ("none", "capture", "threatened capture")
+
+_MAX_TRIES = 1_000_000  # of one draw, before its conditions are taken to admit no position
+_HOME_MEN = 4  # squares where only the mover's men may stand, and as many where only the opponent's
+_MEN_PLACES = 28
+_WEIGHT_SCALE = 2.0**50
+
+
+class EndgameDataError(ValueError):
+    """Samples that cannot be drawn."""
+
+
+class EndgameBatch(NamedTuple):
+    """Samples of N positions.
+
+    Attributes:
+        positions: uint32 [N, 4], own, opponent's, kings and zero reversible plies (``engine.encoding``).
+        values: int8 [N], 1 win, 0 draw, -1 loss for the side to move.
+        flags: uint8 [N], ``FLAG_CAPTURE`` if the side to move can capture, ``FLAG_THREATENED`` if it cannot but the
+            opponent could if it were to move, else ``FLAG_NONE`` (Wang 2023).
+        codes: int16 [N], ``Material.code``.
+    """
+
+    positions: np.ndarray
+    values: np.ndarray
+    flags: np.ndarray
+    codes: np.ndarray
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Values as int64 [N] places in the order of the logits: 0 win, 1 draw, 2 loss."""
+        return 1 - self.values.astype(np.int64)
+
+
+@cache
+def count_positions(material: Material) -> int:
+    """Number of positions of a slice, exactly: no man on its own promotion row, no two pieces on one square."""
+    men = sum(
+        comb(_HOME_MEN, home)
+        * comb(_MEN_PLACES - _HOME_MEN, material.own_men - home)
+        * comb(_MEN_PLACES - (material.own_men - home), material.opp_men)
+        for home in range(min(_HOME_MEN, material.own_men) + 1)
+    )
+    free = NUM_SQUARES - material.own_men - material.opp_men
+    return men * comb(free, material.own_kings) * comb(free - material.own_kings, material.opp_kings)
+
+
+@njit(cache=True)
+def mixed(word):
+    """A 64-bit word with all its bits mixed (the finaliser of SplitMix64, Steele et al. 2014)."""
+    word = np.uint64(word)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True)
+def split_of_position(own, opp, kings):
+    """``TRAIN``, ``VALIDATION`` or ``TEST``, by a hash of the position alone."""
+    word = mixed(np.uint64(own) << np.uint64(32) | np.uint64(opp))
+    word = mixed(word ^ np.uint64(kings) ^ np.uint64(0x9E3779B97F4A7C15)) % np.uint64(100)
+    if word < np.uint64(SPLIT_ENDS[0]):
+        return TRAIN
+    return VALIDATION if word < np.uint64(SPLIT_ENDS[1]) else TEST
+
+
+@njit(cache=True)
+def flag_of(own, opp, kings):
+    """``FLAG_CAPTURE``, ``FLAG_THREATENED`` or ``FLAG_NONE`` of a position."""
+    if jumpers_of(own, opp, kings) != 0:
+        return FLAG_CAPTURE
+    return FLAG_THREATENED if jumpers_of(turned(opp), turned(own), turned(kings)) != 0 else FLAG_NONE
+
+
+@njit(cache=True, nogil=True)
+def _splits(positions, splits):
+    for i in range(positions.shape[0]):
+        splits[i] = split_of_position(positions[i, 0], positions[i, 1], positions[i, 2])
+
+
+@njit(cache=True, nogil=True)
+def _flags(positions, flags):
+    for i in range(positions.shape[0]):
+        flags[i] = flag_of(positions[i, 0], positions[i, 1], positions[i, 2])
+
+
+def split_of(positions: np.ndarray) -> np.ndarray:
+    """uint8 [N]: ``TRAIN`` (70 %), ``VALIDATION`` (10 %) or ``TEST`` (20 %) of positions uint32 [N, 3 or more]."""
+    splits = np.empty(len(positions), np.uint8)
+    _splits(positions, splits)
+    return splits
+
+
+def flags_of(positions: np.ndarray) -> np.ndarray:
+    """uint8 [N]: the flags (see ``EndgameBatch``) of positions uint32 [N, 3 or more]."""
+    flags = np.empty(len(positions), np.uint8)
+    _flags(positions, flags)
+    return flags
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """The slices to draw from: ``ends`` int64 [S], running sum of their weights; ``counts`` int64 [S, 4], pieces of
+    each kind; ``codes`` int16 [S]."""
+
+    ends: np.ndarray
+    counts: np.ndarray
+    codes: np.ndarray
+
+
+class EndgameSampler:
+    """Draws positions uniformly from all positions of a set of slices; the same seed draws the same positions.
+
+    Args:
+        tables: the exact values; every slice must be filled in.
+        materials: the slices.
+        seed: any integer.
+        split: draw only from ``TRAIN``, ``VALIDATION`` or ``TEST``; None draws from all.
+        quiet: draw only positions where the side to move cannot capture.
+        shares: piece count → share of the draws (among all of them), where they shall not go by the number of
+            positions: within a piece count, slices still do.
+
+    Attributes:
+        state: where the sequence stands, an integer below 2**64; set it to go on from there.
+        weights: float64 [S], how often each slice is drawn, by number of positions or by shares; they sum to one.
+
+    Raises:
+        EndgameDataError: no slice, a slice that the tables lack, an unknown split, or shares that are not for exactly
+            the piece counts of the slices.
+    """
+
+    def __init__(
+        self,
+        tables: DenseTables,
+        materials: Sequence[Material],
+        seed: int,
+        split: int | None = None,
+        quiet: bool = False,
+        shares: dict[int, float] | None = None,
+    ) -> None:
+        if not materials:
+            raise EndgameDataError("there is no slice to draw from: name at least one")
+        for material in materials:
+            if tables.slices[material.code]["start"] < 0:
+                raise EndgameDataError(f"the tables lack slice {material.name}: solve or open it first")
+        if split not in (None, TRAIN, VALIDATION, TEST):
+            raise EndgameDataError(f"split {split!r} is none of {TRAIN}, {VALIDATION}, {TEST}, None")
+        self.tables, self.materials = tables, tuple(materials)
+        self.quiet, self.split = quiet, split
+        self.positions = sum(map(count_positions, self.materials))
+        self.weights = _weights(self.materials, shares)
+        self._slices = _Slices(
+            np.zeros(len(materials), np.int64),
+            np.array(self.materials, np.int64),
+            np.array([material.code for material in self.materials], np.int16),
+        )
+        self.reweigh(np.ones(len(materials)))
+        self._state = np.array([seed & (2**64 - 1)], np.uint64)
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Running sum int64 [S] of the weights that are drawn by, the array itself: a part of the state."""
+        return self._slices.ends
+
+    @property
+    def state(self) -> int:
+        return int(self._state[0])
+
+    @state.setter
+    def state(self, value: int) -> None:
+        self._state[0] = np.uint64(value)
+
+    def reweigh(self, factors: np.ndarray) -> None:
+        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out altogether.
+
+        Args:
+            factors: float64 [S], not negative and not all zero.
+        """
+        weights = self.weights * factors
+        self._slices.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (_WEIGHT_SCALE / weights.sum()))))
+
+    def draw(self, n: int) -> EndgameBatch:
+        """The next ``n`` samples; other threads may run meanwhile, but one sampler serves one thread.
+
+        Raises:
+            EndgameDataError: no position of a slice that was drawn meets the conditions.
+        """
+        positions, codes = np.zeros((n, 4), np.uint32), np.empty(n, np.int16)
+        values, flags = np.empty(n, np.int8), np.empty(n, np.uint8)
+        slices = self._slices
+        split = ALL_SPLITS if self.split is None else self.split
+        args = (slices.ends, slices.counts, slices.codes, self._state, split, self.quiet)
+        if not _draw(*args, self.tables.slices, self.tables.words, positions, values, flags, codes):
+            raise EndgameDataError(f"no position with these conditions found in {_MAX_TRIES:,} tries")
+        return EndgameBatch(positions, values, flags, codes)
+
+
+def _weights(materials: tuple[Material, ...], shares: dict[int, float] | None) -> np.ndarray:
+    """Weights of the slices, float64 [S]."""
+    counts = np.array([count_positions(material) for material in materials], np.float64)
+    pieces = np.array([material.pieces for material in materials])
+    if shares is not None:
+        if shares.keys() != set(pieces.tolist()) or min(shares.values()) < 0 or sum(shares.values()) <= 0:
+            raise EndgameDataError(
+                f"shares {shares} are not for the piece counts {set(pieces.tolist())}, or not positive"
+            )
+        counts *= np.array([shares[n] / counts[pieces == n].sum() for n in pieces.tolist()])
+    return counts / counts.sum()
+
+
+@njit(cache=True)
+def _next(state):
+    """The next 64 random bits (SplitMix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    return mixed(state[0])
+
+
+@njit(cache=True)
+def _place(counts, state):
+    """(placed, own, opp, kings): one try to put the pieces of a slice on squares of their own."""
+    taken, own, kings = np.uint32(0), np.uint32(0), np.uint32(0)
+    bits, left = np.uint64(0), 0
+    for kind in range(NUM_KINDS):
+        for _ in range(counts[kind]):
+            if left == 0:
+                bits, left = _next(state), 12
+            bit = np.uint32(1) << np.uint32(bits & np.uint64(31))
+            bits >>= np.uint64(5)
+            left -= 1
+            if bit & taken != 0 or bit & np.uint32(PLACES[kind]) == 0:
+                return False, own, taken, kings
+            taken |= bit
+            if kind < 2:
+                own |= bit
+            if kind & 1:
+                kings |= bit
+    return True, own, np.uint32(taken ^ own), kings
+
+
+@njit(cache=True, nogil=True)
+def _draw(ends, counts, codes, state, split, quiet, slices, words, positions, values, flags, out_codes):
+    total = np.uint64(ends[-1])
+    for i in range(positions.shape[0]):
+        tries = 0
+        while True:
+            index = np.searchsorted(ends, np.int64(_next(state) % total), side="right")
+            placed, own, opp, kings = False, np.uint32(0), np.uint32(0), np.uint32(0)
+            # A slice once drawn stays: it is its positions, not the luck of placing them, that make it likely.
+            while not placed:
+                placed, own, opp, kings = _place(counts[index], state)
+            if split == ALL_SPLITS or split_of_position(own, opp, kings) == split:
+                flag = flag_of(own, opp, kings)
+                if not (quiet and flag == FLAG_CAPTURE):
+                    break
+            tries += 1
+            if tries == _MAX_TRIES:
+                return False
+        positions[i, 0], positions[i, 1], positions[i, 2] = own, opp, kings
+        values[i] = lookup(own, opp, kings, slices, words)
+        flags[i] = flag
+        out_codes[i] = codes[index]
+    return True

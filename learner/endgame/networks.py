@@ -1,0 +1,389 @@
+"""Networks that judge endgames: win, draw and loss logits for the side to move, from positions alone."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import safetensors.torch
+import torch
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from safetensors import SafetensorError
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from engine.encoding import encode_planes
+from engine.files import sha256_of
+from engine.tablebase.material import MAX_PIECES
+
+from ..checkpoint import (
+    INFO_FILE,
+    WEIGHTS_FILE,
+    CheckpointError,
+    _naming,
+    _one_line,
+    _parse_json,
+    _program_version,
+    _whole,
+    _write_folder,
+    check_version,
+    load_checkpoint,
+)
+from ..network import DARK_SQUARES, Network, NetworkConfig, NetworkError, check_tensors
+from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table, trained_slices
+from .kernels import judge_positions, pool_backward, pool_forward
+
+SCHEMA_VERSION: Literal[1] = 1
+CARD_FILE = "endgame.json"
+_INFERENCE_BATCH = 4096
+Kind = Literal["wang", "pair", "selfplay"]
+
+
+class EndgameNetwork(nn.Module, ABC):
+    """What all networks here have in common.
+
+    ``forward`` takes positions uint32 [N, 4] and gives logits [N, 3] of win, draw, loss with gradients;
+    ``wdl_logits`` gives the same as float32 numbers, faster, always as in evaluation.
+    """
+
+    kind: ClassVar[Kind]
+    config: BaseModel
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of learned numbers, batch-norm statistics not counted."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    @abstractmethod
+    def forward(self, positions: np.ndarray) -> Tensor: ...
+
+    @torch.no_grad()
+    def wdl_logits(self, positions: np.ndarray) -> np.ndarray:
+        """float32 [N, 3]: win, draw, loss logits for the side to move of positions uint32 [N, 4]."""
+        was_training = self.training
+        self.eval()
+        parts = [
+            self(positions[start : start + _INFERENCE_BATCH]).numpy()
+            for start in range(0, len(positions), _INFERENCE_BATCH)
+        ]
+        self.train(was_training)
+        return np.concatenate(parts) if parts else np.zeros((0, 3), np.float32)
+
+
+class WangConfig(BaseModel):
+    """Sizes of a ``WangNetwork``; the defaults are those of Wang 2023."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blocks: int = Field(default=5, ge=1, le=20)
+    channels: int = Field(default=8, ge=1, le=64)
+    hidden: int = Field(default=512, ge=1, le=2048)
+
+
+class _WangUnit(nn.Module):
+    """3×3 convolution, Mish, then batch norm."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, 3, padding=1)
+        self.norm = nn.BatchNorm2d(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(nn.functional.mish(self.conv(x)))
+
+
+class _WangBlock(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first, self.second = _WangUnit(channels, channels), _WangUnit(channels, channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.second(self.first(x))
+
+
+class WangNetwork(EndgameNetwork):
+    """The residual network of Wang 2023: four binary 8×8 planes, classifier 512 → 512 → 512 → 3."""
+
+    kind: ClassVar[Kind] = "wang"
+    dark_squares: Tensor
+
+    def __init__(self, config: WangConfig | None = None) -> None:
+        super().__init__()
+        self.config = config = config or WangConfig()
+        self.stem = _WangUnit(4, config.channels)
+        self.blocks = nn.Sequential(*(_WangBlock(config.channels) for _ in range(config.blocks)))
+        self.classifier = nn.Sequential(
+            nn.Linear(config.channels * 64, config.hidden),
+            nn.Mish(),
+            nn.Linear(config.hidden, config.hidden),
+            nn.Mish(),
+            nn.Linear(config.hidden, 3),
+        )
+        self.register_buffer("dark_squares", torch.tensor(DARK_SQUARES), persistent=False)
+
+    def forward(self, positions: np.ndarray) -> Tensor:
+        planes = torch.from_numpy(encode_planes(positions)[:, :4])
+        board = planes.new_zeros(len(planes), 4, 64)
+        board[:, :, self.dark_squares] = planes.flatten(2)
+        return self.classifier(self.blocks(self.stem(board.unflatten(2, (8, 8)))).flatten(1))
+
+
+class PairConfig(BaseModel):
+    """Sizes of a ``PairNetwork``.
+
+    Attributes:
+        width: numbers per pair of piece-squares, even.
+        experts, hidden: units of the two layers after it.
+        pieces: most pieces that have a bias of their own for each slice; positions with more borrow one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    width: int = Field(default=64, ge=2, le=512, multiple_of=2)
+    experts: int = Field(default=64, ge=1, le=512)
+    hidden: int = Field(default=32, ge=1, le=512)
+    pieces: int = Field(default=6, ge=2, le=MAX_PIECES)
+
+
+class _Pool(torch.autograd.Function):
+    """``kernels.pool_forward`` with its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, pairs: Tensor, biases: Tensor, features: Any, counts: Any, rows: Any) -> Tensor:
+        outputs = torch.empty(len(counts), pairs.shape[1])
+        sums = np.empty((len(counts), pairs.shape[1]), np.float32)
+        pool_forward(features, counts, rows, pairs.detach().numpy(), biases.detach().numpy(), sums, outputs.numpy())
+        ctx.encoded, ctx.sums, ctx.shapes = (features, counts, rows), sums, (pairs.shape, biases.shape)
+        return outputs
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        pairs, biases = (torch.zeros(shape) for shape in ctx.shapes)
+        features, counts, rows = ctx.encoded
+        pool_backward(features, counts, rows, ctx.sums, grad.contiguous().numpy(), pairs.numpy(), biases.numpy())
+        return pairs, biases, None, None, None
+
+
+class PairNetwork(EndgameNetwork):
+    """Learned vectors of all pairs of pieces, summed and gated, then a small network chosen by who has more pieces.
+
+    The first layer's sums have a bias for each slice and parity (``features``), as has the last hidden layer; the
+    layer between them has weights of its own for each group. What a position costs grows with the pairs on the board.
+    """
+
+    kind: ClassVar[Kind] = "pair"
+
+    def __init__(self, config: PairConfig | None = None) -> None:
+        super().__init__()
+        self.config = config = config or PairConfig()
+        rows = 2 * len(trained_slices(config.pieces))
+        width, experts, hidden = config.width, config.experts, config.hidden
+        self.pairs = nn.Parameter(torch.randn(NUM_PAIRS, width) * 0.05)
+        self.biases = nn.Parameter(torch.zeros(rows, width))
+        self.expert_weights = nn.Parameter(torch.randn(1, width, experts).repeat(NUM_GROUPS, 1, 1) / math.sqrt(width))
+        self.expert_bias = nn.Parameter(torch.zeros(experts))
+        self.hidden_weights = nn.Parameter(torch.randn(experts, hidden) / math.sqrt(experts))
+        self.hidden_bias = nn.Parameter(torch.zeros(rows, hidden))
+        self.out_weights = nn.Parameter(torch.randn(hidden, 3) / math.sqrt(hidden))
+        self.out_bias = nn.Parameter(torch.zeros(3))
+        self._slices = slice_table(config.pieces)
+
+    def encode(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Features, counts, rows and groups of positions (``features.encode_many``)."""
+        n = len(positions)
+        features, rows = np.zeros((n, MAX_FEATURES), np.uint8), np.empty(n, np.int64)
+        counts, groups = np.empty(n, np.uint8), np.empty(n, np.uint8)
+        encode_many(positions, self._slices, features, counts, rows, groups)
+        return features, counts, rows, groups
+
+    def forward(self, positions: np.ndarray) -> Tensor:
+        features, counts, rows, groups = self.encode(positions)
+        order = np.argsort(groups, kind="stable")  # so that each expert multiplies one block
+        features, counts, rows = features[order], counts[order], rows[order]
+        pooled = _Pool.apply(self.pairs, self.biases, features, counts, rows)
+        sizes = np.bincount(groups, minlength=NUM_GROUPS).tolist()
+        blocks = [part @ self.expert_weights[g] for g, part in enumerate(pooled.split(sizes)) if sizes[g]]
+        x = torch.relu(torch.cat(blocks) + self.expert_bias)
+        bias = nn.functional.embedding(torch.from_numpy(rows), self.hidden_bias)
+        x = torch.relu(torch.addmm(bias, x, self.hidden_weights))
+        logits = torch.addmm(self.out_bias, x, self.out_weights)
+        return torch.empty_like(logits).index_copy(0, torch.from_numpy(order), logits)
+
+    def wdl_logits(self, positions: np.ndarray) -> np.ndarray:
+        logits = np.empty((len(positions), 3), np.float32)
+        w = {name: parameter.detach().numpy() for name, parameter in self.named_parameters()}
+        pool = self._slices, w["pairs"], w["biases"]
+        layers = w["expert_weights"], w["expert_bias"], w["hidden_weights"], w["hidden_bias"]
+        judge_positions(positions, pool, layers, w["out_weights"], w["out_bias"], logits)
+        return logits
+
+
+class SelfPlayNetwork(EndgameNetwork):
+    """A self-play network (``learner.network``) seen through its win/draw/loss head.
+
+    Args:
+        freeze_body: train the head alone; the trunk then stays as it is, batch-norm statistics included.
+    """
+
+    kind: ClassVar[Kind] = "selfplay"
+
+    def __init__(self, config: NetworkConfig, freeze_body: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        self.network = Network(config)
+        self.network.policy_head.requires_grad_(False)
+        self.freeze_body = freeze_body
+        if freeze_body:
+            self.network.stem.requires_grad_(False)
+            self.network.blocks.requires_grad_(False)
+
+    @classmethod
+    def from_checkpoint(cls, folder: Any, freeze_body: bool = False) -> "SelfPlayNetwork":
+        """The network of a self-play checkpoint.
+
+        Raises:
+            CheckpointError: the checkpoint cannot be read.
+        """
+        network = load_checkpoint(folder).network
+        endgame = cls(network.config, freeze_body)
+        endgame.network.set_weights(network.state_dict())
+        return endgame.eval()
+
+    def train(self, mode: bool = True) -> "SelfPlayNetwork":
+        super().train(mode)
+        if self.freeze_body:
+            self.network.stem.eval()
+            self.network.blocks.eval()
+        self.network.policy_head.eval()
+        return self
+
+    def forward(self, positions: np.ndarray) -> Tensor:
+        return self.network(torch.from_numpy(encode_planes(positions)))[1]
+
+
+_KINDS: dict[str, tuple[type[BaseModel], type[EndgameNetwork]]] = {
+    "wang": (WangConfig, WangNetwork),
+    "pair": (PairConfig, PairNetwork),
+    "selfplay": (NetworkConfig, SelfPlayNetwork),
+}
+
+
+def new_network(kind: str, config: Mapping[str, Any] | None = None) -> EndgameNetwork:
+    """A fresh network: ``kind`` is "wang", "pair" or "selfplay"; without ``config``, of the default size, which
+    "selfplay" lacks.
+
+    Raises:
+        ValueError: an unknown kind, or a configuration that is not its.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"{kind!r} is no kind of endgame network: choose {', '.join(_KINDS)}")
+    config_type, network_type = _KINDS[kind]
+    return network_type(config_type.model_validate(config or {}))
+
+
+class EndgameCard(BaseModel):
+    """Contents of ``endgame.json``, beside the weights.
+
+    Attributes:
+        parameters: number of learned numbers.
+        pieces: fewest and most pieces of the positions it was trained on.
+        figures: what is known of its training.
+        digest: sha256 of ``weights.safetensors``, in hexadecimal.
+        crownhead: version of the program that wrote it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    kind: Kind
+    config: dict[str, JsonValue]
+    parameters: int
+    pieces: tuple[int, int]
+    figures: dict[str, JsonValue]
+    digest: str
+    created: datetime
+    crownhead: str
+
+
+def save_endgame_network(
+    folder: Path | str, network: EndgameNetwork, pieces: tuple[int, int], figures: Mapping[str, Any] | None = None
+) -> EndgameCard:
+    """Writes a network as a folder, whole or not at all; one that is already there is replaced.
+
+    Args:
+        pieces: fewest and most pieces of the positions it was trained on.
+        figures: anything that JSON can hold.
+
+    Raises:
+        CheckpointError: it cannot be written; what was there before is still there.
+    """
+    folder = Path(folder)
+    tensors = {name: tensor.detach().contiguous() for name, tensor in network.state_dict().items()}
+    try:
+        check_tensors(tensors, tensors)
+        weights = safetensors.torch.save(tensors)
+        card = EndgameCard(
+            kind=network.kind,
+            config=network.config.model_dump(mode="json"),
+            parameters=network.parameter_count,
+            pieces=pieces,
+            figures=dict(figures or {}),
+            digest=sha256_of(weights),
+            created=datetime.now(UTC),
+            crownhead=_program_version(),
+        )
+    except ValueError as error:
+        raise CheckpointError(f"{folder}: {_one_line(error)}") from error
+    with _naming(folder):
+        if folder.exists() and not (folder / CARD_FILE).exists():
+            raise CheckpointError(f"{folder}: is in the way and no endgame network; choose another name or remove it")
+        _write_folder(folder, {WEIGHTS_FILE: weights, CARD_FILE: (card.model_dump_json(indent=2) + "\n").encode()})
+    return card
+
+
+def read_card(folder: Path | str) -> EndgameCard:
+    """Reads ``endgame.json`` alone.
+
+    Raises:
+        CheckpointError: it is missing, cut off, of another version, or something else.
+    """
+    path = _whole(Path(folder)) / CARD_FILE
+    with _naming(path):
+        text = path.read_bytes()
+    fields = _parse_json(path, text)
+    check_version(path, fields, SCHEMA_VERSION)
+    try:
+        return EndgameCard.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise CheckpointError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def load_endgame_network(folder: Path | str) -> EndgameNetwork:
+    """The network in a folder of ``save_endgame_network``, or a self-play checkpoint's; ready to judge.
+
+    Raises:
+        CheckpointError: a file is missing, damaged, of another version, or no network at all.
+    """
+    if (_whole(Path(folder)) / INFO_FILE).exists():
+        return SelfPlayNetwork.from_checkpoint(folder)
+    card = read_card(folder)
+    path = _whole(Path(folder)) / WEIGHTS_FILE
+    with _naming(path):
+        data = path.read_bytes()
+    if sha256_of(data) != card.digest:
+        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {CARD_FILE}")
+    try:
+        network = new_network(card.kind, card.config)
+        tensors = safetensors.torch.load(data)
+        check_tensors(tensors, network.state_dict())
+    except ValidationError as error:
+        raise CheckpointError(f"{path.with_name(CARD_FILE)}: config: {error.errors()[0]['msg']}") from error
+    except (SafetensorError, NetworkError) as error:
+        raise CheckpointError(f"{path}: {_one_line(error)}") from error
+    network.load_state_dict(tensors)
+    return network.eval()
