@@ -1,0 +1,175 @@
+"""Exact endgame values for everyone: open the tables of a folder and ask.
+
+    with open_tablebase() as tables:
+        tables.probe_wdl(Board("W:WK10:BK19"))
+
+Values know neither draws by repetition nor the 80-ply rule.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+
+from ..board import Board
+from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+from .load import default_folder
+from .material import MAX_PIECES, Material
+from .probing import ABSENT, FULL
+from .store import BlockStore, find_files
+
+Default = TypeVar("Default")
+SHIPPED = Path(__file__).parent / "data"
+CACHE_BYTES = 64 << 20
+DRAWN_PLIES = -1
+_OUTCOMES = np.array([LOSS, DRAW, WIN], np.uint8)
+
+
+class MissingTableError(ValueError):
+    """A position that no table at hand covers."""
+
+
+class Tablebase:
+    """Tables of endgames, read block by block. Safe for several threads. Made by ``open_tablebase``.
+
+    Attributes:
+        max_pieces: the most pieces of any table; positions with fewer may still lack theirs.
+
+    Raises (each method):
+        TableFileError: a file turns out to be damaged when a part of it is read for the first time.
+        ValueError: the tables were closed.
+    """
+
+    def __init__(self, store: BlockStore, folders: list[Path]) -> None:
+        self._store: BlockStore | None = store
+        self._folders = folders
+        self._lock = Lock()
+        self.max_pieces = max((pair.pieces for pair in store.pairs), default=0)
+
+    def probe_wdl(self, board: Board) -> int:
+        """Value for the side to move: 1 win, 0 draw, -1 loss.
+
+        Raises:
+            MissingTableError: no table covers the position.
+        """
+        value = self.get_wdl(board)
+        if value is None:
+            raise self._missing(np.array([board.words()], np.uint32))
+        return value
+
+    def get_wdl(self, board: Board, default: Default | None = None) -> int | Default | None:
+        """Value for the side to move, or ``default`` where no table covers the position."""
+        scores, there = self._probe(np.array([board.words()], np.uint32), False)
+        return int(scores[0]) if there[0] else default
+
+    def probe_distance(self, board: Board) -> int | None:
+        """Plies to the end of the game: the winner takes the shortest way, the loser the longest. None for a draw.
+
+        Raises:
+            MissingTableError: no table of distances covers the position.
+        """
+        position = np.array([board.words()], np.uint32)
+        scores, there = self._probe(position, True)
+        if not there[0]:
+            raise self._missing(position, " with distances")
+        return FULL - abs(int(scores[0])) if scores[0] else None
+
+    def probe_wdl_many(self, positions: np.ndarray) -> np.ndarray:
+        """Values int8 [N] for the sides to move of positions uint32 [N, 3 or more]: own, opp, kings.
+
+        Raises:
+            MissingTableError: no table covers one of them.
+        """
+        scores, there = self._probe(positions, False)
+        if not there.all():
+            raise self._missing(positions[~there])
+        return scores.astype(np.int8)
+
+    def get_wdl_many(self, positions: np.ndarray, default: int) -> np.ndarray:
+        """Values int8 [N], with ``default`` where no table covers the position; see ``probe_wdl_many``."""
+        scores, there = self._probe(positions, False)
+        return np.where(there, scores, default).astype(np.int8)
+
+    def probe_distance_many(self, positions: np.ndarray) -> np.ndarray:
+        """Plies to the end of the game, int16 [N], ``DRAWN_PLIES`` for draws, of positions uint32 [N, 3 or more].
+
+        Raises:
+            MissingTableError: no table of distances covers one of them.
+        """
+        scores, there = self._probe(positions, True)
+        if not there.all():
+            raise self._missing(positions[~there], " with distances")
+        return np.where(scores == 0, DRAWN_PLIES, FULL - np.abs(scores)).astype(np.int16)
+
+    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outcomes and distances as a search asks for them, see ``LeafOracle.judge``."""
+        scores, there = self._probe(positions, False)
+        outcomes = np.where(there, _OUTCOMES[scores + 1], UNKNOWN).astype(np.uint8)
+        plies = np.full(len(positions), -1, np.int16)
+        decided = np.flatnonzero(scores)
+        if len(decided):
+            scores, there = self._probe(positions[decided], True)
+            plies[decided] = np.where(there, FULL - np.abs(scores), -1)
+        return outcomes, plies
+
+    def _probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Scores int64 [N], 0 where nothing is known, and whether something is, bool [N]."""
+        with self._lock:
+            if self._store is None:
+                raise ValueError("these tables were closed; open them again")
+            scores, states = self._store.probe(np.ascontiguousarray(positions, np.uint32), distances)
+        there = (states & ABSENT) == 0
+        scores[~there] = 0
+        return scores, there
+
+    def _missing(self, positions: np.ndarray, what: str = "") -> MissingTableError:
+        own, opp, kings = (int(word) for word in positions[0, :3])
+        pieces = (own | opp).bit_count()
+        if pieces > MAX_PIECES:
+            return MissingTableError(f"tables end at {MAX_PIECES} pieces; this position has {pieces}")
+        counts = ((own & ~kings), (own & kings), (opp & ~kings), (opp & kings))
+        name = Material(*(word.bit_count() for word in counts)).name
+        folders = " and ".join(str(folder) for folder in self._folders)
+        return MissingTableError(
+            f"no table{what} in {folders} covers slice {name}; "
+            f"build it with `crownhead tablebase build --pieces {pieces}{' --distance' if what else ''}`"
+        )
+
+    def close(self) -> None:
+        """Gives the files back; probing ends."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+
+@contextmanager
+def open_tablebase(
+    folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True
+) -> Iterator[Tablebase]:
+    """Opens the tables of a folder for as long as the block lasts.
+
+    Args:
+        folder: ``default_folder()`` if None, which need not be there.
+        cache_bytes: bound of what is kept in memory, for values and for distances each.
+        shipped: what the folder lacks of up to 4 pieces is read from the tables that come with the package.
+
+    Raises:
+        TableFileError: a file is damaged or foreign.
+        OSError: the folder is not there or cannot be read.
+    """
+    tables = read_tablebase(folder, cache_bytes, shipped)
+    try:
+        yield tables
+    finally:
+        tables.close()
+
+
+def read_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True) -> Tablebase:
+    """``open_tablebase`` without the block: the caller closes the tables."""
+    folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if path.exists()]
+    folders += [SHIPPED] if shipped else []
+    return Tablebase(BlockStore(find_files(folders), cache_bytes), folders)

@@ -1,0 +1,154 @@
+"""The blocks of a folder's table files that are in memory: a bounded cache that forgets what was read longest ago."""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ..bitboard import NUM_SQUARES
+from .distance_codec import decode_distances
+from .layout import add_slice, layout_of, no_slices
+from .material import Material, parse_name
+from .probing import FULL, NO_FILE, NOT_LOADED, UNLOADED, Cache, new_stack, probe_many
+from .slice_file import Kind, SliceFile, file_name
+from .solve import grid_of
+from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
+
+KINDS: tuple[Kind, Kind] = ("wdl", "distance")
+MIN_CACHE_BLOCKS = 256
+_MOST_WANTED = 64  # blocks that are loaded at once; a fraction of the cache, so that none pushes another out
+_BLOCK_BYTES = (BLOCK_WORDS * 8, BLOCK_WORDS * NUM_SQUARES)
+
+
+def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
+    """The table files of folders by pair and kind; of two alike, that of the first folder.
+
+    Raises:
+        OSError: a folder is not there or cannot be read.
+    """
+    found: dict[tuple[Material, Kind], Path] = {}
+    for folder in folders:
+        for entry in sorted(os.listdir(folder)):
+            name, _, kind = entry.partition(".")
+            with contextlib.suppress(ValueError):  # not named like a table
+                pair = parse_name(name)
+                for known in KINDS:
+                    if kind == known and file_name(pair, known) == entry:
+                        found.setdefault((pair, known), folder / entry)
+    return found
+
+
+class BlockStore:
+    """Probes positions in files, loading the blocks that are wanted. Not for several threads at once.
+
+    Args:
+        files: by pair and kind; a pair counts as there if its values are.
+        cache_bytes: bound of each of the two caches, for values and for distances.
+
+    Raises:
+        TableFileError: a file is damaged or foreign.
+        OSError: a file cannot be read.
+    """
+
+    def __init__(self, files: dict[tuple[Material, Kind], Path], cache_bytes: int) -> None:
+        self.pairs = sorted(pair for pair, kind in files if kind == "wdl")
+        self.slices = no_slices()
+        self._files: tuple[list[SliceFile | None], list[SliceFile | None]] = ([], [])
+        self._checked: set[SliceFile] = set()
+        self._codecs: dict[int, BlockCodec] = {}
+        with contextlib.ExitStack() as stack:
+            for number, kind in enumerate(KINDS):
+                for pair in self.pairs:
+                    path = files.get((pair, kind))
+                    file = None if path is None else stack.enter_context(SliceFile(path))
+                    self._files[number].append(file)
+            self._closing = stack.pop_all()
+        self._starts = np.cumsum([0] + [num_blocks(layout_of(pair)) for pair in self.pairs])
+        for pair, start in zip(self.pairs, self._starts.tolist(), strict=False):
+            add_slice(self.slices, pair, start * BLOCK_WORDS)
+            if not pair.symmetric:
+                add_slice(self.slices, pair.swapped(), start * BLOCK_WORDS)
+        self._caches = self._new_cache(0, cache_bytes), self._new_cache(1, cache_bytes)
+        self._blocks_at = tuple(np.full(len(cache.ticks), -1, np.int64) for cache in self._caches)
+        self._stack, self._now = new_stack(), 0
+        self._wanted, self._num_wanted = np.zeros((2, _MOST_WANTED), np.int64), np.zeros(2, np.int64)
+
+    def _new_cache(self, number: int, cache_bytes: int) -> Cache:
+        blocks = int(self._starts[-1])
+        capacity = min(max(cache_bytes // _BLOCK_BYTES[number], MIN_CACHE_BLOCKS), max(blocks, 1))
+        slots = np.full(blocks, UNLOADED, np.int32)
+        for i, file in enumerate(self._files[number]):
+            if file is None:
+                slots[self._starts[i] : self._starts[i + 1]] = NO_FILE
+        shape, dtype = ((2,), np.uint32) if number == 0 else ((NUM_SQUARES,), np.uint8)
+        return Cache(slots, np.zeros((capacity, BLOCK_WORDS, *shape), dtype), np.zeros(capacity, np.int64))
+
+    def probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Scores int64 [N] and states uint8 [N] (``KNOWN`` or ``ABSENT``) of positions uint32 [N, 3 or more].
+
+        Raises:
+            TableFileError: a file turns out to be damaged.
+        """
+        scores = np.zeros(len(positions), np.int64)
+        states = np.full(len(positions), NOT_LOADED, np.uint8)
+        todo, most = np.arange(len(positions)), len(positions)
+        while len(todo):
+            self._now += 1
+            now = todo[:most]
+            probe_many(
+                positions,
+                now,
+                FULL if distances else 1,
+                self._now,
+                self.slices,
+                *self._caches,
+                self._stack,
+                self._wanted,
+                self._num_wanted,
+                scores,
+                states,
+            )
+            if not self._num_wanted.any():
+                todo, most = todo[most:], len(positions)
+                continue
+            self._load_wanted()
+            left = (states[now] & NOT_LOADED) != 0
+            # Fewer at a time, should their blocks push one another out of the cache
+            most = max(1, most // 2) if left.all() else len(positions)
+            todo = np.concatenate([now[left], todo[len(now) :]])
+        return scores, states
+
+    def _load_wanted(self) -> None:
+        for number, cache in enumerate(self._caches):
+            wanted = self._wanted[number, : self._num_wanted[number]].copy()
+            self._num_wanted[number] = 0
+            cache.slots[wanted] = UNLOADED  # should one of them turn out to be damaged
+            oldest = np.argsort(cache.ticks)[: len(wanted)]
+            for block, place in zip(wanted.tolist(), oldest.tolist(), strict=True):
+                data = self._read(number, block)
+                if self._blocks_at[number][place] >= 0:
+                    cache.slots[self._blocks_at[number][place]] = UNLOADED
+                cache.data[place] = data
+                cache.slots[block], cache.ticks[place] = place, self._now
+                self._blocks_at[number][place] = block
+
+    def _read(self, number: int, block: int) -> np.ndarray:
+        """Decodes a block; the first one of a file has the file's checksum tested."""
+        i = int(np.searchsorted(self._starts, block, side="right")) - 1
+        file = self._files[number][i]
+        assert file is not None, "only blocks that have a file are ever wanted"
+        if file not in self._checked:
+            file.check()
+            self._checked.add(file)
+        data = file.block(block - int(self._starts[i]))
+        if number == 1:
+            return decode_distances(data)
+        if i not in self._codecs:
+            self._codecs[i] = BlockCodec(grid_of(layout_of(self.pairs[i]), False), file.priors())
+        return self._codecs[i].decode(block - int(self._starts[i]), data)
+
+    def close(self) -> None:
+        """Gives the files back."""
+        self._closing.close()
