@@ -17,8 +17,14 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong in one line
 
+tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
+app.add_typer(tablebase, name="tablebase")
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last.")]
 Fen = Annotated[str | None, typer.Option(help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out.")]
+Tables = Annotated[
+    Path | None, typer.Option("--dir", help="Folder of the tables; if left out, one in the user's cache.")
+]
 
 
 def _print_json(figures: Any) -> None:
@@ -110,6 +116,49 @@ def bench(
     from selfplay.commands import bench_command
 
     figures = bench_command(net, quiet=as_json)
+    if as_json:
+        _print_json(figures)
+
+
+@tablebase.command("build")
+def tablebase_build(
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="Tables of 2 to so many pieces.")] = 5,
+    folder: Tables = None,
+    distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept."""
+    from engine.tablebase.commands import build_command
+
+    figures = build_command(folder, pieces, distance, quiet=as_json)
+    if as_json:
+        _print_json(figures)
+
+
+@tablebase.command("verify")
+def tablebase_verify(
+    pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Check 2 to so many; all if left out.")] = None,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Check every position of the tables against all its successors."""
+    from engine.tablebase.commands import verify_command
+
+    figures = verify_command(folder, pieces, quiet=as_json)
+    if as_json:
+        _print_json(figures)
+
+
+@tablebase.command("stats")
+def tablebase_stats(
+    pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Only so many pieces.")] = None,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Count wins, draws and losses of every slice, with the longest win."""
+    from engine.tablebase.commands import stats_command
+
+    figures = stats_command(folder, pieces, quiet=as_json)
     if as_json:
         _print_json(figures)
 

@@ -35,6 +35,11 @@ class Step:
     total: int
     solved: bool
 
+    @property
+    def words(self) -> int:
+        """Words of the pair."""
+        return layout_of(self.pair).words
+
 
 def pairs_up_to(pieces: int) -> list[Material]:
     """The first slice of every pair of 2 to ``pieces`` pieces, in an order that can be solved."""
@@ -50,6 +55,12 @@ def promotions(pair: Material) -> set[Material]:
     if opp_men:
         after.add(Material(own_men, own_kings, opp_men - 1, opp_kings + 1).pair)
     return after
+
+
+def spent(done: list[Material], left: list[Material], tables: DenseTables) -> list[Material]:
+    """Pairs in memory that nothing left to do leads to: of the most pieces, by promotion alone."""
+    needed = {after for pair in left for after in promotions(pair)}
+    return [pair for pair in done if pair.pieces == tables.pieces and pair in tables and pair not in needed]
 
 
 class Builder:
@@ -90,7 +101,10 @@ class Builder:
                     self._write(pair, *self._fill(pair, executor), missing, executor)
                 done += layout_of(pair).words
                 yield Step(pair, done, total, bool(missing))
-                self._drop_spent(pairs[: i + 1], pairs[i + 1 :])
+                for gone in spent(pairs[: i + 1], pairs[i + 1 :], self._tables):
+                    self._tables.drop(gone)
+                    if self._distances is not None:
+                        self._distances.drop(gone)
 
     def _missing(self, pair: Material) -> list[Kind]:
         """The kinds of file that the folder lacks for a pair."""
@@ -134,12 +148,3 @@ class Builder:
                 lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout_of(pair)))
             )
             write_slice(self.folder, pair, "distance", counts, None, list(blocks))
-
-    def _drop_spent(self, done: list[Material], left: list[Material]) -> None:
-        """Gives back the memory of pairs that nothing left to do leads to."""
-        needed = {after for pair in left for after in promotions(pair)}
-        for pair in done:
-            if pair.pieces == self.pieces and pair in self._tables and pair not in needed:
-                self._tables.drop(pair)
-                if self._distances is not None:
-                    self._distances.drop(pair)

@@ -39,7 +39,7 @@ def _longest_win(grid, values, halves):
     return best, best_word, best_bit
 
 
-def _fen(grid: Grid, word: int, bit: int) -> str:
+def fen_of(grid: Grid, word: int, bit: int) -> str:
     """The position of a word and bit with its side to move as Black."""
     pieces = np.zeros(NUM_KINDS, np.uint32)
     place_word(grid, word, np.zeros(NUM_KINDS, np.int64), pieces)
@@ -67,5 +67,5 @@ def count_pair(layout: Layout, values: np.ndarray, halves: np.ndarray | None = N
         if halves is not None:
             half, word, bit = _longest_win(grid, values[side], halves[side])
             counts[material.name].longest_win = 2 * half - 1 if half else None
-            counts[material.name].longest_fen = _fen(grid, word, bit) if half else None
+            counts[material.name].longest_fen = fen_of(grid, word, bit) if half else None
     return counts

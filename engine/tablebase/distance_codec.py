@@ -42,10 +42,20 @@ def _keep_needed(first_word, grid, values, halves, kept):
         pieces[grid.roamer] = others
 
 
-def encode_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarray) -> bytes:
-    """One block of a slice's half distances, uint8 [words, 32], its values being uint32 [words, 2]."""
+def kept_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarray) -> np.ndarray:
+    """What a file holds of one block of a slice: uint8 [BLOCK_WORDS, 32].
+
+    Args:
+        values, halves: uint32 [words, 2] and uint8 [words, 32] of the slice.
+    """
     kept = np.zeros((BLOCK_WORDS, NUM_SQUARES), np.uint8)
     _keep_needed(block * BLOCK_WORDS, grid, values, halves, kept)
+    return kept
+
+
+def encode_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarray) -> bytes:
+    """One block of a slice's half distances, see ``kept_distances``."""
+    kept = kept_distances(block, grid, values, halves)
     return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(kept.tobytes())
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..bitboard import NUM_SQUARES
+from ..files import StorageError
 from .distance_codec import decode_distances
 from .layout import add_slice, layout_of, no_slices
 from .material import Material, parse_name
@@ -26,11 +27,15 @@ def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
     """The table files of folders by pair and kind; of two alike, that of the first folder.
 
     Raises:
-        OSError: a folder is not there or cannot be read.
+        StorageError: a folder is not there or cannot be read.
     """
     found: dict[tuple[Material, Kind], Path] = {}
     for folder in folders:
-        for entry in sorted(os.listdir(folder)):
+        try:
+            entries = sorted(os.listdir(folder))
+        except OSError as error:
+            raise StorageError(error.errno, f"cannot read the folder {folder}: {error.strerror}") from error
+        for entry in entries:
             name, _, kind = entry.partition(".")
             with contextlib.suppress(ValueError):  # not named like a table
                 pair = parse_name(name)

@@ -1,0 +1,126 @@
+"""What ``crownhead tablebase build``, ``verify`` and ``stats`` do: progress, tables of figures, and those of --json."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .build import Builder, Step
+from .load import default_folder
+from .probe import SHIPPED
+from .stats import table_stats
+from .store import find_files
+from .verify import Verifier
+
+
+class StepProgress:
+    """A bar on standard error while pairs of slices are worked on: rate and time left."""
+
+    def __init__(self, title: str, quiet: bool) -> None:
+        console = Console(stderr=True, quiet=quiet)
+        columns = TimeElapsedColumn(), BarColumn(30), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+        self._progress = Progress(
+            *columns, TextColumn("{task.description}"), console=console, disable=quiet or not console.is_terminal
+        )
+        self._title = title
+        self._task = self._progress.add_task(title, total=None)
+        self._began = perf_counter()
+        self._worked = 0
+
+    def __call__(self, step: Step) -> None:
+        """Takes note of a pair that has been done."""
+        if step.solved:
+            self._worked += step.words
+        rate = self._worked / (perf_counter() - self._began)
+        text = f"{self._title} {step.pair.name}, {rate / 1e3:,.0f} thousand words of positions a second"
+        self._progress.update(self._task, total=step.total, completed=step.done, description=text)
+
+    def over(self, steps: Iterator[Step]) -> list[Step]:
+        """Shows the progress of steps until they end; returns them."""
+        taken = []
+        with self._progress:
+            for step in steps:
+                taken.append(step)
+                self(step)
+        return taken
+
+
+def build_command(folder: Path | None, pieces: int, distance: bool, quiet: bool) -> dict[str, Any]:
+    """Builds what a folder lacks; see ``crownhead tablebase build --help``."""
+    began = perf_counter()
+    folder = folder or default_folder()
+    steps = StepProgress("building", quiet).over(Builder(folder, pieces, distance).run())
+    files = [path for (pair, _), path in find_files([folder]).items() if pair.pieces <= pieces]
+    figures = {
+        "folder": str(folder),
+        "pieces": pieces,
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+        "slices_built": sum(step.solved for step in steps),
+        "slices_kept": sum(not step.solved for step in steps),
+        "seconds": round(perf_counter() - began, 3),
+    }
+    Console(quiet=quiet).print(
+        f"2-{pieces} pieces in {folder}: {figures['files']} files, {figures['bytes']:,} bytes; "
+        f"{figures['slices_built']} pairs of slices built, {figures['slices_kept']} there already, "
+        f"in {figures['seconds']:.1f} s.\n"
+        "Values know neither draws by repetition nor the 80-ply rule."
+    )
+    return figures
+
+
+def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
+    """Checks every position of a folder; see ``crownhead tablebase verify --help``."""
+    began = perf_counter()
+    if folder is None:
+        folder = default_folder() if default_folder().exists() else SHIPPED
+    files = find_files([folder])
+    if not files:
+        raise ValueError(f"{folder} has no tables; build them with `crownhead tablebase build`")
+    pieces = pieces or max(pair.pieces for pair, _ in files)
+    distance = any(kind == "distance" and pair.pieces <= pieces for pair, kind in files)
+    verifier = Verifier(folder, pieces, distance)
+    StepProgress("verifying", quiet).over(verifier.run())
+    figures = {
+        "folder": str(folder),
+        "pieces": pieces,
+        "positions": sum(_positions(folder, n) for n in range(2, pieces + 1)),
+        "distances": distance,
+        "seconds": round(perf_counter() - began, 3),
+    }
+    what = "value and distance" if distance else "value"
+    Console(quiet=quiet).print(
+        f"{folder} is right: the {what} of each of {figures['positions']:,} positions of 2-{pieces} pieces "
+        f"follows from those of its successors ({figures['seconds']:.1f} s)."
+    )
+    return figures
+
+
+def _positions(folder: Path, pieces: int) -> int:
+    total = table_stats([folder], pieces)["pieces"][str(pieces)]
+    return int(total["win"] + total["draw"] + total["loss"])
+
+
+def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
+    """What the tables of a folder hold; see ``crownhead tablebase stats --help``."""
+    folders = [folder or default_folder(), SHIPPED]
+    figures = table_stats([path for path in folders if path.exists() or path == folder], pieces)
+    if not quiet:
+        for title, rows in (("Slices", figures["slices"]), ("Pieces", figures["pieces"])):
+            _print_counts(title, rows)
+    return figures
+
+
+def _print_counts(title: str, rows: dict[str, dict[str, Any]]) -> None:
+    table = Table(title, "win", "draw", "loss", "longest win", "where (Black to move)", box=None)
+    for name, row in rows.items():
+        cells = [f"{row[key]:,}" for key in ("win", "draw", "loss")]
+        longest = "" if row["longest_win"] is None else f"{row['longest_win']} plies"
+        table.add_row(name, *cells, longest, row["longest_win_fen"] or "")
+    for column in table.columns[1:5]:
+        column.justify = "right"
+    Console().print(table)

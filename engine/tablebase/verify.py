@@ -1,0 +1,127 @@
+"""Checks table files: every position against all its successors, every count, and every distance.
+
+Values that agree with those of all successors could still hold one another up in a circle, won because the next one is
+won and so on for ever. Distances rule that out: a position that comes no nearer to the end never gets one.
+"""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from ..movegen import new_moves
+from .build import Step, pairs_up_to, spent
+from .count import count_pair, fen_of
+from .dense import DenseDistances, DenseTables
+from .distance_codec import decode_distances, kept_distances
+from .layout import layout_of
+from .material import Material
+from .slice_file import Kind, SliceFile, TableFileError, file_name
+from .solve import grid_of, over_rows, settle_rows, sweep_rows
+from .wdl_codec import BLOCK_WORDS
+
+_MOST_NAMED = 3
+_VALUE_NAMES = ("draw", "win", "loss")
+
+
+class Verifier:
+    """Checks the tables of 2 to ``pieces`` pieces in a folder.
+
+    Args:
+        distance: check files of distances too.
+        threads: all cores if None.
+
+    Raises:
+        ValueError: the folder lacks some of the files.
+    """
+
+    def __init__(self, folder: Path, pieces: int, distance: bool, threads: int | None = None) -> None:
+        self._folder, self._pairs = folder, pairs_up_to(pieces)
+        kinds: tuple[Kind, ...] = ("wdl", "distance") if distance else ("wdl",)
+        names = [file_name(pair, kind) for kind in kinds for pair in self._pairs]
+        missing = [name for name in names if not (folder / name).exists()]
+        if missing:
+            more = ", ..." if len(missing) > _MOST_NAMED else ""
+            raise ValueError(
+                f"{folder} lacks {len(missing)} of the {len(names)} files of 2-{pieces} pieces "
+                f"({', '.join(missing[:_MOST_NAMED])}{more}); complete it with `crownhead tablebase build`"
+            )
+        self._threads = threads or os.cpu_count() or 1
+        self._tables = DenseTables(pieces)
+        self._distances = DenseDistances(pieces) if distance else None
+
+    def run(self) -> Iterator[Step]:
+        """Checks pair by pair.
+
+        Raises:
+            TableFileError: a file is damaged, or says something that does not follow from the rules.
+        """
+        total, done = sum(layout_of(pair).words for pair in self._pairs), 0
+        with ThreadPoolExecutor(self._threads) as executor:
+            for i, pair in enumerate(self._pairs):
+                values = self._check_values(pair, executor)
+                if self._distances is not None:
+                    self._check_distances(pair, values, executor)
+                done += layout_of(pair).words
+                yield Step(pair, done, total, True)
+                for gone in spent(self._pairs[: i + 1], self._pairs[i + 1 :], self._tables):
+                    self._tables.drop(gone)
+                    if self._distances is not None:
+                        self._distances.drop(gone)
+
+    def _check_values(self, pair: Material, executor: Executor) -> np.ndarray:
+        """Reads a pair's values and compares those of the first side to move with what their successors say.
+
+        Those of the second side are not stored: they are what their successors say.
+        """
+        layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
+        path = self._folder / file_name(pair, "wdl")
+        with SliceFile(path, checked=True) as file:
+            values = self._tables.restore(file, executor, self._threads)
+            counts = file.header.slices
+        expected, todo = np.zeros((layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
+        known = grid, self._tables.slices, self._tables.words, expected, todo
+        over_rows(executor, self._threads, grid.rows, lambda low, high: settle_rows(low, high, *known, new_moves()))
+        over_rows(
+            executor, self._threads, grid.rows, lambda low, high: sweep_rows(low, high, grid, expected, todo, values[1])
+        )
+        wrong = np.flatnonzero(((values[0] ^ expected) != 0).any(axis=1))
+        if len(wrong):
+            word = int(wrong[0])
+            differing = int(values[0, word, 0] ^ expected[word, 0]) | int(values[0, word, 1] ^ expected[word, 1])
+            bit = (differing & -differing).bit_length() - 1
+            stored, right = (_VALUE_NAMES[_value_at(words, bit)] for words in (values[0, word], expected[word]))
+            raise TableFileError(
+                f"{path} is wrong: {fen_of(grid, word, bit)} is stored as a {stored}, "
+                f"but its successors make it a {right}"
+            )
+        plain = {name: (count.win, count.draw, count.loss) for name, count in counts.items()}
+        if plain != {n: (c.win, c.draw, c.loss) for n, c in count_pair(layout, values).items()}:
+            raise TableFileError(f"{path} is wrong: the counts in its header are not those of its positions")
+        return values
+
+    def _check_distances(self, pair: Material, values: np.ndarray, executor: Executor) -> None:
+        assert self._distances is not None
+        layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
+        path = self._folder / file_name(pair, "distance")
+        halves = self._distances.solve(pair, self._tables, values, executor, self._threads)
+        with SliceFile(path, checked=True) as file:
+
+            def agrees(block: int) -> bool:
+                expected = kept_distances(block, grid, values[0], halves[0])
+                return np.array_equal(decode_distances(file.block(block)), expected)
+
+            for block, right in enumerate(executor.map(agrees, range(file.header.blocks))):
+                if not right:
+                    at = f"words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1}"
+                    raise TableFileError(f"{path} is wrong: distances of {at} do not follow from their successors")
+            if file.header.slices != count_pair(layout, values, halves):
+                raise TableFileError(f"{path} is wrong: the counts in its header are not those of its positions")
+
+
+def _value_at(words: np.ndarray, bit: int) -> int:
+    """1 win, 2 loss, 0 draw."""
+    won, lost = (int(word) >> bit & 1 for word in words)
+    return 1 if won else 2 * lost
