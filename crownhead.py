@@ -53,7 +53,9 @@ def train(
 
 @app.command()
 def match(
-    player_a: Annotated[str, typer.Argument(metavar="PLAYER", help="random, rollout:N, alphabeta:DEPTH or a folder.")],
+    player_a: Annotated[
+        str, typer.Argument(metavar="PLAYER", help="random, rollout:N, alphabeta:N or FOLDER[@ORACLE].")
+    ],
     player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")],
     games: Annotated[int, typer.Option(min=1, help="Games, in colour-swapped pairs.")] = 100,
     simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
@@ -97,12 +99,13 @@ def analyse(
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")],
     net: Annotated[Path, typer.Option(help="Folder of a checkpoint or a run.")],
     simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800,
+    oracle: Annotated[str, typer.Option(help="Of endgames: off, tablebase or network.")] = "tablebase",
     as_json: Json = False,
 ) -> None:
     """Show what a network's search thinks of a position: moves with visits, prior and value; the expected line."""
     from selfplay.commands import analyse_command
 
-    figures = analyse_command(fen, net, simulations, quiet=as_json)
+    figures = analyse_command(fen, net, simulations, oracle, quiet=as_json)
     if as_json:
         _print_json(figures)
 

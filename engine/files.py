@@ -17,7 +17,7 @@ _REPLACE_PAUSE_S = 0.05
 
 
 class StorageError(OSError):
-    """A file or folder could not be read or written; the message names it and says why. ``errno`` is that of the cause."""
+    """A file or folder cannot be read or written; the message names it and says why. ``errno`` is the cause's."""
 
     def __str__(self) -> str:
         return str(self.strerror)

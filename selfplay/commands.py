@@ -16,7 +16,7 @@ from learner.checkpoint import load_checkpoint
 
 from .config import ConfigError, make_config
 from .match import MatchGame, MatchResult, make_openings, play_match
-from .players import checkpoint_folder, make_player, network_player
+from .players import checkpoint_folder, make_player, network_player, oracle_name
 from .progress import MatchProgress, TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
@@ -139,7 +139,7 @@ def _check_writable(path: Path) -> None:
         raise StorageError(error.errno, str(error).replace(str(probe), str(path))) from error
 
 
-def analyse_command(fen: str, net: Path, simulations: int, quiet: bool) -> dict[str, Any]:
+def analyse_command(fen: str, net: Path, simulations: int, oracle: str, quiet: bool) -> dict[str, Any]:
     """Searches one position; see ``crownhead analyse --help``.
 
     The keys of the result are those of ``--json``: ``wdl`` and ``value`` are seen by the side to move, ``pv`` is the
@@ -150,21 +150,24 @@ def analyse_command(fen: str, net: Path, simulations: int, quiet: bool) -> dict[
     if not board.legal_moves:
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     checkpoint = load_checkpoint(checkpoint_folder(net))
-    player = network_player(checkpoint.network, str(net), SearchConfig(num_simulations=simulations))
+    config = SearchConfig(num_simulations=simulations, oracle=oracle_name(oracle))
+    player = network_player(checkpoint.network, str(net), config)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
     moves = []
     for index, move in enumerate(legal):
         value, draw = float(result.values[index]), float(result.draws[index])
         visits = int(result.visits[index])
+        proof = (None, "win", "draw", "loss")[result.proofs[index]]
+        known = visits > 0 or proof is not None
         moves.append(
             {
                 "move": board.pdn(move),
                 "visits": visits,
                 "prior": float(result.priors[index]),
-                "value": value if visits else None,
-                "wdl": [(1 - draw + value) / 2, draw, (1 - draw - value) / 2] if visits else None,
-                "proof": (None, "win", "draw", "loss")[result.proofs[index]],
+                "value": value if known else None,
+                "wdl": [(1 - draw + value) / 2, draw, (1 - draw - value) / 2] if known else None,
+                "proof": proof,
             }
         )
     moves.sort(key=lambda move: (move["proof"] == "win", move["visits"]), reverse=True)
@@ -187,7 +190,7 @@ def _print_analysis(board: Board, figures: dict[str, Any]) -> None:
     table = Table("move", "visits", "prior", "value", "win", "draw", "loss", "proof")
     for move in figures["moves"]:
         shares = [f"{share:.1%}" for share in move["wdl"] or ()] or ["", "", ""]
-        value = f"{move['value']:+.3f}" if move["visits"] else ""
+        value = "" if move["value"] is None else f"{move['value']:+.3f}"
         table.add_row(move["move"], str(move["visits"]), f"{move['prior']:.1%}", value, *shares, move["proof"] or "")
     console.print(table)
     console.print("line: " + " ".join(figures["pv"]), markup=False)

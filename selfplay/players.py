@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal, get_args
 
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError
@@ -11,8 +12,12 @@ from learner.checkpoint import INFO_FILE, load_checkpoint
 from learner.evaluator import NetworkEvaluator
 from learner.network import Network
 
+from .knowledge import leaf_oracle
 from .run_folder import RunFolder
 from .threads import choose_device
+
+OracleName = Literal["off", "tablebase", "network"]
+DEFAULT_ORACLE: OracleName = "tablebase"
 
 
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
@@ -30,15 +35,38 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
         return run.best_checkpoint
     raise PlayerError(
         f"{str(path)!r} is no player: write random, rollout:SIMULATIONS, alphabeta:DEPTH, "
-        "or the folder of a checkpoint or a run"
+        "or the folder of a checkpoint or a run, if need be with @off, @tablebase or @network behind it"
     )
 
 
 def network_player(
     network: Network, name: str, config: SearchConfig, seconds: float | None = None, device: str = "auto"
 ) -> SearchPlayer:
-    """A player that searches with a network."""
-    return SearchPlayer(name, NetworkEvaluator(network, device=choose_device(device)), config, seconds)
+    """A player that searches with a network, and with what ``config.oracle`` names.
+
+    Raises:
+        TableFileError: a table in the default folder is damaged or foreign.
+    """
+    evaluator = NetworkEvaluator(network, device=choose_device(device))
+    return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config))
+
+
+def oracle_name(text: str) -> OracleName:
+    """The oracle of that name.
+
+    Raises:
+        PlayerError: there is none.
+    """
+    for name in get_args(OracleName):
+        if text == name:
+            return name
+    raise PlayerError(f"{text!r} is no oracle: choose one of {', '.join(get_args(OracleName))}")
+
+
+def split_oracle(text: str) -> tuple[str, OracleName]:
+    """A network player's text without ``@oracle`` at its end, and that oracle."""
+    folder, _, ending = text.rpartition("@")
+    return (folder, oracle_name(ending)) if folder and ending in get_args(OracleName) else (text, DEFAULT_ORACLE)
 
 
 def make_player(
@@ -47,17 +75,22 @@ def make_player(
     """The player that ``text`` names.
 
     Args:
-        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, or the folder of a checkpoint or a run.
+        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, or the folder of a checkpoint or a run, if need
+            be with ``@off``, ``@tablebase`` (the default) or ``@network`` behind it: the oracle of its endgames.
         simulations: of a network player's search per move (default 64).
         seconds: per move, instead of simulations or depth, for the players that can be timed.
 
     Raises:
         PlayerError: no such player.
         CheckpointError: the checkpoint cannot be read.
+        TableFileError: a table in the default folder is damaged or foreign.
     """
     player = parse_player(text, seconds)
     if player is not None:
         return player
-    checkpoint = load_checkpoint(checkpoint_folder(text))
-    config = SearchConfig() if simulations is None else SearchConfig(num_simulations=simulations)
+    folder, oracle = split_oracle(text)
+    checkpoint = load_checkpoint(checkpoint_folder(folder))
+    config = SearchConfig(oracle=oracle)
+    if simulations is not None:
+        config = SearchConfig(oracle=oracle, num_simulations=simulations)
     return network_player(checkpoint.network, text, config, seconds, device)

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from .config import RunConfig
+from .knowledge import endgame_knowledge
 from .worker import Played, Weights, Worker
 
 REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
@@ -57,7 +58,8 @@ class LocalPool:
         self._next_path = next_path
         self._weights: Weights | None = None
         actors = range(config.selfplay.actors)
-        self._workers = [Worker(config, actor, actor_seed(config, actor, start)) for actor in actors]
+        seeds = [actor_seed(config, actor, start) for actor in actors]
+        self._workers = [Worker(config, actor, seeds[actor], endgame_knowledge) for actor in actors]
         self._executors = [ThreadPoolExecutor(1, f"actor-{actor}") for actor in actors]
         self._requests: list[deque[Future[Played | None]]] = [deque() for _ in actors]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .actor import PlayStats
 from .config import RunConfig
+from .knowledge import endgame_knowledge
 from .pool import REQUESTS_IN_FLIGHT, PoolError, actor_seed
 from .shards import ShardError, read_shard_info
 from .worker import Played, Weights, Worker
@@ -57,7 +58,7 @@ class RayPool:
     def _start(self, number: int) -> Any:
         self._started += 1
         seed = actor_seed(self._config, number, self._started)
-        return self._worker_class.remote(self._config, number, seed)
+        return self._worker_class.remote(self._config, number, seed, endgame_knowledge)
 
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``; the weights enter the object store once, requests carry a reference."""

@@ -35,6 +35,10 @@ class SearchConfig(BaseModel):
     oracle: Literal["off", "tablebase", "network"] = Field(
         "off", description="what decides leaves of few pieces without an evaluation; it is handed to the search"
     )
+    oracle_pieces: int = Field(
+        6, ge=2, le=24, description="network oracle: asked about leaves of so many pieces at most"
+    )
+    oracle_confidence: float = Field(0.99, ge=0, le=1, description="network oracle: leaves it is less sure of are open")
     reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
 
     def temperature_at(self, ply: int) -> float:

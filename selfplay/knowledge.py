@@ -1,0 +1,60 @@
+"""Where players and actors take their endgame knowledge from: the tables at hand, or the endgame oracle."""
+
+from functools import cache
+
+import numpy as np
+
+from engine.search import Evaluator, LeafOracle, SearchConfig
+from engine.tablebase import Tablebase, read_tablebase
+from learner.endgame.data import TRAIN, split_of
+
+from .config import RunConfig
+from .endgame import EndgameKnowledge
+
+VALIDATED_PIECES = 6  # the oracle is validated on samples of up to so many pieces
+
+
+@cache
+def shared_tablebase() -> Tablebase:
+    """The tables of the default folder, opened once per process.
+
+    Raises:
+        TableFileError: one of its files is damaged or foreign.
+    """
+    return read_tablebase()
+
+
+def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
+    """What ``config.oracle`` asks for.
+
+    Raises:
+        TableFileError: a table in the default folder is damaged or foreign.
+    """
+    if config.oracle == "tablebase":
+        return shared_tablebase()
+    if config.oracle == "network":
+        from learner.endgame.oracle import default_oracle
+
+        return default_oracle().as_leaf_oracle(config.oracle_pieces, config.oracle_confidence)
+    return None
+
+
+def held_out(positions: np.ndarray) -> np.ndarray:
+    """Which positions, uint32 [N, 4], are kept for validation and testing: bool [N]. Nobody trains on them."""
+    few = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= VALIDATED_PIECES
+    few[few] = split_of(np.ascontiguousarray(positions[few])) != TRAIN
+    return few
+
+
+def endgame_knowledge(config: RunConfig, evaluator: Evaluator) -> EndgameKnowledge:
+    """What the actors of a run know of endgames (a ``KnowledgeFactory``).
+
+    Raises:
+        TableFileError: a table in the default folder is damaged or foreign.
+    """
+    needs_table = config.selfplay.adjudicate or config.selfplay.rescore
+    return EndgameKnowledge(
+        leaf_oracle=leaf_oracle(config.search),
+        table=shared_tablebase() if needs_table else None,
+        held_out=held_out,
+    )
