@@ -1,0 +1,164 @@
+"""``crownhead tablebase``: verification finds what is wrong, statistics count right, errors take one line."""
+
+import json
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.tablebase.commands import build_command, stats_command, verify_command
+from engine.tablebase.count import count_pair
+from engine.tablebase.dense import solve_tables
+from engine.tablebase.distance_codec import decode_distances, encode_distances
+from engine.tablebase.layout import layout_of
+from engine.tablebase.material import parse_name
+from engine.tablebase.probe import SHIPPED
+from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
+from engine.tablebase.solve import grid_of
+from engine.tablebase.verify import Verifier
+from engine.tablebase.wdl_codec import encode_slice
+
+ROOT = Path(__file__).parents[1]
+TOTALS = {  # pieces → wins, draws, losses of both sides to move
+    "2": (716, 2370, 402),
+    "3": (100250, 8477, 87305),
+    "4": (2574304, 1717922, 1917090),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Tables of 2 and 3 pieces with distances."""
+    for path in SHIPPED.iterdir():
+        if sum(map(int, path.stem)) <= 3:
+            shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def verify(folder: Path, pieces: int = 3, distance: bool = True) -> int:
+    return len(list(Verifier(folder, pieces, distance).run()))
+
+
+def rewrite(folder: Path, name: str, change: object) -> None:
+    """Writes the file of a pair anew, honest in all but what ``change`` does to the first side's values."""
+    layout = layout_of(parse_name(name))
+    tables = solve_tables(layout.material.pieces)
+    values = np.stack([tables.slice_rows(layout.material), tables.slice_rows(layout.material.swapped())])
+    assert callable(change)
+    change(values[0])
+    with ThreadPoolExecutor(1) as executor:
+        write_slice(
+            folder,
+            layout.material,
+            "wdl",
+            count_pair(layout, values),
+            *encode_slice(grid_of(layout, False), values[0], executor),
+        )
+
+
+def test_shipped_tables_are_right() -> None:
+    figures = verify_command(SHIPPED, None, quiet=True)
+    assert figures["positions"] == sum(sum(counts) for counts in TOTALS.values())
+    assert (figures["pieces"], figures["distances"]) == (4, True)
+
+
+def test_a_sound_folder_passes(folder: Path) -> None:
+    assert verify(folder) == 9
+    assert verify(folder, 2) == 3
+
+
+def test_a_wrong_value_is_named_with_its_position(folder: Path) -> None:
+    def make_draws(values: np.ndarray) -> None:
+        values[100:110, 0] = 0
+
+    rewrite(folder, "2100", make_draws)
+    with pytest.raises(TableFileError, match=r"2100\.wdl is wrong: B:W\S+ is stored as a draw, but its successors make it a win"):
+        verify(folder, distance=False)
+
+
+def test_wrong_counts_are_found(folder: Path) -> None:
+    layout = layout_of(parse_name("2100"))
+    with SliceFile(folder / "2100.wdl") as file:
+        counts, priors = file.header.slices, file.priors()
+        blocks = [file.block(number) for number in range(file.header.blocks)]
+    counts["2100"].win += 1
+    write_slice(folder, layout.material, "wdl", counts, priors, blocks)
+    with pytest.raises(TableFileError, match=r"2100\.wdl is wrong: the counts"):
+        verify(folder, distance=False)
+
+
+def test_wrong_distances_are_found(folder: Path) -> None:
+    layout = layout_of(parse_name("2100"))
+    with SliceFile(folder / "2100.distance") as file:
+        counts, halves = file.header.slices, decode_distances(file.block(0)).copy()
+    grid, values = grid_of(layout, False), solve_tables(3).slice_rows(layout.material)
+    halves[400] += 1
+    blocks = [encode_distances(0, grid, values, halves)]
+    write_slice(folder, layout.material, "distance", counts, None, blocks)
+    assert verify(folder, distance=False) == 9
+    with pytest.raises(TableFileError, match=r"2100\.distance is wrong"):
+        verify(folder)
+
+
+def test_files_that_are_missing_are_named(folder: Path) -> None:
+    (folder / "2100.wdl").unlink()
+    with pytest.raises(ValueError, match=r"lacks 1 of the 9 files of 2-3 pieces \(2100\.wdl\); complete it with"):
+        verify(folder, distance=False)
+
+
+def test_statistics(folder: Path) -> None:
+    figures = stats_command(None, None, quiet=True)
+    for pieces, (win, draw, loss) in TOTALS.items():
+        row = figures["pieces"][pieces]
+        assert (row["win"], row["draw"], row["loss"]) == (win, draw, loss)
+    assert figures["pieces"]["3"]["longest_win"] == 61
+    few = stats_command(folder, 3, quiet=True)
+    assert list(few["pieces"]) == ["3"]
+    assert few["slices"]["2100"] == figures["slices"]["2100"]
+    assert set(few["slices"]["2100"]) == {"win", "draw", "loss", "longest_win", "longest_win_fen"}
+    assert sum(row["win"] for row in few["slices"].values()) == TOTALS["3"][0]
+    with pytest.raises(ValueError, match="has no table of 6 pieces; build it with"):
+        stats_command(folder, 6, quiet=True)
+
+
+def test_incomplete_pieces_have_no_total(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.tablebase.commands.SHIPPED", folder / "none")
+    (folder / "2100.wdl").unlink()
+    (folder / "2100.distance").unlink()
+    figures = stats_command(folder, None, quiet=True)
+    assert list(figures["pieces"]) == ["2"]
+    assert {"2100", "1200"}.isdisjoint(figures["slices"])
+
+
+def test_build_reports_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = build_command(tmp_path / "new", 2, False, quiet=False)
+    assert "neither draws by repetition nor the 80-ply rule" in " ".join(capsys.readouterr().out.split())
+    again = build_command(tmp_path / "new", 2, False, quiet=True)
+    assert (first["files"], first["slices_built"], first["slices_kept"]) == (3, 3, 0)
+    assert (again["slices_built"], again["slices_kept"], again["bytes"]) == (0, 3, first["bytes"])
+
+
+def test_commands(folder: Path) -> None:
+    def crownhead(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "crownhead", "tablebase", *map(str, arguments)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+    for name, keys in (
+        ("build", {"folder", "pieces", "files", "bytes", "slices_built", "slices_kept", "seconds"}),
+        ("verify", {"folder", "pieces", "positions", "distances", "seconds"}),
+        ("stats", {"pieces", "slices"}),
+    ):
+        done = crownhead(name, "--dir", folder, "--pieces", 3, "--json")
+        assert done.returncode == 0, done.stderr
+        assert set(json.loads(done.stdout.splitlines()[-1])) == keys
+    damaged = folder / "1100.wdl"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    for name in ("build", "verify"):
+        done = crownhead(name, "--dir", folder, "--pieces", 3)
+        assert done.returncode == 2
+        assert str(damaged) in done.stderr
+        assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,220 @@
+"""Probing tables: values, distances, missing and damaged files, a cache too small, several threads."""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.board import Board
+from engine.fen import Color, format_fen
+from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+from engine.tablebase import MissingTableError, Tablebase, open_tablebase
+from engine.tablebase.build import Builder
+from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.material import materials
+from engine.tablebase.probe import DRAWN_PLIES, SHIPPED
+from engine.tablebase.slice_file import TableFileError
+from engine.tablebase.store import MIN_CACHE_BLOCKS, BlockStore, find_files
+from learner.endgame.data import EndgameSampler
+
+PIECES = 4
+
+
+@pytest.fixture(scope="module")
+def dense() -> DenseTables:
+    return solve_tables(PIECES)
+
+
+@pytest.fixture(scope="module")
+def positions(dense: DenseTables) -> np.ndarray:
+    every = [material for n in range(2, PIECES + 1) for material in materials(n)]
+    return EndgameSampler(dense, every, seed=3).draw(20_000).positions
+
+
+@pytest.fixture
+def tables() -> Iterator[Tablebase]:
+    with open_tablebase(SHIPPED, shipped=False) as opened:
+        yield opened
+
+
+def successors(board: Board) -> list[Board]:
+    after = []
+    for move in board.legal_moves:
+        after.append(board.copy())
+        after[-1].push(move)
+    return after
+
+
+def test_every_kind_of_position_has_the_solver_s_value(tables: Tablebase, dense: DenseTables, positions: np.ndarray):
+    assert (tables.probe_wdl_many(positions) == dense.lookup(positions)).all()
+
+
+def test_distances_follow_from_those_of_the_successors(tables: Tablebase, positions: np.ndarray):
+    for own, opp, kings, _ in positions[:300].tolist():
+        board = board_of(own, opp, kings)
+        values = [tables.probe_wdl(after) for after in successors(board)]
+        plies = [tables.probe_distance(after) for after in successors(board)]
+        value = max((-v for v in values), default=-1)
+        assert tables.probe_wdl(board) == value
+        if value == 0:
+            assert tables.probe_distance(board) is None
+        else:
+            ways = [p + 1 for v, p in zip(values, plies, strict=True) if v == -value and p is not None]
+            assert tables.probe_distance(board) == (min(ways) if value == 1 else max(ways, default=0))
+
+
+def board_of(own: int, opp: int, kings: int) -> Board:
+    return Board(format_fen(Color.BLACK, own, opp, kings))
+
+
+def test_arrays_and_boards_agree(tables: Tablebase, positions: np.ndarray):
+    few = positions[:200]
+    boards = [board_of(own, opp, kings) for own, opp, kings, _ in few.tolist()]
+    assert tables.probe_wdl_many(few).tolist() == [tables.probe_wdl(board) for board in boards]
+    plies = [tables.probe_distance(board) for board in boards]
+    assert tables.probe_distance_many(few).tolist() == [DRAWN_PLIES if p is None else p for p in plies]
+
+
+def test_white_to_move_is_seen_by_white(tables: Tablebase):
+    assert tables.probe_wdl(Board("W:WK10,K11:BK30")) == 1
+    assert tables.probe_wdl(Board("B:WK10,K11:BK30")) == -1
+
+
+def test_a_finished_game_is_lost(tables: Tablebase):
+    blocked = Board("B:W32:B28")
+    assert not blocked.legal_moves
+    assert (tables.probe_wdl(blocked), tables.probe_distance(blocked)) == (-1, 0)
+    alone = np.array([[0, 1 << 9, 0]], np.uint32)  # the side to move has lost its last piece
+    assert tables.probe_wdl_many(alone).tolist() == [-1]
+    assert tables.probe_distance_many(alone).tolist() == [0]
+
+
+def test_a_search_is_told_outcomes_and_plies(tables: Tablebase, positions: np.ndarray):
+    many = np.concatenate([positions[:500], np.array([[0xFFF, 0xFFF00000, 0, 0]], np.uint32)])
+    outcomes, plies = tables.judge(many)
+    values = tables.probe_wdl_many(positions[:500])
+    assert outcomes.dtype == np.uint8
+    assert plies.dtype == np.int16
+    assert outcomes.tolist() == [{1: WIN, 0: DRAW, -1: LOSS}[v] for v in values.tolist()] + [UNKNOWN]
+    assert plies.tolist() == [*tables.probe_distance_many(positions[:500]).tolist(), -1]
+
+
+def test_a_missing_table_is_named(tables: Tablebase):
+    five = Board("W:WK10,K11,22:B9,1")
+    assert tables.get_wdl(five) is None
+    assert tables.get_wdl(five, default="unknown") == "unknown"
+    with pytest.raises(MissingTableError, match=r"slice 2012.*build --pieces 5`"):
+        tables.probe_wdl(five)
+    with pytest.raises(MissingTableError, match="tables end at 7 pieces; this position has 24"):
+        tables.probe_wdl(Board())
+    position = np.array([five.words()], np.uint32)
+    assert tables.get_wdl_many(position, default=7).tolist() == [7]
+    with pytest.raises(MissingTableError):
+        tables.probe_wdl_many(position)
+
+
+def test_values_without_distances(tmp_path: Path):
+    for path in SHIPPED.glob("*.wdl"):
+        shutil.copy(path, tmp_path)
+    board = Board("W:WK10,K11:BK30")
+    with open_tablebase(tmp_path, shipped=False) as tables:
+        assert tables.probe_wdl(board) == 1
+        with pytest.raises(MissingTableError, match=r"distances.*--distance"):
+            tables.probe_distance(board)
+        outcomes, plies = tables.judge(np.array([[*board.words(), 0]], np.uint32))
+        assert (outcomes.tolist(), plies.tolist()) == ([WIN], [-1])
+
+
+def test_a_folder_that_is_half_there_answers_what_it_can(tmp_path: Path, dense: DenseTables, positions: np.ndarray):
+    gone = "1100"
+    for path in SHIPPED.glob("*.wdl"):
+        if not path.name.startswith(gone):
+            shutil.copy(path, tmp_path)
+    values = dense.lookup(positions)
+    with open_tablebase(tmp_path, shipped=False) as tables:
+        found = tables.get_wdl_many(positions, default=9)
+        assert (found[found != 9] == values[found != 9]).all()
+        unknown = np.bitwise_count(positions[:, 0] | positions[:, 1])[found == 9]
+        assert 0 < len(unknown) < len(positions) / 4
+        assert tables.get_wdl(Board("W:WK10:BK30")) is None
+    with open_tablebase(tmp_path) as tables:
+        assert (tables.probe_wdl_many(positions) == values).all()
+
+
+def test_a_small_cache_gives_the_same_answers(dense: DenseTables, positions: np.ndarray):
+    store = BlockStore(find_files([SHIPPED]), cache_bytes=1)
+    for cache in store._caches:
+        assert len(cache.ticks) == min(MIN_CACHE_BLOCKS, len(cache.slots))
+    small = [cache._replace(data=cache.data[:9], ticks=cache.ticks[:9]) for cache in store._caches]
+    store._caches = (small[0], small[1])
+    store._blocks_at = tuple(np.full(9, -1, np.int64) for _ in small)
+    store._wanted = store._wanted[:, :3].copy()
+    few = positions[:400]
+    scores, states = store.probe(few, False)
+    assert (states == 0).all()
+    assert (scores == dense.lookup(few)).all()
+    with open_tablebase(SHIPPED) as tables:
+        plies = tables.probe_distance_many(few)
+    scores, _ = store.probe(few, True)
+    assert (np.where(scores == 0, DRAWN_PLIES, 1000 - np.abs(scores)) == plies).all()
+    store.close()
+
+
+def test_threads_share_a_tablebase(tables: Tablebase, dense: DenseTables, positions: np.ndarray):
+    parts = np.array_split(positions, 8)
+    with ThreadPoolExecutor(4) as executor:
+        found = list(executor.map(tables.probe_wdl_many, parts))
+    assert (np.concatenate(found) == dense.lookup(positions)).all()
+
+
+def test_closed_tables_say_so():
+    with open_tablebase(SHIPPED) as tables:
+        pass
+    with pytest.raises(ValueError, match="closed"):
+        tables.probe_wdl(Board("W:WK10:BK30"))
+    tables.close()
+
+
+def test_a_flipped_bit_is_found_when_it_is_read(tmp_path: Path):
+    for path in SHIPPED.glob("*.wdl"):
+        shutil.copy(path, tmp_path)
+    damaged = tmp_path / "2200.wdl"
+    data = bytearray(damaged.read_bytes())
+    data[-100] ^= 4
+    damaged.write_bytes(data)
+    with open_tablebase(tmp_path, shipped=False) as tables:
+        assert tables.probe_wdl(Board("W:WK10,K11:BK30")) == 1
+        for _ in range(2):
+            with pytest.raises(TableFileError, match=r"2200\.wdl is damaged"):
+                tables.probe_wdl(Board("W:WK10,K11:BK30,K1"))
+
+
+def test_a_damaged_header_is_refused_at_once(tmp_path: Path):
+    (tmp_path / "1100.wdl").write_bytes(b"CRWNTAB0" + bytes(100))
+    with pytest.raises(TableFileError, match=r"1100\.wdl is not a table of this version"), open_tablebase(tmp_path):
+        pass
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(OSError, match="cannot read the folder"), open_tablebase(tmp_path / "none"):
+        pass
+
+
+def test_other_files_are_left_alone(tmp_path: Path):
+    for name in ("1100.wdl.123-abc.tmp", "notes.txt", "0000.wdl", "0110.wdl"):  # no slice, and one that is not a pair's
+        (tmp_path / name).write_text("x")
+    assert find_files([tmp_path]) == {}
+
+
+def test_the_default_folder_need_not_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CROWNHEAD_TABLEBASE", str(tmp_path / "none"))
+    with open_tablebase() as tables:
+        assert tables.max_pieces == PIECES
+        assert tables.probe_wdl(Board("W:WK10,K11:BK30")) == 1
+    for _ in Builder(tmp_path / "none", 2).run():
+        pass
+    with open_tablebase(shipped=False) as tables:
+        assert tables.max_pieces == 2
