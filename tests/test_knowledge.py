@@ -1,0 +1,115 @@
+"""Where players and actors take their endgame knowledge from."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.board import Board
+from engine.search import SearchConfig
+from learner.checkpoint import save_checkpoint
+from learner.endgame.data import TRAIN, split_of
+from learner.evaluator import NetworkEvaluator
+from learner.network import NETWORKS, Network
+from selfplay.commands import analyse_command
+from selfplay.config import make_config
+from selfplay.knowledge import endgame_knowledge, held_out, leaf_oracle, shared_tablebase
+from selfplay.players import PlayerError, make_player, oracle_name, split_oracle
+from selfplay.pool import LocalPool
+from selfplay.replay import ReplayBuffer
+from selfplay.shards import read_shard
+from selfplay.worker import Weights
+
+WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("network") / "tiny"
+    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    return folder
+
+
+def test_a_player_s_text_may_name_its_oracle():
+    assert split_oracle("runs/quick") == ("runs/quick", "tablebase")
+    assert split_oracle("runs/quick@off") == ("runs/quick", "off")
+    assert split_oracle("me@home") == ("me@home", "tablebase")
+    assert split_oracle("@off") == ("@off", "tablebase")
+    assert oracle_name("network") == "network"
+    with pytest.raises(PlayerError, match="'oracle' is no oracle: choose one of off, tablebase, network"):
+        oracle_name("oracle")
+
+
+def test_each_oracle_is_what_it_says():
+    position = np.array([[*Board(WON).words(), 0]], np.uint32)
+    assert leaf_oracle(SearchConfig(oracle="off")) is None
+    tables = leaf_oracle(SearchConfig(oracle="tablebase"))
+    assert tables is shared_tablebase()
+    assert shared_tablebase().judge(position)[0].tolist() == [1]
+    network = leaf_oracle(SearchConfig(oracle="network", oracle_pieces=3, oracle_confidence=0.9))
+    assert network is not None
+    assert network.max_pieces == 3
+    assert network.judge(position)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize("oracle", ["off", "tablebase", "network"])
+def test_players_play_with_every_oracle(checkpoint: Path, oracle: str):
+    player = make_player(f"{checkpoint}@{oracle}", simulations=16)
+    board = Board(WON)
+    assert player.name == f"{checkpoint}@{oracle}"
+    assert player.choose([board])[0] in board.legal_moves
+
+
+def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint: Path):
+    player, board = make_player(str(checkpoint), simulations=16), Board(WON)
+    plies = shared_tablebase().probe_distance(board)
+    assert plies is not None
+    for left in range(plies, 0, -1):
+        assert shared_tablebase().probe_distance(board) == left
+        board.push(player.choose([board])[0])
+    assert board.outcome() is not None
+    assert not board.legal_moves
+
+
+def test_analysis_shows_what_the_tables_prove(checkpoint: Path):
+    figures = analyse_command(WON, checkpoint, 16, "tablebase", quiet=True)
+    assert {move["proof"] for move in figures["moves"]} & {"win"}
+    for move in figures["moves"]:
+        assert (move["value"] is not None) == (move["visits"] > 0 or move["proof"] is not None)
+
+
+def test_positions_kept_for_validation_are_those_of_the_data_splits():
+    rng = np.random.default_rng(1)
+    squares = np.array([rng.choice(32, 9, replace=False) for _ in range(400)])
+    own = np.bitwise_or.reduce(np.uint32(1) << squares[:, :3].astype(np.uint32), axis=1)
+    opp = np.bitwise_or.reduce(np.uint32(1) << squares[:, 3:6].astype(np.uint32), axis=1)
+    few = np.stack([own, opp, own | opp, np.zeros_like(own)], axis=1)
+    assert (held_out(few) == (split_of(few) != TRAIN)).all()
+    assert 80 < held_out(few).sum() < 160
+    many = few.copy()
+    many[:, 0] |= np.bitwise_or.reduce(np.uint32(1) << squares[:, 6:].astype(np.uint32), axis=1)
+    assert not held_out(many).any()
+
+
+def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path):
+    settings = ["selfplay.adjudicate=true", "selfplay.rescore=true", "selfplay.positions_per_shard=600"]
+    config = make_config("smoke", settings)
+    torch.manual_seed(0)
+    network = Network(config.network)
+    knowledge = endgame_knowledge(config, NetworkEvaluator(network))
+    assert knowledge.table is shared_tablebase()
+    assert knowledge.leaf_oracle is None
+    replay = ReplayBuffer(tmp_path / "shards", config.replay)
+    pool = LocalPool(config, replay.next_path, 0)
+    pool.set_weights(Weights.of(network, "x"))
+    pool.refill()
+    played = []
+    while not played:
+        played = pool.collect(5.0)
+    pool.close()
+    records = list(read_shard(played[0].shard.path).iter_games())
+    assert any(record.adjudicated for record in records)
+    for record in records:
+        assert not held_out(record.samples.positions).any()
