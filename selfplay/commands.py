@@ -76,9 +76,11 @@ def train_command(
 
 
 def _print_ratings(ratings: Ratings) -> None:
-    table = Table("player", "Elo", "±", "games", "score", title=f"Ratings ({ratings.reference} = 0)")
+    table = Table("player", "Elo", "±", "games", "score", "endgames right", title=f"Ratings ({ratings.reference} = 0)")
     for line in ratings.table():
-        table.add_row(line.player, f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}")
+        endgames = f"{ratings.endgames[line.player]:.1%}" if line.player in ratings.endgames else ""
+        cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}", endgames
+        table.add_row(line.player, *cells)
     Console().print(table)
 
 

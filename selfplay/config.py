@@ -55,6 +55,7 @@ class LoopConfig(_Settings):
     save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
     anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")
     anchor_games: int = Field(20, ge=0, description="games of each promoted network against each anchor")
+    exam_positions: int = Field(5000, ge=0, description="endgames that each promoted network's WDL head is asked about")
     keep_checkpoints: int = Field(50, ge=2, description="candidates kept beside the promoted ones")
 
 

@@ -8,7 +8,7 @@ from engine.files import atomic_write, sha256_of
 
 from .elo import EloRating, PairingResult, elo_table
 
-_VERSION = 1
+_VERSION = 2
 _FIRST_NETWORK = "000000"
 
 
@@ -22,6 +22,9 @@ class Ratings:
     Args:
         path: of the file; it need not exist yet.
 
+    Attributes:
+        results: of matches. endgames: network → share of endgames that its WDL head judges right (``exam``).
+
     Raises:
         RatingsError: the file is damaged.
     """
@@ -29,18 +32,20 @@ class Ratings:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.results: list[PairingResult] = []
+        self.endgames: dict[str, float] = {}
         if path.exists():
             try:
                 fields = json.loads(path.read_bytes())
                 self.results = [PairingResult(*row) for row in fields["results"]]
+                self.endgames = {str(name): float(share) for name, share in fields["endgames"].items()}
                 sound = fields["schema_version"] == _VERSION and fields["checksum"] == self._checksum()
-            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise RatingsError(f"{path} is no table of ratings: remove it to begin a new one") from error
             if not sound:
                 raise RatingsError(f"{path} is damaged or of another version: remove it to begin a new table")
 
     def _checksum(self) -> str:
-        return sha256_of(json.dumps(self.results).encode())
+        return sha256_of(json.dumps([self.results, self.endgames]).encode())
 
     @property
     def reference(self) -> str:
@@ -63,6 +68,7 @@ class Ratings:
         fields: dict[str, Any] = {
             "schema_version": _VERSION,
             "results": self.results,
+            "endgames": self.endgames,
             "ratings": [line._asdict() for line in self.table()],
             "checksum": self._checksum(),
         }

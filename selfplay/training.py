@@ -11,15 +11,16 @@ from engine.players import parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
 from learner.checkpoint import load_checkpoint, save_checkpoint
-from learner.evaluator import NetworkEvaluator
 from learner.network import Network
 from learner.trainer import Trainer
 
 from .config import RunConfig
 from .elo import PairingResult
+from .exam import EndgameExam
 from .figures import draw_ratings
 from .gate import Gate
 from .match import MatchGame, MatchResult, make_openings, play_match
+from .players import network_player
 from .pool import LocalPool, Pool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
@@ -73,6 +74,7 @@ class Training:
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
         self._gate_seconds = 0.0
+        self._exam: EndgameExam | None = None
         self._player = self._searcher(self._best.network, "best")
 
     def _make_trainer(self) -> Trainer:
@@ -91,8 +93,7 @@ class Training:
         return trainer
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:
-        evaluator = NetworkEvaluator(network, device=self._device)
-        return SearchPlayer(name, evaluator, self.config.match_search)
+        return network_player(network, name, self.config.match_search, device=self._device)
 
     @property
     def minutes(self) -> float:
@@ -228,6 +229,7 @@ class Training:
             self._best = load_checkpoint(self.folder.checkpoint(name))
             self._player = self._searcher(self._best.network, name)
             pool.set_weights(Weights.of(self._best.network, info.digest))
+            self._examine(name)
             self._rate(name, pool)
         self.ratings.save()
         best = promotions[-1].checkpoint if promotions else self.state.best
@@ -256,6 +258,16 @@ class Training:
             lambda game: gate.add_game(game.score) is not None,
         )
         return gate.report()
+
+    def _examine(self, name: str) -> None:
+        """Asks the promoted network's WDL head about endgames."""
+        if self.config.loop.exam_positions == 0:
+            return
+        self._exam = self._exam or EndgameExam(self.config.loop.exam_positions)
+        accuracy = self._exam.accuracy(self.folder.checkpoint(name))
+        self.ratings.endgames[name] = round(accuracy, 5)
+        self.folder.log("exam", checkpoint=name, accuracy=accuracy)
+        self._writer.add_scalar("exam/endgame_accuracy", accuracy, self.trainer.steps)
 
     def _rate(self, name: str, pool: Pool) -> None:
         """Plays the promoted network against the anchors."""

@@ -14,6 +14,7 @@ from learner.evaluator import NetworkEvaluator
 from learner.network import NETWORKS, Network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
+from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, held_out, leaf_oracle, shared_tablebase
 from selfplay.players import PlayerError, make_player, oracle_name, split_oracle
 from selfplay.pool import LocalPool
@@ -113,3 +114,14 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
     assert any(record.adjudicated for record in records)
     for record in records:
         assert not held_out(record.samples.positions).any()
+
+
+def test_the_exam_asks_only_what_nobody_trains_on(checkpoint: Path):
+    exam = EndgameExam(2000)
+    questions = exam._questions
+    assert held_out(questions.positions).all()
+    assert (shared_tablebase().probe_wdl_many(questions.positions) == questions.values).all()
+    accuracy = exam.accuracy(checkpoint)
+    assert accuracy == EndgameExam(2000).accuracy(checkpoint)
+    assert accuracy * 2000 == pytest.approx(round(accuracy * 2000))
+    assert 0.05 < accuracy < 0.95  # an untrained network

@@ -80,6 +80,7 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert {event["anchor"] for event in events(run, "anchor")} == {"random"}
     assert len(events(run, "gate")) == 2
     table = {line.player: line.rating for line in Ratings(folder.elo_path).table()}
+    assert set(Ratings(folder.elo_path).endgames) == {event["checkpoint"] for event in events(run, "exam")} != set()
     assert table["random"] == 0
     assert "000000" in table
     assert list((run / "tensorboard").iterdir())
