@@ -1,8 +1,8 @@
 """How many bytes the values of 2-5 pieces take, stored in different ways. Run it: it prints a table and keeps nothing.
 
-Ways to choose positions: of both sides to move; of the first side alone (the other is one step ahead); of the first side
-where it cannot capture (captures are looked up; such positions repeat the value before them). Ways to
-write their values, in blocks of ``BLOCK`` positions that are read by themselves: two bits each; runs of equal values, a
+Ways to choose positions: of both sides to move; of the first side alone (the other is one step ahead); of the first
+side where it cannot capture (captures are looked up; such positions repeat the value before them). Ways to write
+their values, in blocks of ``BLOCK`` positions that are read by themselves: two bits each; runs of equal values, a
 byte for value and length up to 63; two bits each under zstd; and the arithmetic coder of the table files.
 """
 

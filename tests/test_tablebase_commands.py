@@ -76,7 +76,9 @@ def test_a_wrong_value_is_named_with_its_position(folder: Path) -> None:
         values[100:110, 0] = 0
 
     rewrite(folder, "2100", make_draws)
-    with pytest.raises(TableFileError, match=r"2100\.wdl is wrong: B:W\S+ is stored as a draw, but its successors make it a win"):
+    with pytest.raises(
+        TableFileError, match=r"2100\.wdl is wrong: B:W\S+ is stored as a draw, but its successors make it a win"
+    ):
         verify(folder, distance=False)
 
 

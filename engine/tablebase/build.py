@@ -13,12 +13,10 @@ from .count import count_pair
 from .dense import DenseDistances, DenseTables
 from .distance_codec import encode_distances
 from .layout import layout_of
-from .material import MAX_PIECES, Material, materials
+from .material import MIN_PIECES, Material, materials
 from .slice_file import Kind, SliceFile, file_name, write_slice
 from .solve import grid_of
 from .wdl_codec import encode_slice, num_blocks
-
-MIN_PIECES = 2
 
 
 @dataclass(frozen=True)
@@ -71,22 +69,20 @@ class Builder:
         threads: of the solver; all cores if None.
 
     Raises:
-        ValueError: ``pieces`` is out of range.
+        ValueError: ``pieces`` is out of range, or so many take more memory than there is.
         StorageError: the folder cannot be made.
     """
 
     def __init__(self, folder: Path, pieces: int, distance: bool = False, threads: int | None = None) -> None:
-        if not MIN_PIECES <= pieces <= MAX_PIECES:
-            raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
+        self._tables = DenseTables(pieces)
+        self._distances = DenseDistances(pieces) if distance else None
         make_folder(folder)
         remove_stale_temporaries(folder)
         self.folder, self.pieces = folder, pieces
         self._threads = threads or os.cpu_count() or 1
-        self._tables = DenseTables(pieces)
-        self._distances = DenseDistances(pieces) if distance else None
 
     def run(self) -> Iterator[Step]:
-        """Builds pair by pair; what is there already is kept.
+        """Builds pair by pair; what is there already is looked through first, and kept.
 
         Raises:
             TableFileError: a file in the folder is damaged or foreign.
@@ -94,9 +90,9 @@ class Builder:
         """
         pairs = pairs_up_to(self.pieces)
         total, done = sum(layout_of(pair).words for pair in pairs), 0
+        lacking = [self._missing(pair) for pair in pairs]
         with ThreadPoolExecutor(self._threads) as executor:
-            for i, pair in enumerate(pairs):
-                missing = self._missing(pair)
+            for i, (pair, missing) in enumerate(zip(pairs, lacking, strict=True)):
                 if missing:
                     self._write(pair, *self._fill(pair, executor), missing, executor)
                 done += layout_of(pair).words
@@ -140,11 +136,12 @@ class Builder:
         missing: list[Kind],
         executor: Executor,
     ) -> None:
-        counts, grid = count_pair(layout_of(pair), values, halves), grid_of(layout_of(pair), False)
+        layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         if "wdl" in missing:
-            write_slice(self.folder, pair, "wdl", counts, *encode_slice(grid, values[0], executor))
+            write_slice(self.folder, pair, "wdl", count_pair(layout, values), *encode_slice(grid, values[0], executor))
         if halves is not None and "distance" in missing:
             blocks = executor.map(
-                lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout_of(pair)))
+                lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout))
             )
+            counts = count_pair(layout, values, halves)
             write_slice(self.folder, pair, "distance", counts, None, list(blocks))

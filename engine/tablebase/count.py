@@ -5,7 +5,6 @@ from numba import njit
 
 from ..bitboard import borrowed, lowest_bit, popcount, turned
 from ..fen import Color, format_fen
-from .distance import NO_HALF
 from .layout import NUM_KINDS, Layout
 from .slice_file import SliceCounts
 from .solve import Grid, canonical_places, grid_of, place_word
@@ -34,7 +33,7 @@ def _longest_win(grid, values, halves):
         while places != 0:
             bit = lowest_bit(places)
             places &= places - np.uint32(1)
-            if halves[word, bit] > best and halves[word, bit] != NO_HALF:
+            if halves[word, bit] > best:
                 best, best_word, best_bit = np.int64(halves[word, bit]), word, bit
     return best, best_word, best_bit
 

@@ -5,6 +5,7 @@ Builders, trainers and searches that may touch any position read these; whoever 
 
 import mmap
 import os
+import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
@@ -14,29 +15,43 @@ from numba import njit
 from ..bitboard import NUM_SQUARES
 from .distance import solve_distances
 from .layout import add_slice, code_of, layout_of, lookup, no_slices
-from .material import Material, materials
+from .material import MAX_PIECES, MIN_PIECES, Material, materials
 from .restore import restore_pair
 from .slice_file import SliceFile
 from .solve import solve_pair
+
+_NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # memory need not be there before it is used
+
+
+def _reserve(size: int, pieces: int) -> mmap.mmap:
+    private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE}
+    try:
+        return mmap.mmap(-1, size, **private)
+    except OSError as error:
+        raise ValueError(f"2-{pieces} pieces take up to {size / 1e9:.0f} GB of memory, more than there is") from error
 
 
 class _Dense:
     """An array with a row for each word of all slices of 2 to ``pieces`` pieces, and the directory of those filled in.
 
     Memory is taken only as slices are filled in.
+
+    Raises:
+        ValueError: ``pieces`` is out of range, or so many take more memory than can be had.
     """
 
     def __init__(self, pieces: int, row: Any) -> None:
+        if not MIN_PIECES <= pieces <= MAX_PIECES:
+            raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
         self.pieces = pieces
         self.slices = no_slices()
         self._starts: dict[Material, int] = {}
         total = 0
-        for material in (m for n in range(2, pieces + 1) for m in materials(n)):
+        for material in (m for n in range(MIN_PIECES, pieces + 1) for m in materials(n)):
             self._starts[material] = total
             total += layout_of(material).words
         self._row_bytes = np.dtype(row).itemsize
-        private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
-        self._memory = mmap.mmap(-1, total * self._row_bytes, **private)
+        self._memory = _reserve(total * self._row_bytes, pieces)
         dtype, shape = np.dtype(row).subdtype or (np.dtype(row), ())
         self._rows = np.frombuffer(self._memory, dtype).reshape(-1, *shape)
 
@@ -93,6 +108,8 @@ class DenseTables(_Dense):
     def lookup(self, positions: np.ndarray) -> np.ndarray:
         """Values int8 [N] (1 win, 0 draw, -1 loss, for the side to move) of positions uint32 [N, 3 or more].
 
+        Both sides have pieces.
+
         Raises:
             KeyError: a position's slice is not filled in.
         """
@@ -103,16 +120,22 @@ class DenseTables(_Dense):
 
 
 class DenseDistances(_Dense):
-    """Half distances (``distance``) of the slices filled in so far: uint8 [words, 32], 0.2 GB for 2-5 pieces."""
+    """Half distances (``distance``) of the slices filled in so far.
+
+    Attributes:
+        slices: see ``DenseTables``.
+        halves: uint8 [words, 32]: 0.2 GB for 2-5 pieces.
+    """
 
     def __init__(self, pieces: int) -> None:
         super().__init__(pieces, (np.uint8, NUM_SQUARES))
+        self.halves = self._rows
 
     def solve(
         self, pair: Material, tables: DenseTables, values: np.ndarray, executor: Executor, threads: int
     ) -> np.ndarray:
         """Dates a pair's values and fills it in. Returns uint8 [2, words, 32], see ``distance.solve_distances``."""
-        halves = solve_distances(layout_of(pair), tables.slices, tables.words, self._rows, values, executor, threads)
+        halves = solve_distances(layout_of(pair), tables.slices, tables.words, self.halves, values, executor, threads)
         self.fill(pair, halves)
         return halves
 

@@ -2,7 +2,7 @@
 
 Both slices of a pair are kept in the *first* side's view (``Material.leads``), whoever is to move. One piece of the
 pair, the *roamer*, is left out; the places of the others, kind by kind, number a word; bit b of the word stands for the
-position with the roamer on bit b. So a word holds up to 28 positions, and one rotation moves the roamer in all of them.
+position with the roamer on bit b. So a word holds up to 31 positions, and one rotation moves the roamer in all of them.
 
     word = sum over the four kinds of rank(kind) * stride(kind)
 
@@ -167,7 +167,9 @@ def rank_of(word, kind):
 
 @njit(cache=True)
 def code_of(own, opp, kings):
-    """``Material.code`` of a position."""
+    """``Material.code`` of a position; 0, which is no slice's, of one with more than ``MAX_PIECES`` pieces."""
+    if popcount(own | opp) > MAX_PIECES:
+        return np.int64(0)
     return (
         np.int64(popcount(own & ~kings)) << 9
         | np.int64(popcount(own & kings)) << 6
@@ -181,7 +183,7 @@ def locate(own, opp, kings, slices):
     """(word, bit) of a position in the array of all slices; word is -1 where its slice is not there.
 
     Args:
-        own, opp, kings: uint32, seen by the side to move; both sides have pieces.
+        own, opp, kings: uint32, seen by the side to move; both sides have pieces, and no man is on its crowning row.
         slices: [NUM_CODES] of ``SLICE``.
     """
     entry = slices[code_of(own, opp, kings)]

@@ -18,7 +18,8 @@ FOLDER_VARIABLE = "CROWNHEAD_TABLEBASE"
 def default_folder() -> Path:
     """The tables' folder: the environment variable ``CROWNHEAD_TABLEBASE``, or a folder in the user's cache."""
     chosen = os.environ.get(FOLDER_VARIABLE)
-    return Path(chosen) if chosen else platformdirs.user_cache_path("crownhead", appauthor=False) / "tablebase"
+    cache = platformdirs.user_cache_path("crownhead", appauthor=False)
+    return Path(chosen).expanduser() if chosen else cache / "tablebase"
 
 
 def load_tables(

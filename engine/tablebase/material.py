@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-MAX_PIECES = 7
+MIN_PIECES, MAX_PIECES = 2, 7
 NUM_CODES = 4096  # three bits for each of the four counts
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..bitboard import borrowed, popcount, turned
+from ..bitboard import borrowed, turned
 from ..movegen import generate, jumpers_of, new_moves
 from .layout import code_of, locate
 from .material import MAX_PIECES
@@ -87,8 +87,6 @@ def _score_leaf(own, opp, kings, full, now, slices, values, halves, wanted, num_
         return -full, KNOWN, False
     if opp == 0:
         return full - (1 if full > 1 else 0), KNOWN, False
-    if popcount(own | opp) > MAX_PIECES:
-        return 0, ABSENT, False
     entry = slices[code_of(own, opp, kings)]
     if entry.start < 0:
         return 0, ABSENT, False

@@ -1,7 +1,7 @@
 """The file of one pair of slices: blocks that are read one at a time, a header that says what they are, checksums.
 
-    8 bytes magic | uint32 length | header, JSON | priors | uint32 end of each block | uint32 CRC of each block |
-    blocks | SHA-256 of all before
+    8 bytes magic | uint32 length of the header | uint32 CRC of all from the header to the blocks |
+    header, JSON | priors | uint32 length of each block | uint32 CRC of each block | blocks | SHA-256 of all before
 
 Two kinds of file: ``2111.wdl`` (values, ``wdl_codec``) and ``2111.distance`` (half distances, ``distance_codec``),
 named after the slice with the pair's first side to move. Numbers are little-endian.
@@ -19,7 +19,7 @@ import numpy as np
 import zstandard
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..files import atomic_write
+from ..files import StorageError, atomic_write
 from .layout import layout_of
 from .material import Material, parse_name
 from .wdl_codec import BLOCK_WORDS, NUM_MODELS, num_blocks
@@ -29,6 +29,8 @@ FORMAT = 1
 RULES = "English draughts; repetition and the 80-ply rule are not looked at"
 Kind = Literal["wdl", "distance"]
 _MAX_HEADER = 1 << 16
+_PREFIX = "<II"
+_START = len(MAGIC) + struct.calcsize(_PREFIX)
 _DIGEST_BYTES = 32
 _MAX_PRIORS = 1 << 16
 
@@ -97,12 +99,13 @@ def write_slice(
         slices=slices,
     )
     text = header.model_dump_json().encode()
-    ends = np.cumsum([len(block) for block in blocks]).astype("<u4").tobytes()
+    lengths = np.array([len(block) for block in blocks], "<u4").tobytes()
     checks = np.array([zlib.crc32(block) for block in blocks], "<u4").tobytes()
+    index = text + packed + lengths + checks
 
     def write(file: BinaryIO) -> None:
         digest = sha256()
-        for part in [MAGIC, struct.pack("<I", len(text)), text, packed, ends, checks, *blocks]:
+        for part in [MAGIC, struct.pack(_PREFIX, len(text), zlib.crc32(index)), index, *blocks]:
             file.write(part)
             digest.update(part)
         file.write(digest.digest())
@@ -118,19 +121,20 @@ class SliceFile:
 
     Raises:
         TableFileError: not a table of this format, cut short, or damaged.
-        OSError: the file cannot be read.
+        FileNotFoundError: there is no such file.
+        StorageError: it cannot be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], checked: bool = False) -> None:
         self.path = Path(path)
-        with open(self.path, "rb") as file:
+        with self._open() as file:
             size = os.fstat(file.fileno()).st_size
-            if size < len(MAGIC) + 4 + _DIGEST_BYTES:
+            if size < _START + _DIGEST_BYTES:
                 raise self._error("is too short for a table")
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         try:
             self.header = self._read_header(size)
-            self.pair = parse_name(self.header.slice)
+            self.pair = self._read_pair()
             if self.pair != self.pair.pair or self.path.name != file_name(self.pair, self.header.kind):
                 raise self._error(f"holds slice {self.header.slice} ({self.header.kind}), which its name does not say")
             self._read_index(size)
@@ -140,23 +144,37 @@ class SliceFile:
             self._map.close()
             raise
 
+    def _open(self) -> BinaryIO:
+        try:
+            return open(self.path, "rb")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StorageError(error.errno, f"cannot read {self.path}: {error.strerror}") from error
+
     def _error(self, what: str) -> TableFileError:
         return TableFileError(f"{self.path} {what}; remove it and build it again with `crownhead tablebase build`")
 
     def _read_header(self, size: int) -> Header:
         if self._map[: len(MAGIC)] != MAGIC:
             raise self._error("is not a table of this version")
-        (length,) = struct.unpack_from("<I", self._map, len(MAGIC))
-        self._start = len(MAGIC) + 4 + length
+        length, self._check = struct.unpack_from(_PREFIX, self._map, len(MAGIC))
+        self._start = _START + length
         if length > _MAX_HEADER or self._start + _DIGEST_BYTES > size:
             raise self._error("is damaged: its header does not fit")
         try:
-            header = Header.model_validate_json(self._map[len(MAGIC) + 4 : self._start])
+            header = Header.model_validate_json(self._map[_START : self._start])
         except ValidationError as error:
             raise self._error("is damaged: its header cannot be read") from error
         if (header.format, header.rules, header.block_words) != (FORMAT, RULES, BLOCK_WORDS):
             raise self._error(f"is a table of format {header.format} or other rules, not of format {FORMAT}")
         return header
+
+    def _read_pair(self) -> Material:
+        try:
+            return parse_name(self.header.slice)
+        except ValueError as error:
+            raise self._error("is damaged: its header names no slice") from error
 
     def _read_index(self, size: int) -> None:
         header = self.header
@@ -166,10 +184,12 @@ class SliceFile:
         self._first = index + 8 * header.blocks
         if not 0 <= header.priors_bytes <= _MAX_PRIORS or self._first + _DIGEST_BYTES > size:
             raise self._error("is damaged: it is cut short")
-        ends = np.frombuffer(self._map[index : index + 4 * header.blocks], "<u4").astype(np.int64)
+        if zlib.crc32(self._map[_START : self._first]) != self._check:
+            raise self._error("is damaged: its header does not match its checksum")
+        lengths = np.frombuffer(self._map[index : index + 4 * header.blocks], "<u4").astype(np.int64)
         self._checks = np.frombuffer(self._map[index + 4 * header.blocks : self._first], "<u4")
-        self._edges = np.concatenate([[0], ends]) + self._first
-        if (np.diff(self._edges) < 0).any() or self._edges[-1] + _DIGEST_BYTES != size:
+        self._edges = np.cumsum(np.concatenate([[self._first], lengths]))
+        if self._edges[-1] + _DIGEST_BYTES != size:
             raise self._error("is damaged: its blocks do not fit its size")
 
     def check(self) -> None:

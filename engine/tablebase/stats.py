@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .material import Material, materials
+from .material import MIN_PIECES, Material, materials
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
-
-_MIN_PIECES = 2
 
 
 def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
@@ -27,7 +25,7 @@ def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
                 with SliceFile(path) as file:
                     found |= file.header.slices
     most = max((pair.pieces for pair, _ in files), default=0)
-    ordered = (material for n in range(_MIN_PIECES, most + 1) for material in materials(n))
+    ordered = (material for n in range(MIN_PIECES, most + 1) for material in materials(n))
     return {material: found[material.name] for material in ordered if material.name in found}
 
 

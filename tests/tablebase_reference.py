@@ -1,0 +1,82 @@
+"""Endgames solved slowly and plainly, by the rules of ``reference.py``: dictionaries, one position at a time.
+
+Shares nothing with ``engine`` and stands against its tables in the tests. A position is a tuple of (PDN number, piece)
+in increasing order with Black to move; one with White to move is turned round first.
+"""
+
+import random
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations, product
+
+import reference
+
+Pieces = tuple[tuple[int, str], ...]
+SWAPPED = {"b": "w", "w": "b", "B": "W", "W": "B"}
+
+
+def is_position(pieces: Pieces) -> bool:
+    """Whether both sides have pieces and no man stands where it would have been crowned."""
+    sides = {piece.upper() for _, piece in pieces}
+    crowned = any((piece == "b" and number > 28) or (piece == "w" and number < 5) for number, piece in pieces)
+    return len(sides) == 2 and not crowned
+
+
+def all_positions(count: int) -> Iterator[Pieces]:
+    """Every position with exactly so many pieces."""
+    for numbers in combinations(range(1, 33), count):
+        for letters in product("bBwW", repeat=count):
+            pieces = tuple(zip(numbers, letters, strict=True))
+            if is_position(pieces):
+                yield pieces
+
+
+def random_position(rng: random.Random, count: int) -> Pieces:
+    """A position with exactly so many pieces, all positions being equally likely."""
+    while True:
+        numbers = sorted(rng.sample(range(1, 33), count))
+        pieces = tuple((number, rng.choice("bBwW")) for number in numbers)
+        if is_position(pieces):
+            return pieces
+
+
+def turned(pieces: Pieces) -> Pieces:
+    """The same position with the colours exchanged, seen from the other side of the board."""
+    return tuple((33 - number, SWAPPED[piece]) for number, piece in reversed(pieces))
+
+
+def successors(pieces: Pieces) -> set[Pieces]:
+    """The positions that the moves of Black lead to, turned."""
+    position = reference.Position("B", dict(pieces))
+    after = [reference.make(position, step) for step in reference.legal_moves(position)]
+    return {turned(tuple(sorted(each.pieces.items()))) for each in after}
+
+
+@cache
+def solve(most: int) -> dict[Pieces, tuple[int, int]]:
+    """(value, plies to the end) of every position of 2 to ``most`` pieces: 1, 0, -1 for Black; 0 plies where drawn.
+
+    The winner takes the shortest way, the loser the longest. Works backwards from the positions without a move: what
+    is reached first is reached soonest.
+    """
+    undecided_moves = {}
+    predecessors = defaultdict(list)
+    for position in (position for count in range(2, most + 1) for position in all_positions(count)):
+        after = successors(position)
+        undecided_moves[position] = len(after)
+        for each in after:
+            predecessors[each].append(position)
+    bare = [position for position in predecessors if position not in undecided_moves]  # nothing left to move
+    ends = bare + [position for position, moves in undecided_moves.items() if moves == 0]
+    decided = dict.fromkeys(ends, (-1, 0))
+    queue = deque(ends)
+    while queue:
+        position = queue.popleft()
+        value, plies = decided[position]
+        for earlier in predecessors[position]:
+            undecided_moves[earlier] -= value == 1
+            if earlier not in decided and (value == -1 or undecided_moves[earlier] == 0):
+                decided[earlier] = (-value, plies + 1)
+                queue.append(earlier)
+    return {position: decided.get(position, (0, 0)) for position in undecided_moves}
