@@ -18,6 +18,7 @@ from .threads import choose_device
 
 OracleName = Literal["off", "tablebase", "network"]
 DEFAULT_ORACLE: OracleName = "tablebase"
+RUNS = Path("runs")
 
 
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
@@ -37,6 +38,27 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
         f"{str(path)!r} is no player: write random, rollout:SIMULATIONS, alphabeta:DEPTH, "
         "or the folder of a checkpoint or a run, if need be with @off, @tablebase or @network behind it"
     )
+
+
+def network_folder(text: str | None) -> Path | None:
+    """The folder of a network or an oracle that ``--net`` names: a run's is that of its best network.
+
+    ``best`` is the best network of the run in ``runs/`` worked on last; other folders and None stay as they are.
+
+    Raises:
+        PlayerError: ``best``, but there is no run.
+        RunError: the run's state cannot be read.
+    """
+    if text is None:
+        return None
+    folder = Path(text)
+    if text == "best" and not folder.exists():
+        states = sorted(RUNS.glob("*/state.json"), key=lambda path: path.stat().st_mtime)
+        if not states:
+            raise PlayerError(f"best: {RUNS}/ has no run; name the folder of a network, or train one")
+        folder = states[-1].parent
+    run = RunFolder(folder)
+    return run.best_checkpoint if run.config_path.is_file() else folder
 
 
 def network_player(

@@ -1,0 +1,362 @@
+"""Lossless neural coding of win/draw/loss tables: a network predicts, an arithmetic coder stores how wrong it was.
+
+Pair by pair, in the order in which tables are solved, both directions do the same:
+
+1. Captures and promotions are settled from the pairs before, and so is what one step into a settled position of the
+   other side decides: a capture search of two plies, which costs no bits.
+2. The positions with the first side to move that are still open are coded, each as one or two bits (won? if not, and
+   if it can be, lost?). A network in whole numbers judges each; its log-odds are mixed (``mixing``) with what adaptive
+   models expect whose contexts are the network's judgement and the values, known by now, of the positions one and two
+   steps away.
+3. The second side's values follow by looking one step ahead.
+
+All arithmetic that decides what is decoded is on integers, so every machine decodes alike.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from hashlib import sha256
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from engine.bitboard import lowest_bit, step
+from engine.movegen import new_moves
+from engine.tablebase.build import Step, pairs_up_to
+from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, start_decoding, start_encoding
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.layout import NUM_KINDS, Layout, layout_of, rank_of
+from engine.tablebase.material import Material
+from engine.tablebase.solve import Grid, canonical_places, grid_of, over_rows, place_word, settle_rows, sweep_rows
+
+from .features import MAX_FEATURES
+from .integer_network import IntegerNetwork, judge_integer
+from .mixing import COUNT_BITS, FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, learn, predict
+
+NUM_INPUTS = 9  # of the mixer: the network, and a model in each of eight families of contexts
+_FAMILY_BITS = 16
+_NUM_DECISIONS = 4  # won? and lost?, where a loss is possible and where it is not
+_MAX_KNOWN = 7
+_FIRST_WEIGHT = (3 << WEIGHT_BITS) // 10
+_MAX_NEIGHBOURS = 40
+_CHUNK_WORDS = 1 << 13
+_WORD_BYTES = 28 * 2 * 3  # at most three bytes a bit, two bits a position
+_PLACE = 3  # of the coder's state
+_NEAR = 9  # states of positions with the roamer elsewhere, see ``_look_around``
+_TWO_STEPS = np.array([[2, 2], [3, 3], [2, 3], [2, 1], [3, 0]])  # of the roamer: back, and sideways
+WON, LOST, DRAWN, UNKNOWN = range(4)
+
+
+class CodecError(ValueError):
+    """A coded file that is damaged, foreign or of another format, or coding that cannot be done."""
+
+
+class Corrections(NamedTuple):
+    """What coding needed.
+
+    Attributes:
+        data: the coded bits; empty after decoding.
+        positions: coded. exceptions: bits that the mixed prediction held for less likely.
+        digest: SHA-256 of all values, in hexadecimal.
+    """
+
+    data: bytes
+    positions: int
+    exceptions: int
+    digest: str
+
+
+class _Memory(NamedTuple):
+    """What the codec has learned so far: ``models`` uint32 of all contexts, ``weights`` int64 of the mixers."""
+
+    models: np.ndarray
+    weights: np.ndarray
+
+
+def _new_memory() -> _Memory:
+    models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
+    return _Memory(models, np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64))
+
+
+@njit(cache=True, inline="always")
+def _state_at(word, bit, values, unknown):
+    if bit == 0 or unknown[word, 0] & bit != 0:
+        return UNKNOWN
+    if values[word, 0] & bit != 0:
+        return WON
+    return LOST if values[word, 1] & bit != 0 else DRAWN
+
+
+@njit(cache=True)
+def _find_neighbours(grid, ranks, taken, word, neighbours):
+    """Words one step of a piece away, ``neighbours`` int64 [N, 2] with the side that steps; returns their number."""
+    n = 0
+    for kind in range(NUM_KINDS):
+        entry = grid.base[kind] + ranks[kind]
+        for i in range(grid.first[entry], grid.first[entry + 1]):
+            if grid.targets[i] & taken == 0 and n < neighbours.shape[0]:
+                neighbours[n, 0] = word + grid.jumps[i]
+                neighbours[n, 1] = kind >> 1
+                n += 1
+    return n
+
+
+@njit(cache=True)
+def _look_around(word, bit, neighbours, n, values, unknown, around, near):
+    """Counts the values around a position.
+
+    Args:
+        around: int64 [2, 4], set: by the side that steps and by state, among the words one step away.
+        near: int64 [_NEAR], set: states with the roamer one step away in each direction, then two (``_TWO_STEPS``).
+    """
+    around[:] = 0
+    for i in range(n):
+        around[neighbours[i, 1], _state_at(neighbours[i, 0], bit, values, unknown)] += 1
+    for direction in range(4):
+        near[direction] = _state_at(word, step(bit, direction), values, unknown)
+    for i in range(_TWO_STEPS.shape[0]):
+        place = step(step(bit, _TWO_STEPS[i, 0]), _TWO_STEPS[i, 1])
+        near[4 + i] = _state_at(word, place, values, unknown)
+
+
+@njit(cache=True)
+def _contexts(logit, place, around, near, decision, used):
+    """Sets ``used`` int64 [NUM_INPUTS]: the model of each family for this judgement and these surroundings."""
+    fine = min(max((logit + 12 * UNIT) * 64 // (24 * UNIT), 0), 63)
+    coarse = min(max((logit + 6 * UNIT) * 16 // (12 * UNIT), 0), 15)
+    counts = np.int64(0)
+    for side in range(2):
+        for state in range(3):
+            counts = counts * 3 + min(around[side, state], 2)
+    total = np.int64(0)
+    for state in range(3):
+        total = total * 4 + min(around[0, state] + around[1, state], 3)
+    back = near[2] * 4 + near[3]
+    further = np.int64(0)
+    for i in range(5):
+        further = further * 4 + near[4 + i]
+    used[1] = back * 64 + total
+    used[2] = counts * 16 + back
+    used[3] = further * 16 + back
+    used[4] = fine
+    used[5] = (coarse * 16 + back) * 64 + total
+    used[6] = (coarse * 16 + back) * 16 + near[4] * 4 + near[5]
+    used[7] = fine * 27 + counts // 27
+    used[8] = place * 64 + fine
+    for i in range(1, NUM_INPUTS):
+        used[i] += (i * _NUM_DECISIONS + decision) << _FAMILY_BITS
+
+
+@njit(cache=True)
+def _set_copies(grid, ranks, word, bit, others, result, values, unknown):
+    """Enters a position's value, also where one of the roamer's fellows is left out instead of it."""
+    base = word - ranks[grid.roamer] * grid.strides[grid.roamer]
+    together = np.uint32(others | bit)
+    left = together
+    while left != 0:
+        place = np.uint32(left & (~left + np.uint32(1)))
+        left ^= place
+        at = base + grid.strides[grid.roamer] * rank_of(np.uint32(together ^ place), grid.roamer)
+        unknown[at, 0] &= ~place
+        if result < DRAWN:
+            values[at, result] |= place
+
+
+@njit(cache=True)
+def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
+    """Codes one position; returns its state, and how many bits were held for less likely.
+
+    Args:
+        truth: its state; not used when decoding.
+        can_lose: whether what is known by now allows a loss.
+        logits: int64 [3], the network's. place: bit of the roamer. around, near: see ``_look_around``.
+        memory: ``models`` and ``weights`` of ``_Memory``, and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
+        coding: coder, data and whether it decodes.
+    """
+    models, weights, used, inputs, scratch = memory
+    coder, data, decoding = coding
+    known = min(np.sum(around[:, :UNKNOWN]), _MAX_KNOWN)
+    surprises = 0
+    for question in range(2 if can_lose else 1):
+        if question == WON:
+            logit = logits[0] - (add_logits(logits[1], logits[2]) if can_lose else logits[1])
+        else:
+            logit = logits[2] - logits[1]
+        decision = 2 * question + can_lose
+        mixer = weights[decision, known]
+        inputs[0] = clip_logit(logit)
+        _contexts(logit, place, around, near, decision, used)
+        probability = predict(models, used, mixer, inputs)
+        scratch[0] = probability << COUNT_BITS
+        answer = code_bit(coder, data, scratch, 0, np.int64(truth == question), decoding)
+        learn(models, used, mixer, inputs, probability, answer)
+        surprises += (probability > ONE // 2) != (answer == 1)
+        if answer:
+            return question, surprises
+    return DRAWN, surprises
+
+
+@njit(cache=True, nogil=True)
+def _code_words(low, high, grid, values, unknown, truth, network, models, weights, coder, data, decoding, tally):
+    """Codes the open positions of words ``low`` to ``high``.
+
+    Args:
+        values: uint32 [words, 2], won and lost positions known so far; coded ones are added.
+        unknown: uint32 [words, 2], positions without a value yet, and those that may be lost; coded ones are removed.
+        truth: uint32 [words, 2], the values; not used when decoding.
+        models, weights: see ``_Memory``. coder, data: of ``engine.tablebase.coder``.
+        tally: int64 [2], positions and exceptions are added.
+    """
+    ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
+    neighbours, around = np.zeros((_MAX_NEIGHBOURS, 2), np.int64), np.zeros((2, 4), np.int64)
+    near, logits = np.zeros(_NEAR, np.int64), np.zeros(3, np.int64)
+    features, sums = np.zeros(MAX_FEATURES, np.uint8), np.zeros(network.pairs.shape[1], np.int64)
+    first, second = np.zeros(network.expert_bias.shape[0], np.int64), np.zeros(network.out_weights.shape[0], np.int64)
+    used, inputs, scratch = np.zeros(NUM_INPUTS, np.int64), np.zeros(NUM_INPUTS, np.int64), np.zeros(1, np.uint32)
+    memory, coding = (models, weights, used, inputs, scratch), (coder, data, decoding)
+    for word in range(low, high):
+        taken = place_word(grid, word, ranks, pieces)
+        others = pieces[grid.roamer]
+        places = np.uint32(canonical_places(grid.roamer, taken, others) & unknown[word, 0])
+        if places == 0:
+            continue
+        n = _find_neighbours(grid, ranks, taken, word, neighbours)
+        while places != 0:
+            bit = np.uint32(places & (~places + np.uint32(1)))
+            places ^= bit
+            pieces[grid.roamer] = others | bit
+            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+            judge_integer(own, opp, pieces[1] | pieces[3], network, features, sums, first, second, logits)
+            _look_around(word, bit, neighbours, n, values, unknown, around, near)
+            state = WON if truth[word, 0] & bit != 0 else (LOST if truth[word, 1] & bit != 0 else DRAWN)
+            can_lose = unknown[word, 1] & bit != 0
+            place = np.int64(lowest_bit(bit))
+            result, surprises = _code_value(state, can_lose, logits, place, around, near, memory, coding)
+            tally[0] += 1
+            tally[1] += surprises
+            _set_copies(grid, ranks, word, bit, others, result, values, unknown)
+        pieces[grid.roamer] = others
+
+
+class _TableCoder:
+    """Both directions of the codec; see the module's text.
+
+    Args:
+        data: what was coded, when decoding; None when encoding.
+    """
+
+    def __init__(self, network: IntegerNetwork, data: bytes | None, executor: Executor, threads: int) -> None:
+        self._network, self._executor, self._threads = network, executor, threads
+        self.decoding = data is not None
+        self._memory = _new_memory()
+        self._coder, self.tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
+        self._digest = sha256()
+        self._parts: list[bytes] = []
+        if data is not None:
+            self._data = np.frombuffer(data, np.uint8).copy() if data else np.zeros(1, np.uint8)
+            start_decoding(self._coder, self._data, 0, len(data))
+        else:
+            self._data = np.zeros(_CHUNK_WORDS * _WORD_BYTES, np.uint8)
+            start_encoding(self._coder)
+
+    def _settle(self, grid: Grid, tables: DenseTables, values: np.ndarray, todo: np.ndarray) -> None:
+        args = grid, tables.slices, tables.words, values, todo
+        over_rows(
+            self._executor, self._threads, grid.rows, lambda low, high: settle_rows(low, high, *args, new_moves())
+        )
+
+    def _sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> None:
+        args = grid, values, todo, theirs
+        over_rows(self._executor, self._threads, grid.rows, lambda low, high: sweep_rows(low, high, *args))
+
+    def code_pair(self, layout: Layout, before: DenseTables, truth: np.ndarray | None) -> np.ndarray:
+        """Codes one pair; returns its values uint32 [2, words, 2], see ``solve.solve_pair``.
+
+        Args:
+            before: tables in which all pairs before are filled in.
+            truth: uint32 [words, 2], values with the first side to move; None when decoding.
+        """
+        grids = grid_of(layout, False), grid_of(layout, True)
+        values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
+        for side in range(2):
+            self._settle(grids[side], before, values[side], todo[side])
+        self._sweep(grids[0], values[0], todo[0], values[1])
+        self._code_words(grids[0], values[0], todo[0], values[0] if truth is None else truth)
+        self._sweep(grids[1], values[1], todo[1], values[0])
+        self._digest.update(values.astype("<u4", copy=False).data)
+        return values
+
+    def _code_words(self, grid: Grid, values: np.ndarray, unknown: np.ndarray, truth: np.ndarray) -> None:
+        for low in range(0, grid.words, _CHUNK_WORDS):
+            high = min(low + _CHUNK_WORDS, grid.words)
+            args = grid, values, unknown, truth, self._network, *self._memory, self._coder, self._data
+            _code_words(low, high, *args, self.decoding, self.tally)
+            if not self.decoding:
+                self._parts.append(self._data[: self._coder[_PLACE]].tobytes())
+                self._coder[_PLACE] = 0
+
+    def finish(self) -> Corrections:
+        """To be called after the last pair."""
+        if not self.decoding:
+            self._parts.append(self._data[: finish_encoding(self._coder, self._data)].tobytes())
+        positions, exceptions = self.tally.tolist()
+        return Corrections(b"".join(self._parts), positions, exceptions, self._digest.hexdigest())
+
+
+def _agree(tables: DenseTables, pair: Material, values: np.ndarray) -> bool:
+    slices = [pair] if pair.symmetric else [pair, pair.swapped()]
+    return all(np.array_equal(values[side], tables.slice_rows(material)) for side, material in enumerate(slices))
+
+
+def _code_tables(
+    network: IntegerNetwork,
+    pieces: int,
+    data: bytes | None,
+    tables: DenseTables,
+    threads: int,
+    report: Callable[[Step], object],
+) -> Corrections:
+    pairs, done = pairs_up_to(pieces), 0
+    total = sum(layout_of(pair).words for pair in pairs)
+    with ThreadPoolExecutor(threads) as executor:
+        coder = _TableCoder(network, data, executor, threads)
+        for pair in pairs:
+            values = coder.code_pair(layout_of(pair), tables, None if coder.decoding else tables.slice_rows(pair))
+            if coder.decoding:
+                tables.fill(pair, values)
+            elif not _agree(tables, pair, values):
+                raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
+            done += layout_of(pair).words
+            report(Step(pair, done, total, coder.decoding))
+        return coder.finish()
+
+
+def encode_tables(
+    tables: DenseTables,
+    pieces: int,
+    network: IntegerNetwork,
+    threads: int = 1,
+    report: Callable[[Step], object] = lambda step: None,
+) -> Corrections:
+    """Codes the values of 2 to ``pieces`` pieces. 2-5 pieces take about a minute.
+
+    Args:
+        report: told of every pair that is done.
+
+    Raises:
+        CodecError: the tables contradict themselves, so that decoding would not restore them.
+    """
+    return _code_tables(network, pieces, None, tables, threads, report)
+
+
+def decode_tables(
+    data: bytes,
+    pieces: int,
+    network: IntegerNetwork,
+    threads: int = 1,
+    report: Callable[[Step], object] = lambda step: None,
+) -> tuple[DenseTables, Corrections]:
+    """The values that were coded with this network, and what it needed; the caller compares the digest."""
+    tables = DenseTables(pieces)
+    return tables, _code_tables(network, pieces, data, tables, threads, report)

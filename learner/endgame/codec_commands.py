@@ -1,0 +1,168 @@
+"""What ``crownhead tablebase encode`` and ``decode`` do."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from engine.files import make_folder
+from engine.tablebase.build import MIN_PIECES, pairs_up_to
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.load import default_folder, load_tables
+from engine.tablebase.material import MAX_PIECES
+from engine.tablebase.slice_file import file_name
+
+from .codec import CodecError
+from .codec_file import read_coded, read_header, write_coded, write_tables
+from .data import EndgameSampler
+from .integer_network import finish_rounded, train_rounded
+from .networks import PairConfig, PairNetwork, load_endgame_network
+from .progress import OracleProgress
+from .training import TrainingSettings, train_endgame
+
+WIDTH, EXPERTS, HIDDEN = 16, 32, 16
+_ROUNDED_SHARE = 0.4  # of the training, with the pairs rounded
+_RATE, _ROUNDED_RATE = 8e-3, 4e-3
+CHINOOK_BYTES, WANG_BYTES = 1_590_303, 6_460_000  # of 2-5 pieces: Chinook's codec; Wang 2023
+
+
+def train_codec_network(
+    tables: DenseTables, pieces: int, minutes: float, seed: int, progress: OracleProgress
+) -> PairNetwork:
+    """A small network for the positions that are coded, trained on all of them: they are what it is to reproduce.
+
+    The last part of the time it is trained as it will be stored, with rounded weights.
+    """
+    torch.manual_seed(seed)
+    network = PairNetwork(PairConfig(width=WIDTH, experts=EXPERTS, hidden=HIDDEN, pieces=pieces))
+    rounded = minutes * _ROUNDED_SHARE
+    for part, (share, rate) in enumerate([(minutes - rounded, _RATE), (rounded, _ROUNDED_RATE)]):
+        progress.phase("training", 60 * share)
+        sampler = EndgameSampler(tables, pairs_up_to(pieces), seed + part, quiet=True)
+        if part:
+            train_rounded(network)
+        train_endgame(network, sampler, TrainingSettings(learning_rate=rate), share, report=progress.training)
+    finish_rounded(network)
+    return network
+
+
+def _network_for(
+    tables: DenseTables, pieces: int, net: Path | None, minutes: float, seed: int, progress: OracleProgress
+) -> PairNetwork:
+    if net is None:
+        return train_codec_network(tables, pieces, minutes, seed, progress)
+    network = load_endgame_network(net)
+    if not isinstance(network, PairNetwork):
+        raise CodecError(f"{net} is a network of kind {network.kind!r}: the codec needs one of kind 'pair'")
+    return network
+
+
+def encode_command(
+    tables_folder: Path | None,
+    pieces: int,
+    output: Path,
+    net: Path | None,
+    minutes: float,
+    seed: int,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Codes all values of 2 to ``pieces`` pieces into one file; see ``crownhead tablebase encode --help``.
+
+    Args:
+        tables_folder: of ordinary tables; what it lacks is solved in memory. None for the default one.
+        net: a network of kind "pair" to code with; None trains one for ``minutes`` minutes.
+
+    Returns:
+        ``bytes`` of the file, ``weights_bytes``, ``corrections_bytes``, ``positions`` coded, ``exceptions`` (bits that
+        were held for less likely), ``seconds``, ``training_seconds`` (among them), ``plain_bytes`` of the ordinary
+        tables, or None where the folder has not all of them, ``chinook_bytes`` and ``wang_bytes`` (2-5 pieces, else
+        None).
+
+    Raises:
+        ValueError: a number of pieces out of range, or a network or a table that cannot be used.
+        StorageError: the file cannot be written.
+    """
+    if not MIN_PIECES <= pieces <= MAX_PIECES:
+        raise CodecError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
+    if not output.parent.is_dir():
+        raise CodecError(f"{output}: there is no folder {output.parent}")
+    torch.set_num_threads(1)
+    start, folder = time.monotonic(), tables_folder or default_folder()
+    with OracleProgress(quiet) as progress:
+        progress.phase("tables")
+        tables = load_tables(folder, pieces, report=progress.tables)
+        before_training = time.monotonic()
+        network = _network_for(tables, pieces, net, minutes, seed, progress)
+        trained = time.monotonic()
+        progress.phase("coding")
+        header = write_coded(output, tables, pieces, network, report=progress.tables)
+    figures = {
+        "pieces": pieces,
+        "bytes": output.stat().st_size,
+        "weights_bytes": header.weights_bytes,
+        "corrections_bytes": header.corrections_bytes,
+        "positions": header.positions,
+        "exceptions": header.exceptions,
+        "seconds": time.monotonic() - start,
+        "training_seconds": trained - before_training if net is None else 0.0,
+        "plain_bytes": _plain_bytes(folder, pieces),
+        "chinook_bytes": CHINOOK_BYTES if pieces == 5 else None,
+        "wang_bytes": WANG_BYTES if pieces == 5 else None,
+    }
+    if not quiet:
+        _print_sizes(output, figures)
+    return figures
+
+
+def _plain_bytes(folder: Path, pieces: int) -> int | None:
+    paths = [folder / file_name(pair, "wdl") for pair in pairs_up_to(pieces)]
+    return sum(path.stat().st_size for path in paths) if all(path.exists() for path in paths) else None
+
+
+def _print_sizes(output: Path, figures: dict[str, Any]) -> None:
+    text = f"{output}: {figures['bytes']:,} bytes for 2-{figures['pieces']} pieces: {figures['weights_bytes']:,} of "
+    text += f"weights, {figures['corrections_bytes']:,} of corrections to {figures['positions']:,} positions "
+    text += f"({figures['exceptions']:,} exceptions), in {figures['seconds']:.0f} s"
+    others = [("ordinary tables", "plain_bytes"), ("Chinook", "chinook_bytes"), ("Wang 2023", "wang_bytes")]
+    known = [f"{name} {figures[key]:,}" for name, key in others if figures[key] is not None]
+    Console().print("; ".join([text, *known]), highlight=False, soft_wrap=True)
+
+
+def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str, Any]:
+    """Writes the ordinary tables that a coded file holds; see ``crownhead tablebase decode --help``.
+
+    Tables that are in the folder already are replaced.
+
+    Returns:
+        ``pieces``, ``bytes`` of the file, ``plain_bytes`` of the tables written, ``positions`` and ``exceptions`` as
+        when it was encoded, ``digest`` (SHA-256 of all values, verified), ``seconds``.
+
+    Raises:
+        ValueError: a damaged or foreign file.
+        OSError: the file cannot be read, or the folder not be written.
+    """
+    start = time.monotonic()
+    read_header(file)  # a bad file is refused before anything is made
+    make_folder(tables_folder_out)
+    with OracleProgress(quiet) as progress:
+        progress.phase("decoding")
+        tables, header = read_coded(file, report=progress.tables)
+        progress.phase("writing")
+        written = write_tables(tables_folder_out, tables, header.pieces)
+    figures = {
+        "pieces": header.pieces,
+        "bytes": file.stat().st_size,
+        "plain_bytes": written,
+        "positions": header.positions,
+        "exceptions": header.exceptions,
+        "digest": header.digest,
+        "seconds": time.monotonic() - start,
+    }
+    if not quiet:
+        text = (
+            f"{tables_folder_out}: all tables of 2-{header.pieces} pieces, {written:,} bytes, every value as encoded,"
+        )
+        Console().print(f"{text} in {figures['seconds']:.0f} s", highlight=False, soft_wrap=True)
+    return figures

@@ -1,0 +1,160 @@
+"""All tables of 2 to N pieces in one file, and back: a network, and what corrects it (``codec``).
+
+    8 bytes magic | uint32 length | header, JSON | weights | corrections | SHA-256 of all before
+
+Numbers are little-endian.
+"""
+
+import os
+import struct
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engine.files import atomic_write, make_folder
+from engine.tablebase.build import MIN_PIECES, Step, pairs_up_to
+from engine.tablebase.count import count_pair
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.layout import layout_of
+from engine.tablebase.material import MAX_PIECES
+from engine.tablebase.slice_file import RULES, file_name, write_slice
+from engine.tablebase.solve import grid_of
+from engine.tablebase.wdl_codec import encode_slice
+
+from .codec import CodecError, decode_tables, encode_tables
+from .features import slice_table
+from .integer_network import MAX_STEP, IntegerNetworkError, config_of, pack, quantise, unpack
+from .networks import PairConfig, PairNetwork
+
+MAGIC = b"CRWNNEU1"
+FORMAT: Literal[1] = 1
+_DIGEST_BYTES = 32
+_MAX_HEADER = 1 << 16
+
+
+class CodecHeader(BaseModel):
+    """What a file says about itself.
+
+    Attributes:
+        network, step: sizes of the network, and the step of its pairs (``integer_network``).
+        weights_bytes, corrections_bytes: lengths of the two parts.
+        positions: coded. exceptions: bits that the mixed prediction held for less likely.
+        digest: SHA-256 of all values, in hexadecimal.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = FORMAT
+    rules: str = RULES
+    pieces: int = Field(ge=MIN_PIECES, le=MAX_PIECES)
+    network: PairConfig
+    step: int = Field(ge=1, le=MAX_STEP)
+    weights_bytes: int = Field(ge=0)
+    corrections_bytes: int = Field(ge=0)
+    positions: int
+    exceptions: int
+    digest: str
+
+
+def write_coded(
+    path: Path,
+    tables: DenseTables,
+    pieces: int,
+    network: PairNetwork,
+    threads: int | None = None,
+    report: Callable[[Step], object] = lambda step: None,
+) -> CodecHeader:
+    """Codes the values of 2 to ``pieces`` pieces with a network, into one file that is whole or not there.
+
+    Raises:
+        CodecError: the tables contradict themselves.
+        StorageError: the file cannot be written.
+    """
+    config = config_of(network)
+    slices = slice_table(config.pieces)
+    rows = np.array([2 * slices[pair.code] + parity for pair in pairs_up_to(pieces) for parity in range(2)])
+    step, quantised = quantise(network, rows)
+    weights = pack(quantised)
+    integer = unpack(config, step, weights)
+    coded = encode_tables(tables, pieces, integer, threads or os.cpu_count() or 1, report)
+    header = CodecHeader(
+        pieces=pieces,
+        network=config,
+        step=step,
+        weights_bytes=len(weights),
+        corrections_bytes=len(coded.data),
+        positions=coded.positions,
+        exceptions=coded.exceptions,
+        digest=coded.digest,
+    )
+    text = header.model_dump_json().encode()
+    content = b"".join([MAGIC, struct.pack("<I", len(text)), text, weights, coded.data])
+    atomic_write(path, content + sha256(content).digest())
+    return header
+
+
+def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
+    """Header, weights and corrections of a file that matches its checksum.
+
+    Raises:
+        CodecError: a damaged or foreign file.
+        OSError: it cannot be read.
+    """
+    data = path.read_bytes()
+    if data[: len(MAGIC)] != MAGIC:
+        raise CodecError(f"{path} holds no neurally coded tables of this version")
+    start = len(MAGIC) + 4
+    if len(data) < start + _DIGEST_BYTES or sha256(data[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
+        raise CodecError(f"{path} is damaged: it does not match its checksum; encode it again")
+    (length,) = struct.unpack_from("<I", data, len(MAGIC))
+    try:
+        header = CodecHeader.model_validate_json(data[start : start + min(length, _MAX_HEADER)])
+    except ValidationError as error:
+        raise CodecError(f"{path} is of another format: its header cannot be read") from error
+    middle = start + length + header.weights_bytes
+    if header.rules != RULES or middle + header.corrections_bytes + _DIGEST_BYTES != len(data):
+        raise CodecError(f"{path} is of other rules, or its parts do not fit its size")
+    return header, data[start + length : middle], data[middle:-_DIGEST_BYTES]
+
+
+def read_coded(
+    path: Path, threads: int | None = None, report: Callable[[Step], object] = lambda step: None
+) -> tuple[DenseTables, CodecHeader]:
+    """All values that a file of ``write_coded`` holds, compared with their checksum, and its header.
+
+    Raises:
+        CodecError: a damaged or foreign file.
+        OSError: it cannot be read.
+    """
+    header, weights, corrections = read_header(path)
+    try:
+        network = unpack(header.network, header.step, weights)
+    except IntegerNetworkError as error:
+        raise CodecError(f"{path} is damaged: {error}") from error
+    tables, decoded = decode_tables(corrections, header.pieces, network, threads or os.cpu_count() or 1, report)
+    if decoded.digest != header.digest:
+        raise CodecError(f"{path} decodes to other values than were encoded: it was written by another version")
+    return tables, header
+
+
+def write_tables(folder: Path, tables: DenseTables, pieces: int, threads: int | None = None) -> int:
+    """Writes the ordinary table files of 2 to ``pieces`` pieces, as a build would; returns their bytes together.
+
+    Raises:
+        StorageError: the folder or a file cannot be written.
+    """
+    make_folder(folder)
+    total = 0
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as executor:
+        for pair in pairs_up_to(pieces):
+            layout = layout_of(pair)
+            values = np.stack([tables.slice_rows(pair), tables.slice_rows(pair.swapped())])
+            blocks = encode_slice(grid_of(layout, False), values[0], executor)
+            write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
+            total += (folder / file_name(pair, "wdl")).stat().st_size
+    return total
