@@ -89,15 +89,15 @@ def save_checkpoint(
             parent=parent,
             digest=sha256_of(weights),
             created=datetime.now(UTC),
-            crownhead=_program_version(),
+            crownhead=program_version(),
         )
     except ValueError as error:
-        raise CheckpointError(f"{folder}: {_one_line(error)}") from error
+        raise CheckpointError(f"{folder}: {one_line(error)}") from error
     text = info.model_dump_json(indent=2) + "\n"
-    with _naming(folder):
+    with naming_errors(folder):
         if folder.exists() and not (folder / INFO_FILE).exists():
             raise CheckpointError(f"{folder}: is in the way and no checkpoint; choose another name or remove it")
-        _write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: text.encode()})
+        write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: text.encode()})
     return info
 
 
@@ -108,8 +108,8 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
         CheckpointError: a file is missing, cut off, changed, of another version, or no checkpoint at all.
     """
     info = read_info(folder)
-    path = _whole(Path(folder)) / WEIGHTS_FILE
-    with _naming(path):
+    path = whole_folder(Path(folder)) / WEIGHTS_FILE
+    with naming_errors(path):
         data = path.read_bytes()
     if sha256_of(data) != info.digest:
         raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {INFO_FILE}")
@@ -117,7 +117,7 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
     try:
         network.set_weights(safetensors.torch.load(data))
     except (SafetensorError, NetworkError) as error:
-        raise CheckpointError(f"{path}: {_one_line(error)}") from error
+        raise CheckpointError(f"{path}: {one_line(error)}") from error
     return Checkpoint(network, info)
 
 
@@ -127,10 +127,10 @@ def read_info(folder: Path | str) -> CheckpointInfo:
     Raises:
         CheckpointError: it is missing, cut off, of another version, or something else.
     """
-    path = _whole(Path(folder)) / INFO_FILE
-    with _naming(path):
+    path = whole_folder(Path(folder)) / INFO_FILE
+    with naming_errors(path):
         text = path.read_bytes()
-    fields = _parse_json(path, text)
+    fields = parse_json(path, text)
     check_version(path, fields, SCHEMA_VERSION)
     try:
         return CheckpointInfo.model_validate(fields)
@@ -161,7 +161,7 @@ def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], info: dict[st
     plain = {name: _plain(tensor) for name, tensor in tensors.items()}
     text = json.dumps(info)
     data = safetensors.torch.save(plain, {"info": text, "sha256": _digest(plain, text)})
-    with _naming(path):
+    with naming_errors(path):
         atomic_write(path, data)
 
 
@@ -172,22 +172,22 @@ def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         CheckpointError: it is missing, cut off, changed or something else.
     """
     path = Path(path)
-    with _naming(path):
+    with naming_errors(path):
         data = path.read_bytes()
     try:
         tensors = safetensors.torch.load(data)
     except SafetensorError as error:
-        raise CheckpointError(f"{path}: cut off or no safetensors file ({_one_line(error)})") from error
+        raise CheckpointError(f"{path}: cut off or no safetensors file ({one_line(error)})") from error
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, JSON header, tensors
     notes = header.get("__metadata__", {})
     if not {"info", "sha256"} <= notes.keys():
         raise CheckpointError(f"{path}: not written by this program (no checksum)")
     if _digest(tensors, notes["info"]) != notes["sha256"]:
         raise CheckpointError(f"{path}: damaged, its contents do not have the sha256 recorded in it")
-    return tensors, _parse_json(path, notes["info"])
+    return tensors, parse_json(path, notes["info"])
 
 
-def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
+def write_folder(folder: Path, files: dict[str, bytes]) -> None:
     """Writes a folder under a hidden name, then renames it; an older one steps aside and is removed last."""
     fresh, old = _beside(folder, "new"), _beside(folder, "old")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +210,7 @@ def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
     _remove(old)
 
 
-def _whole(folder: Path) -> Path:
+def whole_folder(folder: Path) -> Path:
     """The folder, or the older one that had stepped aside when the program was killed between the two renames."""
     old = _beside(folder, "old")
     return old if old.exists() and not folder.exists() else folder
@@ -236,11 +236,11 @@ def _plain(tensor: Tensor) -> Tensor:
     return tensor.detach().to("cpu").contiguous()
 
 
-def _parse_json(path: Path, text: bytes | str) -> Any:
+def parse_json(path: Path, text: bytes | str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cut off or no JSON ({_one_line(error)})") from error
+        raise CheckpointError(f"{path}: cut off or no JSON ({one_line(error)})") from error
 
 
 def _remove(folder: Path) -> None:
@@ -249,7 +249,7 @@ def _remove(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming_errors(path: Path) -> Iterator[None]:
     """Turns an ``OSError`` into a ``CheckpointError`` that names the file."""
     try:
         yield
@@ -258,11 +258,11 @@ def _naming(path: Path) -> Iterator[None]:
         raise CheckpointError(f"{path}: {reason}") from error
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _program_version() -> str:
+def program_version() -> str:
     try:
         return version("crownhead")
     except PackageNotFoundError:

@@ -23,14 +23,14 @@ from ..checkpoint import (
     INFO_FILE,
     WEIGHTS_FILE,
     CheckpointError,
-    _naming,
-    _one_line,
-    _parse_json,
-    _program_version,
-    _whole,
-    _write_folder,
     check_version,
     load_checkpoint,
+    naming_errors,
+    one_line,
+    parse_json,
+    program_version,
+    whole_folder,
+    write_folder,
 )
 from ..network import DARK_SQUARES, Network, NetworkConfig, NetworkError, check_tensors
 from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table, trained_slices
@@ -334,14 +334,14 @@ def save_endgame_network(
             figures=dict(figures or {}),
             digest=sha256_of(weights),
             created=datetime.now(UTC),
-            crownhead=_program_version(),
+            crownhead=program_version(),
         )
     except ValueError as error:
-        raise CheckpointError(f"{folder}: {_one_line(error)}") from error
-    with _naming(folder):
+        raise CheckpointError(f"{folder}: {one_line(error)}") from error
+    with naming_errors(folder):
         if folder.exists() and not (folder / CARD_FILE).exists():
             raise CheckpointError(f"{folder}: is in the way and no endgame network; choose another name or remove it")
-        _write_folder(folder, {WEIGHTS_FILE: weights, CARD_FILE: (card.model_dump_json(indent=2) + "\n").encode()})
+        write_folder(folder, {WEIGHTS_FILE: weights, CARD_FILE: (card.model_dump_json(indent=2) + "\n").encode()})
     return card
 
 
@@ -351,10 +351,10 @@ def read_card(folder: Path | str) -> EndgameCard:
     Raises:
         CheckpointError: it is missing, cut off, of another version, or something else.
     """
-    path = _whole(Path(folder)) / CARD_FILE
-    with _naming(path):
+    path = whole_folder(Path(folder)) / CARD_FILE
+    with naming_errors(path):
         text = path.read_bytes()
-    fields = _parse_json(path, text)
+    fields = parse_json(path, text)
     check_version(path, fields, SCHEMA_VERSION)
     try:
         return EndgameCard.model_validate(fields)
@@ -369,11 +369,11 @@ def load_endgame_network(folder: Path | str) -> EndgameNetwork:
     Raises:
         CheckpointError: a file is missing, damaged, of another version, or no network at all.
     """
-    if (_whole(Path(folder)) / INFO_FILE).exists():
+    if (whole_folder(Path(folder)) / INFO_FILE).exists():
         return SelfPlayNetwork.from_checkpoint(folder)
     card = read_card(folder)
-    path = _whole(Path(folder)) / WEIGHTS_FILE
-    with _naming(path):
+    path = whole_folder(Path(folder)) / WEIGHTS_FILE
+    with naming_errors(path):
         data = path.read_bytes()
     if sha256_of(data) != card.digest:
         raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {CARD_FILE}")
@@ -384,6 +384,6 @@ def load_endgame_network(folder: Path | str) -> EndgameNetwork:
     except ValidationError as error:
         raise CheckpointError(f"{path.with_name(CARD_FILE)}: config: {error.errors()[0]['msg']}") from error
     except (SafetensorError, NetworkError) as error:
-        raise CheckpointError(f"{path}: {_one_line(error)}") from error
+        raise CheckpointError(f"{path}: {one_line(error)}") from error
     network.load_state_dict(tensors)
     return network.eval()

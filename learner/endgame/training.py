@@ -22,7 +22,10 @@ from .networks import EndgameNetwork
 
 STATE_SCHEMA_VERSION: Literal[1] = 1
 _CLASS_SAMPLE = 1 << 16
-_OPTIMIZERS: dict[str, Any] = {"adam": partial(torch.optim.Adam, fused=True), "radam": torch.optim.RAdam}
+_OPTIMIZERS: dict[str, Any] = {
+    "adam": partial(torch.optim.AdamW, fused=True),
+    "radam": partial(torch.optim.RAdam, decoupled_weight_decay=True),
+}
 _FOCUS_STEPS, _FOCUS_DECAY = 50, 0.99
 _FOCUS_PRIOR = np.array([0.1, 1.0])  # as if each slice had cost this much in so many positions
 _MODEL, _OPTIMIZER = "model.", "optimizer."
@@ -37,6 +40,8 @@ class TrainingSettings(BaseModel):
 
     Attributes:
         learning_rate: at its height.
+        weight_decay: decoupled (Loshchilov and Hutter 2019). Fewer than six pieces have so few positions that a pair network
+            learns those of the training split by heart without it.
         schedule: after a linear warm-up, "constant", or "cosine" down to zero at the end of the time or the positions.
         focus: slices are drawn by their weight in the sampler times (their mean loss of late) ** focus. Most slices are
             learned within minutes, and a tenth of the positions makes half of the errors.
@@ -49,6 +54,7 @@ class TrainingSettings(BaseModel):
 
     optimizer: Literal["adam", "radam"] = "adam"
     learning_rate: float = Field(default=6e-3, gt=0, le=1)
+    weight_decay: float = Field(default=0.0, ge=0, le=1)
     batch_size: int = Field(default=4096, ge=2)
     warmup_steps: int = Field(default=200, ge=0)
     schedule: Literal["constant", "cosine"] = "cosine"
@@ -59,7 +65,7 @@ class TrainingSettings(BaseModel):
 
 
 DEFAULT_SETTINGS = {
-    "pair": TrainingSettings(focus=0.6),
+    "pair": TrainingSettings(focus=0.6, weight_decay=0.03),
     "wang": TrainingSettings(
         optimizer="radam", learning_rate=2e-4, batch_size=1024, warmup_steps=0, schedule="constant", class_weights=True
     ),
@@ -128,7 +134,9 @@ class EndgameTrainer:
             counts = np.bincount(sampler.draw(_CLASS_SAMPLE).classes, minlength=3).clip(1)
             self._class_weights = torch.from_numpy((_CLASS_SAMPLE / counts) ** 0.5).float()
         self._learned = {name: p for name, p in network.named_parameters() if p.requires_grad}
-        self._optimizer = _OPTIMIZERS[settings.optimizer](list(self._learned.values()), lr=settings.learning_rate)
+        self._optimizer = _OPTIMIZERS[settings.optimizer](
+            list(self._learned.values()), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
 
     @property
     def progress(self) -> float:

@@ -1,0 +1,175 @@
+"""Calibration of an oracle on the validation split: temperatures, and where to search at what cost."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.material import materials
+
+from .data import VALIDATION, EndgameBatch, EndgameSampler
+from .member import MAX_ROUNDS, Member, OracleError, log_probabilities, softmax
+from .networks import EndgameNetwork
+from .oracle import Oracle
+from .resolve import Judge, resolve, search_rounds
+from .validation import RELIABILITY_BINS
+
+DEFAULT_BUDGET = 64.0
+"""Evaluations per position, on the mean. Errors fall by about an eighth with every doubling of it, slower from here on;
+one core still judges ten thousand positions a second, and nine positions in ten need no search at all."""
+THRESHOLDS = (0.6, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
+_CHUNK = 1 << 10
+_GIVE_UP = 2.0  # times its share of the budget may one part of the positions take, before all do without that round
+_TEMPERATURES = (0.05, 20.0)
+
+
+@dataclass(frozen=True)
+class SearchChoice:
+    """How to search, and what that gave on the positions it was chosen on.
+
+    Attributes:
+        error: share of wrong verdicts.
+        evaluations: of the networks, per position.
+    """
+
+    threshold: float
+    rounds: int
+    error: float
+    evaluations: float
+
+
+def likelihood_loss(probabilities: np.ndarray, classes: np.ndarray) -> float:
+    """Mean negative logarithm of the probabilities [N, 3] given to the right classes int64 [N]."""
+    right = probabilities[np.arange(len(classes)), classes].astype(np.float64)
+    return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).mean())
+
+
+def fit_temperature(logits: np.ndarray, classes: np.ndarray) -> float:
+    """The temperature that makes the right classes int64 [N] most likely under logits float32 [N, 3]."""
+    low, high = np.log(_TEMPERATURES)
+    found = minimize_scalar(
+        lambda log: likelihood_loss(softmax(logits, float(np.exp(log))), classes), bounds=(low, high), method="bounded"
+    )
+    return float(np.exp(found.x))
+
+
+def expected_calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
+    """Mean distance of confidence and accuracy over equally wide bins (Guo et al. 2017).
+
+    Args:
+        confidence: probabilities [N] of the verdicts.
+        right: bool [N].
+    """
+    edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
+    bins = np.searchsorted(edges, confidence, side="left")
+    gaps = np.bincount(bins, confidence.astype(np.float64) - right)
+    return float(np.abs(gaps).sum() / len(confidence))
+
+
+def choose_search(
+    positions: np.ndarray,
+    classes: np.ndarray,
+    judge: Judge,
+    budget: float,
+    thresholds: Sequence[float] = THRESHOLDS,
+    max_rounds: int = MAX_ROUNDS,
+) -> SearchChoice:
+    """The threshold and the number of rounds with the fewest errors among those within the budget.
+
+    Args:
+        positions: uint32 [N, 4]. classes: int64 [N], right ones.
+        budget: most evaluations per position, on the mean. The capture search is allowed whatever it costs.
+    """
+    base = resolve(positions, judge)
+    wrong = base.probabilities.argmax(1) != classes
+    best = SearchChoice(0.0, 0, float(wrong.mean()), float(base.evaluations.mean()))
+    for threshold in thresholds:
+        unsure = base.confidence < threshold
+        known = np.array([wrong[~unsure].sum(), base.evaluations[~unsure].sum()], np.float64)
+        most = _GIVE_UP * (budget * len(positions) - known[1]) / max(1, unsure.sum())
+        totals = np.tile(known, (max_rounds + 1, 1))
+        places = np.flatnonzero(unsure)
+        for start in range(0, len(places), _CHUNK):
+            part = places[start : start + _CHUNK]
+            totals += _totals(positions[part], classes[part], judge, max_rounds, threshold, most * len(part))
+        for rounds, (error, cost) in enumerate((totals / len(positions)).tolist()):
+            if cost <= budget and (error, cost) < (best.error, best.evaluations):
+                best = SearchChoice(threshold, rounds, error, cost)
+    return best
+
+
+def _totals(
+    positions: np.ndarray, classes: np.ndarray, judge: Judge, max_rounds: int, threshold: float, most: float
+) -> np.ndarray:
+    """float64 [max_rounds + 1, 2]: errors and evaluations by number of rounds; infinite where these exceed ``most``."""
+    totals = np.full((max_rounds + 1, 2), np.inf)
+    for rounds, found in enumerate(search_rounds(positions, judge, max_rounds, threshold)):
+        evaluations = float(found.evaluations.sum())
+        if evaluations > most:
+            totals[rounds:] = np.inf
+            break
+        totals[rounds:] = (found.probabilities.argmax(1) != classes).sum(), evaluations
+    return totals
+
+
+def calibrate_oracle(
+    networks: Sequence[tuple[EndgameNetwork, tuple[int, int]]],
+    tables: DenseTables,
+    budget: float = DEFAULT_BUDGET,
+    positions: int = 100_000,
+    seed: int = 1,
+    report: Callable[[str], object] = lambda text: None,
+) -> Oracle:
+    """An oracle of these networks, with temperatures, thresholds and rounds that serve it best on the validation split.
+
+    Every network is calibrated on the piece counts that it will be asked about, as far as the tables reach.
+
+    Args:
+        networks: each with the fewest and most pieces it is for.
+        tables: exact values.
+        budget: most evaluations per position, on the mean.
+        positions: to be drawn for each choice.
+        report: told what is done.
+
+    Raises:
+        OracleError: no network, two for the same pieces, or one for more pieces than the tables have.
+    """
+    members = sorted((Member(network, pieces) for network, pieces in networks), key=lambda member: member.pieces[1])
+    ranges = _ranges(members, tables.pieces)
+    for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
+        report(f"temperature for {low} to {high} pieces")
+        batch = _draw(tables, low, high, seed + i, positions, quiet=True)
+        temperature = fit_temperature(member.network.wdl_logits(batch.positions), batch.classes)
+        members[i] = replace(member, temperature=temperature)
+    judge = Oracle(members).network_probabilities
+    for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
+        report(f"threshold for {low} to {high} pieces")
+        batch = _draw(tables, low, high, seed + len(members) + i, positions, quiet=False)
+        choice = choose_search(batch.positions, batch.classes, judge, budget)
+        found = resolve(batch.positions, judge, choice.rounds, choice.threshold)
+        searched = found.rounds > 0
+        logs = log_probabilities(found.probabilities[searched])
+        temperature = fit_temperature(logs, batch.classes[searched]) if searched.any() else 1.0
+        members[i] = replace(member, threshold=choice.threshold, rounds=choice.rounds, search_temperature=temperature)
+    return Oracle(members)
+
+
+def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
+    """The piece counts that each member, from the fewest pieces on, will be asked about and the tables know."""
+    ends = [1, *(member.pieces[1] for member in members)]
+    for below, above in pairwise(ends):
+        if below >= above:
+            raise OracleError(f"two networks are for up to {above} pieces: give one")
+        if below >= pieces:
+            raise OracleError(
+                f"a network for {below + 1} to {above} pieces needs tables of as many; these end at {pieces}"
+            )
+    return [(below + 1, min(above, pieces)) for below, above in pairwise(ends)]
+
+
+def _draw(tables: DenseTables, low: int, high: int, seed: int, positions: int, quiet: bool) -> EndgameBatch:
+    slices = [material for n in range(low, high + 1) for material in materials(n)]
+    return EndgameSampler(tables, slices, seed, VALIDATION, quiet).draw(positions)

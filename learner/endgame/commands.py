@@ -1,0 +1,394 @@
+"""What the command line's oracle commands do: they show progress and return the figures of --json."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from engine.board import Board
+from engine.tablebase import MissingTableError, Tablebase, open_tablebase
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.load import load_tables
+from engine.tablebase.material import MAX_PIECES, materials
+
+from .calibration import DEFAULT_BUDGET, calibrate_oracle, expected_calibration_error
+from .data import TEST, TRAIN, VALIDATION, EndgameBatch, EndgameSampler
+from .networks import EndgameNetwork, SelfPlayNetwork, new_network, save_endgame_network
+from .oracle import Oracle, open_oracle, save_oracle
+from .oracle_files import ORACLE_FOLDER, oracle_folder, read_oracle_card
+from .oracle_report import write_oracle_report
+from .progress import OracleProgress
+from .training import CurvePoint, train_endgame
+from .validation import ACCURACY_KEYS, METHODS, OUTCOMES, Judgements, Validation, validate
+
+STATE_FILE, NETWORK_FOLDER = "training.safetensors", "network"
+CALIBRATION_POSITIONS = 100_000
+QUICK_BUDGET, QUICK_POSITIONS = 4.0, 5_000  # of calibrating networks that are slow, or come alone
+_CHUNK = 1 << 14
+_CURVE_POSITIONS = 20_000
+
+
+class OracleCommandError(ValueError):
+    """A command that cannot be carried out as it was given."""
+
+
+def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, quiet: bool) -> list[dict[str, Any]]:
+    """What oracle and tables say of positions; see ``crownhead probe --help``.
+
+    Args:
+        fens: positions; none, or ``-`` among them, reads standard input too, one position a line.
+        net: folder of an oracle or a network; None for the oracle that is shipped.
+        folder: of the tables; None for the default one.
+
+    Returns:
+        For each position ``fen``, ``exact`` ("win", "draw", "loss" for the side to move, or None), ``distance`` (plies
+        to the end of the game or None), ``wdl`` (three probabilities), ``verdict``, ``confidence`` and ``source``.
+
+    Raises:
+        ValueError: no position, a text that is none, or an oracle or a table that cannot be read.
+    """
+    torch.set_num_threads(1)
+    boards = [Board(fen) for fen in _all_fens(fens)]
+    oracle = open_oracle(net)
+    with open_tablebase(folder) as tables:
+        found = [_probed(board, oracle, tables) for board in boards]
+    if not quiet:
+        _print_probes(found)
+    return found
+
+
+def _all_fens(fens: Sequence[str]) -> list[str]:
+    texts = [fen for fen in fens if fen != "-"]
+    if len(texts) < len(fens) or not fens:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise OracleCommandError("no position: give FENs, or write them to standard input, one a line")
+        texts += [line.strip() for line in sys.stdin if line.strip()]
+    if not texts:
+        raise OracleCommandError("no position on standard input")
+    return texts
+
+
+def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
+    answer, value = oracle.probe(board), tables.get_wdl(board)
+    distance = None
+    with contextlib.suppress(MissingTableError):
+        distance = tables.probe_distance(board)
+    return {
+        "fen": board.fen(),
+        "exact": None if value is None else OUTCOMES[1 - value],
+        "distance": distance,
+        "wdl": list(answer.wdl),
+        "verdict": answer.verdict,
+        "confidence": answer.confidence,
+        "source": answer.source,
+    }
+
+
+def _print_probes(found: Sequence[dict[str, Any]]) -> None:
+    table = Table("position", "exact", "plies", "verdict", "win", "draw", "loss", "source")
+    table.columns[0].overflow = "fold"  # a position cut short is of no use
+    for answer in found:
+        distance = "" if answer["distance"] is None else str(answer["distance"])
+        shares = (f"{share:.2%}" for share in answer["wdl"])
+        table.add_row(answer["fen"], answer["exact"] or "", distance, answer["verdict"], *shares, answer["source"])
+    Console().print(table)
+
+
+def oracle_train_command(
+    kind: str | None,
+    net: Path | None,
+    freeze_body: bool,
+    pieces: int,
+    minutes: float,
+    seed: int,
+    folder: Path | None,
+    out: Path,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Trains an oracle of one network; see ``crownhead oracle train --help``.
+
+    A training that was interrupted goes on where it was if the same command is given again.
+
+    Args:
+        kind: of a fresh network, "pair" if None. net: folder of a network to train on instead.
+        freeze_body: of a self-play network, train the head alone.
+        out: gets the training's state, the network in full precision, and the oracle.
+
+    Returns:
+        ``oracle`` (its folder), ``kind``, ``parameters``, ``positions``, ``seconds``, ``accuracy`` (of the network
+        alone, on the positions of its learning curve), ``members`` (see ``oracle_calibrate_command``).
+
+    Raises:
+        ValueError: bad arguments, or a file that cannot be read.
+        StorageError: ``out`` cannot be written.
+    """
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    _check_pieces(pieces)
+    torch.manual_seed(seed)
+    network = _network_to_train(kind, net, freeze_body)
+    out.mkdir(parents=True, exist_ok=True)
+    with OracleProgress(quiet) as progress:
+        tables = _tables(folder, pieces, progress)
+        quiescent = network.kind == "pair"  # the others are published as, or come as, judges of all positions
+        sampler = _sampler(tables, pieces, seed, TRAIN, quiescent)
+        sample = _sampler(tables, pieces, seed, VALIDATION, quiescent).draw(_CURVE_POSITIONS)
+        progress.phase("training", 60 * minutes)
+        curve = train_endgame(
+            network,
+            sampler,
+            minutes=minutes,
+            validation=sample,
+            state_path=out / STATE_FILE,
+            report=progress.training,
+        )
+        figures = {"positions": curve[-1].positions, "seconds": curve[-1].seconds, "learning_curve": _curve(curve)}
+        save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), figures)
+        progress.phase("calibrating")
+        budget, positions = (DEFAULT_BUDGET, CALIBRATION_POSITIONS) if quiescent else (QUICK_BUDGET, QUICK_POSITIONS)
+        oracle = calibrate_oracle([(network, (2, pieces))], tables, budget, positions, seed, progress.phase)
+    save_oracle(out / ORACLE_FOLDER, oracle, figures)
+    result = {
+        "oracle": str(out / ORACLE_FOLDER),
+        "kind": network.kind,
+        "parameters": network.parameter_count,
+        "positions": curve[-1].positions,
+        "seconds": curve[-1].seconds,
+        "accuracy": curve[-1].accuracy,
+        "members": _members(oracle),
+    }
+    if not quiet:
+        Console().print(
+            f"Oracle: {out / ORACLE_FOLDER} ({curve[-1].positions / 1e6:.0f} M positions, "
+            f"network alone {curve[-1].accuracy:.3%})"
+        )
+    return result
+
+
+def _network_to_train(kind: str | None, net: Path | None, freeze_body: bool) -> EndgameNetwork:
+    if net is None:
+        if freeze_body or kind == "selfplay":
+            raise OracleCommandError("only a self-play network that --net names has a body to train on or to freeze")
+        return new_network(kind or "pair")
+    if kind is not None:
+        raise OracleCommandError("give a kind of network or a network to train on, not both")
+    members = open_oracle(net).members
+    if len(members) > 1:
+        raise OracleCommandError(f"{net} holds {len(members)} networks: name the folder of one")
+    network = members[0].network
+    if not freeze_body:
+        return network
+    if not isinstance(network, SelfPlayNetwork):
+        raise OracleCommandError(f"{net} holds no self-play network, so there is no body to freeze")
+    return SelfPlayNetwork.from_checkpoint(net, freeze_body=True)
+
+
+def _curve(curve: Sequence[CurvePoint]) -> list[dict[str, Any]]:
+    return [
+        {
+            "positions": point.positions,
+            "seconds": point.seconds,
+            "loss": point.loss,
+            "validation_accuracy": point.accuracy,
+        }
+        for point in curve
+    ]
+
+
+def oracle_calibrate_command(
+    nets: Sequence[Path], folder: Path | None, out: Path, budget: float, positions: int, seed: int, quiet: bool
+) -> dict[str, Any]:
+    """Makes an oracle of one or several networks; see ``crownhead oracle calibrate --help``.
+
+    Args:
+        nets: folders of endgame networks, each for the pieces it was trained on. out: gets the oracle.
+        budget: evaluations per position on the mean. positions: drawn from the validation split for each choice.
+
+    Returns:
+        ``oracle`` (its folder), ``parameters``, ``members``: for each ``pieces``, ``temperature``, ``threshold``,
+        ``rounds``, ``search_temperature``.
+    """
+    torch.set_num_threads(1)
+    if not nets:
+        raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
+    networks = [(member.network, member.pieces) for net in nets for member in open_oracle(net).members]
+    pieces = min(MAX_PIECES, max(most for _, (_, most) in networks))
+    with OracleProgress(quiet) as progress:
+        tables = _tables(folder, pieces, progress)
+        oracle = calibrate_oracle(networks, tables, budget, positions, seed, report=progress.phase)
+    save_oracle(out, oracle, {"budget": budget})
+    figures = {"oracle": str(out), "parameters": oracle.parameters, "members": _members(oracle)}
+    if not quiet:
+        for member in oracle.members:
+            Console().print(
+                f"{member.pieces[0]} to {member.pieces[1]} pieces: temperature {member.temperature:.3f}, "
+                f"threshold {member.threshold}, up to {member.rounds} rounds"
+            )
+    return figures
+
+
+def _members(oracle: Oracle) -> list[dict[str, Any]]:
+    return [
+        {
+            "pieces": list(member.pieces),
+            "temperature": member.temperature,
+            "threshold": member.threshold,
+            "rounds": member.rounds,
+            "search_temperature": member.search_temperature,
+        }
+        for member in oracle.members
+    ]
+
+
+def oracle_validate_command(
+    net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, quiet: bool
+) -> dict[str, Any]:
+    """Measures an oracle on fresh positions; see ``crownhead oracle validate --help``.
+
+    Args:
+        net: folder of an oracle or a network; None for the oracle that is shipped. A network alone is calibrated first,
+            on the validation split.
+        pieces: positions of 2 to so many pieces are drawn, uniformly, from the test split.
+        folder: of the tables; what it lacks is solved in memory.
+
+    Returns:
+        ``Validation.to_json`` and: ``ece``, of the oracle's own answers, and ``ece_network``; ``pieces``, ``seed``,
+        ``evaluations`` (of networks, per position), ``seconds``, ``members`` (see ``oracle_calibrate_command``).
+
+    Raises:
+        ValueError: bad arguments, or a file that cannot be read.
+    """
+    _, figures = _validated(net, pieces, positions, seed, folder, quiet)
+    if not quiet:
+        _print_validation(figures)
+    return figures
+
+
+def oracle_report_command(
+    net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, out: Path, quiet: bool
+) -> dict[str, Any]:
+    """Measures an oracle and writes a report with figures into ``out``; see ``oracle_validate_command``.
+
+    Returns:
+        The figures of ``oracle_validate_command`` and ``report``, the path of the page.
+    """
+    validation, figures = _validated(net, pieces, positions, seed, folder, quiet)
+    curve = None
+    folder_of_oracle = None if net is None else oracle_folder(net)
+    if folder_of_oracle is not None:
+        curve = read_oracle_card(folder_of_oracle).figures.get("learning_curve")
+    facts = {
+        "oracle": "as shipped" if net is None else str(net),
+        "positions of": f"2 to {pieces} pieces, test split",
+        "seed": seed,
+        "expected calibration error of the oracle": f"{figures['ece']:.5f}",
+        "evaluations per position": f"{figures['evaluations']:.2f}",
+    }
+    page = write_oracle_report(out, validation, curve, facts)  # type: ignore[arg-type]
+    if not quiet:
+        _print_validation(figures)
+        Console().print(f"Report: {page}")
+    return {**figures, "report": str(page)}
+
+
+def _validated(
+    net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, quiet: bool
+) -> tuple[Validation, dict[str, Any]]:
+    torch.set_num_threads(1)
+    _check_pieces(pieces)
+    if positions < 1:
+        raise OracleCommandError(f"{positions} positions to validate on: at least 1 is needed")
+    oracle = open_oracle(net)
+    with OracleProgress(quiet) as progress:
+        tables = _tables(folder, pieces, progress)
+        if net is not None and oracle_folder(net) is None:
+            networks = [(member.network, member.pieces) for member in oracle.members]
+            oracle = calibrate_oracle(
+                networks, tables, QUICK_BUDGET, min(positions, QUICK_POSITIONS), seed, progress.phase
+            )
+        start = time.monotonic()
+        progress.phase("judging", positions)
+        judgements, ece, evaluations = _judged(oracle, _sampler(tables, pieces, seed, TEST), positions, progress)
+        seconds = time.monotonic() - start
+    validation = validate(judgements, threshold=oracle.member_for(pieces).threshold, parameters=oracle.parameters)
+    own = {
+        "ece": ece,
+        "ece_network": validation.ece,
+        "pieces": pieces,
+        "seed": seed,
+        "evaluations": evaluations,
+        "seconds": seconds,
+        "members": _members(oracle),
+    }
+    return validation, validation.to_json() | own
+
+
+def _judged(
+    oracle: Oracle, sampler: EndgameSampler, positions: int, progress: OracleProgress
+) -> tuple[Judgements, float, float]:
+    """Judgements of fresh positions, expected calibration error of the oracle, and evaluations per position."""
+    batches: list[EndgameBatch] = []
+    probabilities: list[np.ndarray] = []
+    confidences: list[np.ndarray] = []
+    verdicts: dict[str, list[np.ndarray]] = {method: [] for method in METHODS}
+    evaluations = 0
+    for start in range(0, positions, _CHUNK):
+        batch = sampler.draw(min(_CHUNK, positions - start))
+        network = oracle.network_probabilities(batch.positions)
+        search, found = oracle.capture_search(batch.positions), oracle.search(batch.positions)
+        for method, p in zip(METHODS, (network, search.probabilities, found.probabilities), strict=True):
+            verdicts[method].append((1 - p.argmax(1)).astype(np.int8))
+        batches.append(batch)
+        probabilities.append(network)
+        confidences.append(found.confidence)
+        evaluations += int(found.evaluations.sum())
+        progress.done(start + len(batch.values))
+    columns = [np.concatenate(column) for column in zip(*batches, strict=True)]
+    drawn = EndgameBatch(*columns)
+    answers = {method: np.concatenate(parts) for method, parts in verdicts.items()}
+    codes = drawn.codes.astype(np.int64)
+    judgements = Judgements(drawn.positions, drawn.values, drawn.flags, codes, answers, np.concatenate(probabilities))
+    ece = expected_calibration_error(np.concatenate(confidences), answers["oracle"] == drawn.values)
+    return judgements, ece, evaluations / positions
+
+
+def _print_validation(figures: dict[str, Any]) -> None:
+    table = Table("", "positions", *METHODS, title=f"Right answers on 2 to {figures['pieces']} pieces (test split)")
+
+    def add(name: str, score: dict[str, Any]) -> None:
+        shares = [score[key] for key in ACCURACY_KEYS.values()]
+        cells = ("" if share is None else f"{share:.3%}" for share in shares)
+        table.add_row(name, str(score["positions"]), *cells)
+
+    add("all", figures)
+    for group in ("by_outcome", "by_flag", "by_pieces"):
+        table.add_section()
+        for name, score in figures[group].items():
+            add(f"{name} pieces" if group == "by_pieces" else name, score)
+    console = Console()
+    console.print(table)
+    console.print(
+        f"Expected calibration error {figures['ece']:.5f}; {figures['evaluations']:.2f} evaluations per position; "
+        f"{figures['parameters']} parameters"
+    )
+
+
+def _check_pieces(pieces: int) -> None:
+    if not 2 <= pieces <= MAX_PIECES:
+        raise OracleCommandError(f"--pieces {pieces}: exact values are known for 2 to {MAX_PIECES}")
+
+
+def _tables(folder: Path | None, pieces: int, progress: OracleProgress) -> DenseTables:
+    progress.phase(f"tables of 2 to {pieces} pieces")
+    return load_tables(folder, pieces, report=progress.tables)
+
+
+def _sampler(tables: DenseTables, pieces: int, seed: int, split: int, quiet: bool = False) -> EndgameSampler:
+    return EndgameSampler(tables, [m for n in range(2, pieces + 1) for m in materials(n)], seed, split, quiet)

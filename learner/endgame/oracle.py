@@ -1,0 +1,235 @@
+"""The endgame oracle: calibrated networks, with searches where they are unsure; it can be wrong, tables cannot."""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.board import Board
+from engine.movegen import jumpers_of
+from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+
+from ..checkpoint import INFO_FILE, CheckpointError, whole_folder
+from .member import MAX_BOARD_PIECES, Member, OracleError, log_probabilities, softmax
+from .networks import CARD_FILE, load_endgame_network, read_card
+from .oracle_files import ORACLE_FILE, OracleCard, oracle_folder, read_members, write_members
+from .resolve import Resolved, resolve
+from .validation import OUTCOMES
+
+__all__ = [
+    "NETWORK",
+    "RULES",
+    "SEARCHES",
+    "Answer",
+    "Member",
+    "Oracle",
+    "OracleError",
+    "OracleLeaves",
+    "default_oracle",
+    "load_oracle",
+    "open_oracle",
+    "save_oracle",
+]
+
+LEAF_THRESHOLD = 0.999
+RULES, NETWORK = "rules", "network"
+SEARCHES = ("capture search", *(f"{number}-ply search" for number in ("one", "two", "three", "four", "five", "six")))
+"""Names of the searches by rounds (``resolve``)."""
+SHIPPED_PACKAGE = "checkpoints"
+_OUTCOME_OF_CLASS = np.array([WIN, DRAW, LOSS], np.uint8)
+
+
+class Answer(NamedTuple):
+    """What the oracle says of one position, seen by its side to move.
+
+    Attributes:
+        wdl: probabilities of win, draw, loss.
+        verdict: "win", "draw" or "loss", the most probable.
+        confidence: the verdict's probability.
+        source: how it was reached: ``RULES`` where the game is over or the opponent has nothing left, ``NETWORK``, or
+            one of ``SEARCHES``.
+    """
+
+    wdl: tuple[float, float, float]
+    verdict: str
+    confidence: float
+    source: str
+
+
+class Oracle:
+    """Judges endgames by its members' networks and searches.
+
+    A position belongs to the member with the fewest pieces that is for as many as it has, else to the one with the
+    most. The positions that a search comes to belong to their own members; threshold and rounds are those of the
+    position searched.
+
+    Raises:
+        OracleError: no member.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        if not members:
+            raise OracleError("an oracle needs a network")
+        self.members = tuple(sorted(members, key=lambda member: member.pieces[1]))
+        self._member_of = np.array(
+            [
+                next((i for i, member in enumerate(self.members) if n <= member.pieces[1]), len(self.members) - 1)
+                for n in range(MAX_BOARD_PIECES + 1)
+            ]
+        )
+
+    @property
+    def parameters(self) -> int:
+        """Number of learned numbers of all networks."""
+        return sum(member.network.parameter_count for member in self.members)
+
+    @property
+    def max_pieces(self) -> int:
+        """Most pieces that a member is for."""
+        return self.members[-1].pieces[1]
+
+    def member_for(self, pieces: int) -> Member:
+        """The member that positions of so many pieces belong to."""
+        return self.members[self._member_of[pieces]]
+
+    def _shares(self, positions: np.ndarray) -> list[tuple[Member, np.ndarray]]:
+        """Each member with the places of its positions."""
+        owners = self._member_of[np.bitwise_count(positions[:, 0] | positions[:, 1])]
+        shares = [(member, np.flatnonzero(owners == i)) for i, member in enumerate(self.members)]
+        return [(member, places) for member, places in shares if len(places)]
+
+    def network_probabilities(self, positions: np.ndarray) -> np.ndarray:
+        """Calibrated win, draw, loss float32 [N, 3] of positions uint32 [N, 4] by the networks alone."""
+        probabilities = np.empty((len(positions), 3), np.float32)
+        for member, places in self._shares(positions):
+            probabilities[places] = member.probabilities(positions[places])
+        return probabilities
+
+    def capture_search(self, positions: np.ndarray) -> Resolved:
+        """Judges positions uint32 [N, 4] by what their captures lead to."""
+        return resolve(positions, self.network_probabilities)
+
+    def search(self, positions: np.ndarray) -> Resolved:
+        """Judges positions uint32 [N, 4] by captures, and where these leave doubt, by quiet moves as well."""
+        n = len(positions)
+        result = Resolved(np.empty((n, 3), np.float32), np.empty(n, np.int64), np.empty(n, np.uint8))
+        for member, places in self._shares(positions):
+            part = resolve(positions[places], self.network_probabilities, member.rounds, member.threshold)
+            searched = part.rounds > 0
+            logs = log_probabilities(part.probabilities[searched])
+            part.probabilities[searched] = softmax(logs, member.search_temperature)
+            for column, values in zip(result, part, strict=True):
+                column[places] = values
+        return result
+
+    def judge_values(self, positions: np.ndarray) -> np.ndarray:
+        """Verdicts int8 [N] of positions uint32 [N, 4]: 1 win, 0 draw, -1 loss for the side to move."""
+        return self.search(positions).values
+
+    def probe(self, board: Board) -> Answer:
+        """Judges the position on a board; repetitions and the plies since a capture count only if they end the game."""
+        outcome = board.outcome()
+        if outcome is not None:
+            value = 0 if outcome.winner is None else 1 if outcome.winner is board.turn else -1
+            win, draw, loss = (float(value == v) for v in (1, 0, -1))
+            return Answer((win, draw, loss), OUTCOMES[1 - value], 1.0, RULES)
+        position = np.array([[*board.words(), 0]], np.uint32)
+        found = self.search(position)
+        win, draw, loss = found.probabilities[0].tolist()
+        quiet = not jumpers_of(*position[0, :3])
+        source = SEARCHES[found.rounds[0]]
+        if quiet and found.rounds[0] == 0:
+            source = NETWORK if found.evaluations[0] else RULES  # an opponent without pieces
+        return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
+
+    def as_leaf_oracle(self, max_pieces: int | None = None, threshold: float = LEAF_THRESHOLD) -> "OracleLeaves":
+        """For ``LockstepSearch``: decides leaves of at most ``max_pieces`` pieces (default: ``max_pieces`` of the
+        oracle) that a capture search is sure of."""
+        return OracleLeaves(self, self.max_pieces if max_pieces is None else max_pieces, threshold)
+
+
+class OracleLeaves:
+    """An oracle as the ``LeafOracle`` of a search.
+
+    Args:
+        threshold: least calibrated confidence with which a leaf is taken as decided.
+
+    Raises:
+        OracleError: ``max_pieces`` or ``threshold`` is out of range.
+    """
+
+    def __init__(self, oracle: Oracle, max_pieces: int, threshold: float = LEAF_THRESHOLD) -> None:
+        if not 2 <= max_pieces <= MAX_BOARD_PIECES:
+            raise OracleError(f"leaves of up to {max_pieces} pieces: 2 to {MAX_BOARD_PIECES} are possible")
+        if not 0 <= threshold <= 1:
+            raise OracleError(f"threshold {threshold}: 0 to 1 is possible")
+        self.oracle, self.max_pieces, self.threshold = oracle, max_pieces, threshold
+
+    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outcomes uint8 [N] for the side to move, UNKNOWN below the threshold; plies int16 [N], always -1."""
+        found = self.oracle.capture_search(positions)
+        outcomes = _OUTCOME_OF_CLASS[found.probabilities.argmax(1)]
+        outcomes[found.confidence < self.threshold] = UNKNOWN
+        return outcomes, np.full(len(positions), -1, np.int16)
+
+
+def save_oracle(folder: Path | str, oracle: Oracle, figures: Mapping[str, Any] | None = None) -> OracleCard:
+    """Writes an oracle as a folder, whole or not at all; one that is already there is replaced.
+
+    Args:
+        figures: anything that JSON can hold.
+
+    Raises:
+        CheckpointError: it cannot be written; what was there before is still there.
+    """
+    return write_members(folder, oracle.members, figures)
+
+
+def load_oracle(folder: Path | str) -> Oracle:
+    """Reads an oracle, ready to judge.
+
+    Raises:
+        CheckpointError: a file is missing, damaged, of another version, or no oracle at all.
+    """
+    return Oracle(read_members(folder))
+
+
+def open_oracle(folder: Path | str | None) -> Oracle:
+    """The oracle in a folder, or one of the network in it: an endgame network's, or a self-play checkpoint's.
+
+    A network alone comes uncalibrated, with the default threshold (``oracle.Member``).
+
+    Args:
+        folder: None for the oracle that is shipped.
+
+    Raises:
+        CheckpointError: a file is missing, damaged, of another version, or none of these.
+    """
+    if folder is None:
+        return default_oracle()
+    place = oracle_folder(folder)
+    if place is not None:
+        return load_oracle(place)
+    whole = whole_folder(Path(folder))
+    if not (whole / INFO_FILE).exists() and not (whole / CARD_FILE).exists():
+        raise CheckpointError(f"{folder}: holds no {ORACLE_FILE}, {CARD_FILE} or {INFO_FILE}: name a folder with one")
+    network = load_endgame_network(folder)
+    pieces = () if (whole / INFO_FILE).exists() else (read_card(folder).pieces,)
+    return Oracle([Member(network, *pieces)])
+
+
+def default_oracle() -> Oracle:
+    """The oracle that is shipped with the program.
+
+    Raises:
+        CheckpointError: this installation has none, or it is damaged.
+    """
+    try:
+        place = oracle_folder(str(files(SHIPPED_PACKAGE)))
+    except ModuleNotFoundError:
+        place = None
+    if place is None:
+        raise CheckpointError("no oracle comes with this installation: name one with --net, or train one")
+    return load_oracle(place)

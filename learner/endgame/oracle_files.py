@@ -1,0 +1,191 @@
+"""Oracles on disk: one folder with ``oracle.json`` and the networks' weights in half precision, never pickle."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import safetensors.torch
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from safetensors import SafetensorError
+from torch import Tensor
+
+from engine.files import sha256_of
+
+from ..checkpoint import (
+    CheckpointError,
+    check_version,
+    naming_errors,
+    one_line,
+    parse_json,
+    program_version,
+    whole_folder,
+    write_folder,
+)
+from ..network import NetworkError, check_tensors
+from .member import Member, OracleError
+from .networks import EndgameNetwork, Kind, new_network
+
+SCHEMA_VERSION: Literal[1] = 1
+ORACLE_FILE = "oracle.json"
+ORACLE_FOLDER = "oracle"  # in the folder of a training, and of what is shipped
+
+
+class MemberCard(BaseModel):
+    """What ``oracle.json`` says of a member (``oracle.Member``).
+
+    Attributes:
+        file: of its weights, beside ``oracle.json``.
+        digest: sha256 of that file, in hexadecimal.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    digest: str
+    kind: Kind
+    config: dict[str, JsonValue]
+    parameters: int
+    pieces: tuple[int, int]
+    temperature: float
+    threshold: float
+    rounds: int
+    search_temperature: float
+
+
+class OracleCard(BaseModel):
+    """Contents of ``oracle.json``.
+
+    Attributes:
+        figures: what is known of its training and calibration.
+        crownhead: version of the program that wrote it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    members: tuple[MemberCard, ...]
+    figures: dict[str, JsonValue]
+    created: datetime
+    crownhead: str
+
+
+def write_members(
+    folder: Path | str, members: Sequence[Member], figures: Mapping[str, Any] | None = None
+) -> OracleCard:
+    """Writes the members of an oracle as a folder, whole or not at all; one that is already there is replaced.
+
+    Weights are stored as 16-bit floating-point numbers: half the size, and verdicts change on fewer than one position
+    in ten thousand.
+
+    Args:
+        figures: anything that JSON can hold.
+
+    Raises:
+        CheckpointError: it cannot be written; what was there before is still there.
+    """
+    folder = Path(folder)
+    contents: dict[str, bytes] = {}
+    cards = []
+    for member in members:
+        name = f"{member.network.kind}_{member.pieces[0]}_{member.pieces[1]}.safetensors"
+        try:
+            contents[name] = safetensors.torch.save(_halved(member.network))
+        except NetworkError as error:
+            raise CheckpointError(f"{folder}: {one_line(error)}") from error
+        cards.append(
+            MemberCard(
+                file=name,
+                digest=sha256_of(contents[name]),
+                kind=member.network.kind,
+                config=member.network.config.model_dump(mode="json"),
+                parameters=member.network.parameter_count,
+                pieces=member.pieces,
+                temperature=member.temperature,
+                threshold=member.threshold,
+                rounds=member.rounds,
+                search_temperature=member.search_temperature,
+            )
+        )
+    card = OracleCard(
+        members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=program_version()
+    )
+    contents[ORACLE_FILE] = (card.model_dump_json(indent=2) + "\n").encode()
+    with naming_errors(folder):
+        if folder.exists() and not (folder / ORACLE_FILE).exists():
+            raise CheckpointError(f"{folder}: is in the way and no oracle; choose another name or remove it")
+        write_folder(folder, contents)
+    return card
+
+
+def _halved(network: EndgameNetwork) -> dict[str, Tensor]:
+    """The network's tensors, floating-point ones in half precision; raises ``NetworkError`` if one overflows."""
+    tensors = {}
+    for name, tensor in network.state_dict().items():
+        tensor = tensor.detach().contiguous()
+        tensors[name] = tensor.half() if tensor.is_floating_point() else tensor
+    check_tensors({name: tensor.float() for name, tensor in tensors.items()}, network.state_dict())
+    return tensors
+
+
+def read_oracle_card(folder: Path | str) -> OracleCard:
+    """Reads ``oracle.json`` alone.
+
+    Raises:
+        CheckpointError: it is missing, cut off, of another version, or something else.
+    """
+    path = whole_folder(Path(folder)) / ORACLE_FILE
+    with naming_errors(path):
+        text = path.read_bytes()
+    fields = parse_json(path, text)
+    check_version(path, fields, SCHEMA_VERSION)
+    try:
+        return OracleCard.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise CheckpointError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def read_members(folder: Path | str) -> list[Member]:
+    """The members of an oracle, their networks ready to judge.
+
+    Raises:
+        CheckpointError: a file is missing, damaged, of another version, or no oracle at all.
+    """
+    folder = whole_folder(Path(folder))
+    card = read_oracle_card(folder)
+    if not card.members:
+        raise CheckpointError(f"{folder / ORACLE_FILE}: members: there is none")
+    return [_load_member(folder, member) for member in card.members]
+
+
+def _load_member(folder: Path, card: MemberCard) -> Member:
+    path = folder / Path(card.file).name
+    with naming_errors(path):
+        data = path.read_bytes()
+    if sha256_of(data) != card.digest:
+        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {ORACLE_FILE}")
+    try:
+        network = new_network(card.kind, card.config)
+        expected = network.state_dict()
+        tensors = safetensors.torch.load(data)
+        check_tensors(tensors, expected)
+    except ValidationError as error:
+        raise CheckpointError(f"{folder / ORACLE_FILE}: config: {error.errors()[0]['msg']}") from error
+    except (SafetensorError, NetworkError) as error:
+        raise CheckpointError(f"{path}: {one_line(error)}") from error
+    network.load_state_dict(tensors)  # copies into the network's own single precision
+    try:
+        return Member(
+            network.eval(), card.pieces, card.temperature, card.threshold, card.rounds, card.search_temperature
+        )
+    except OracleError as error:
+        raise CheckpointError(f"{folder / ORACLE_FILE}: {error}") from error
+
+
+def oracle_folder(folder: Path | str) -> Path | None:
+    """The folder of the oracle that a folder is, or that a training has left in it; None where there is none."""
+    for place in (Path(folder), Path(folder) / ORACLE_FOLDER):
+        if (whole_folder(place) / ORACLE_FILE).exists():
+            return place
+    return None

@@ -1,0 +1,1 @@
+"""Published experiments done again: what was published beside what is measured here."""

@@ -1,0 +1,151 @@
+"""An experiment done again, whatever it is about: rows of published and measured figures, printed and reported."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import rich.table
+from rich.console import Console
+
+from ..report import Block, Cell, Figure, Report, Section, Table, Text, write_report
+
+PUBLISHED, MEASURED = "published", "measured"
+_MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something that is measured, and shown in a column, or in two where a figure of it was published.
+
+    Attributes:
+        key: its name in rows and in JSON.
+        kind: "share" (0 to 1, shown in per cent), "count" or "bytes".
+    """
+
+    key: str
+    title: str
+    kind: Literal["share", "count", "bytes"] = "share"
+
+    def shown(self, value: float | None) -> Cell:
+        """A value as it stands in a table."""
+        if value is None or self.kind == "share":
+            return None if value is None else f"{100 * value:.2f} %"
+        return round(value)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting of an experiment.
+
+    Attributes:
+        published, measured: key of a measure → its value; what is missing is not known.
+    """
+
+    name: str
+    published: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What an experiment gave.
+
+    Attributes:
+        name: as on the command line. question: what it asks, one paragraph.
+        notes: what was scaled down, and what else must be known to compare the figures.
+
+    Raises:
+        ValueError: a row has a value of a measure that there is not, or a share that is none.
+    """
+
+    name: str
+    title: str
+    question: str
+    measures: Sequence[Measure]
+    rows: Sequence[Row]
+    figures: Sequence[Figure]
+    notes: Sequence[str]
+
+    def __post_init__(self) -> None:
+        kinds = {measure.key: measure.kind for measure in self.measures}
+        for row in self.rows:
+            for key, value in [*row.published.items(), *row.measured.items()]:
+                if key not in kinds:
+                    raise ValueError(f"experiment {self.name}, row {row.name!r}: there is no measure {key!r}")
+                if value < 0 or (kinds[key] == "share" and value > 1):
+                    raise ValueError(f"experiment {self.name}, row {row.name!r}: {key} cannot be {value}")
+
+    def to_json(self) -> dict[str, Any]:
+        """``title``, ``rows`` (``name``; ``published`` and ``measured``: every measure, null if unknown), ``notes``."""
+        rows = [
+            {
+                "name": row.name,
+                PUBLISHED: {measure.key: row.published.get(measure.key) for measure in self.measures},
+                MEASURED: {measure.key: row.measured.get(measure.key) for measure in self.measures},
+            }
+            for row in self.rows
+        ]
+        return {"title": self.title, "rows": rows, "notes": list(self.notes)}
+
+    def _columns(self) -> Iterator[tuple[Measure, str, str]]:
+        """Measure, which of the two, and the heading of every column."""
+        for measure in self.measures:
+            published = any(measure.key in row.published for row in self.rows)
+            if published:
+                yield measure, PUBLISHED, f"{measure.title}, published"
+            if any(measure.key in row.measured for row in self.rows):
+                yield measure, MEASURED, f"{measure.title}, measured" if published else measure.title
+
+    def table(self) -> Table:
+        """All rows, published figures beside measured ones."""
+        columns = list(self._columns())
+        rows = [
+            [row.name, *(measure.shown(getattr(row, which).get(measure.key)) for measure, which, _ in columns)]
+            for row in self.rows
+        ]
+        return Table(self.title, ["", *(heading for _, _, heading in columns)], rows)
+
+    def section(self) -> Section:
+        """The experiment as a part of a report."""
+        blocks: list[Block] = [Text(self.question), self.table(), *self.figures, *map(Text, self.notes)]
+        return Section(self.title, blocks)
+
+    def print(self, console: Console) -> None:
+        """Prints table and notes."""
+        table = self.table()
+        shown = rich.table.Table(title=self.title, title_justify="left", title_style="bold")
+        for place, heading in enumerate(table.header):
+            shown.add_column(heading, justify="right" if place else "left", ratio=2 if place == 0 else 1)
+        for row in table.rows:
+            shown.add_row(*map(_printed, row))
+        console.print(shown)
+        for note in self.notes:
+            console.print(note, highlight=False, style="dim")
+
+
+def _printed(cell: Cell) -> str:
+    if cell is None:
+        return _MISSING
+    return cell if isinstance(cell, str) else f"{cell:,}"
+
+
+def report_experiments(
+    folder: Path,
+    title: str,
+    introduction: str,
+    facts: Mapping[str, str | int | float],
+    experiments: Sequence[Experiment],
+) -> Path:
+    """Writes the report of experiments (``report.write_report``); returns the path of the page.
+
+    ``report.json`` holds ``facts`` and, by name, ``experiments`` (``Experiment.to_json``).
+
+    Raises:
+        ReportError: two figures have the same name.
+        StorageError: the folder cannot be made, or a file in it cannot be written.
+    """
+    about = Table("How it was run", ["", "value"], list(facts.items()))
+    sections = [Section("About", [Text(introduction), about]), *(experiment.section() for experiment in experiments)]
+    data = {"facts": dict(facts), "experiments": {e.name: e.to_json() for e in experiments}}
+    return write_report(folder, Report(title, sections, data))

@@ -1,0 +1,103 @@
+"""What ``crownhead reproduce wang`` does: the five experiments of Wang 2023, scaled to minutes on two cores."""
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from engine.files import make_folder
+from engine.tablebase.load import load_tables
+
+from ..endgame.progress import OracleProgress
+from . import wang_compression, wang_experiments, wang_threshold
+from .experiment import Experiment, report_experiments
+from .wang_lab import NAMES, SETTINGS, Lab, Training
+
+Experimenter = tuple[Callable[[int], list[Training]], Callable[[Lab, int], Experiment]]
+EXPERIMENTS: dict[str, Experimenter] = {
+    "sampling": (wang_experiments.sampling_trainings, wang_experiments.sampling),
+    "pieces": (wang_experiments.pieces_trainings, wang_experiments.across_pieces),
+    "transfer": (wang_experiments.transfer_trainings, wang_experiments.transfer),
+    "threshold": (wang_threshold.threshold_trainings, wang_threshold.threshold),
+    "compression": (wang_compression.compression_trainings, wang_compression.compression),
+}
+FEWEST_PIECES, MOST_PIECES = 4, 6  # two fewer must be left for the transfer; more do not fit into the memory
+_TITLE = "Wang 2023, “Deep Dive on Checkers Endgame Data”, done again"
+_INTRODUCTION = (
+    "Networks learn the exact values of endgames, win, draw or loss for the side to move, and are tested on positions "
+    "that they were not trained on. Published figures stand beside those measured here with the published network and "
+    "a fraction of the time, and with a network and a search of this project."
+)
+
+
+class ReproduceError(ValueError):
+    """Experiments that cannot be done as they were asked for."""
+
+
+def _chosen(experiment: str | None, minutes: float, pieces: int, out: Path) -> list[str]:
+    """The names of the experiments; raises ``ReproduceError`` where an argument is wrong."""
+    if experiment is not None and experiment not in EXPERIMENTS:
+        raise ReproduceError(f"--experiment {experiment}: there is none of that name: choose {', '.join(EXPERIMENTS)}")
+    if not 0 < minutes < math.inf:
+        raise ReproduceError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
+    if not FEWEST_PIECES <= pieces <= MOST_PIECES:
+        raise ReproduceError(f"--pieces {pieces}: {FEWEST_PIECES} to {MOST_PIECES} are possible")
+    if out.exists() and not out.is_dir():
+        raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
+    return list(EXPERIMENTS) if experiment is None else [experiment]
+
+
+def wang_command(
+    experiment: str | None, minutes: float, pieces: int, seed: int, folder: Path | None, out: Path, quiet: bool
+) -> dict[str, Any]:
+    """Does one experiment of Wang 2023 or all five; see ``crownhead reproduce wang --help``.
+
+    Args:
+        experiment: of ``EXPERIMENTS``; None for all.
+        minutes: of all trainings together. Tables, tests and coding come on top, about as long again.
+        pieces: positions of 2 to so many pieces, 4 to 6.
+        folder: of the tables; what it lacks is solved in memory. None for the default one.
+        out: gets the report, when all is done.
+
+    Returns:
+        For each experiment, by name, ``Experiment.to_json``.
+
+    Raises:
+        ValueError: an unknown experiment, bad numbers, or a table that cannot be read.
+        StorageError: the report cannot be written.
+    """
+    names = _chosen(experiment, minutes, pieces, out)
+    make_folder(out)  # now, not after an hour
+    torch.set_flush_denormal(True)
+    began = time.monotonic()
+    with OracleProgress(quiet) as progress:
+        progress.phase(f"tables of 2 to {pieces} pieces")
+        tables = load_tables(folder, pieces, report=progress.tables)
+        wanted = [training for name in names for training in EXPERIMENTS[name][0](pieces)]
+        extra = wang_compression.CODEC_WEIGHT if "compression" in names else 0.0
+        lab = Lab(tables, wanted, minutes, extra, seed, progress)
+        lab.run()
+        found = [EXPERIMENTS[name][1](lab, pieces) for name in names]
+    facts: dict[str, str | int | float] = {
+        "pieces": f"2 to {pieces}",
+        "minutes of training": minutes,
+        "minutes in all": round((time.monotonic() - began) / 60, 1),
+        "positions of each test": lab.tested,
+        "seed": seed,
+        **{f"training of {NAMES[kind]}": _described(kind) for kind in NAMES},
+    }
+    page = report_experiments(out, _TITLE, _INTRODUCTION, facts, found)
+    console = Console(quiet=quiet)
+    for result in found:
+        result.print(console)
+    console.print(f"Report: {page}", soft_wrap=True)
+    return {result.name: result.to_json() for result in found}
+
+
+def _described(kind: Any) -> str:
+    settings = SETTINGS[kind]
+    return f"{settings.optimizer}, rate {settings.learning_rate:g} ({settings.schedule}), batch {settings.batch_size}"

@@ -1,0 +1,102 @@
+"""Figures of the experiments of Wang 2023, as the bytes of PNG images: hollow marks and pale bars are published."""
+
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+PALE, DARK, OURS = "#b9c9da", "#1f4e79", "#c0504d"
+_COLORS = (PALE, DARK, OURS, "#5fae9f")
+Curve = Sequence[tuple[float, float]]
+
+
+def _png(figure: Figure) -> bytes:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=120)
+    return image.getvalue()
+
+
+def _tidy(axes: Axes) -> None:
+    axes.grid(alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_curves(
+    published: Mapping[str, Curve], measured: Mapping[str, Curve], label: str, logarithmic: bool = False
+) -> bytes:
+    """Lines of right answers.
+
+    Args:
+        published, measured: name → points of x and a share. label: of the x axis. logarithmic: whether that is.
+    """
+    figure = Figure(figsize=(8.5, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for color, (name, points) in zip(("#7f97b2", "#b8a06a", "#8a8a8a"), published.items(), strict=False):
+        axes.plot(*_percent(points), "o--", color=color, mfc="white", label=f"{name}, published")
+    for color, (name, points) in zip((DARK, OURS, "#5fae9f", "#7a5c99"), measured.items(), strict=False):
+        axes.plot(*_percent(points), "o-", ms=4, color=color, label=name)
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(EngFormatter())
+    elif all(float(x).is_integer() for points in measured.values() for x, _ in points):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel=label, ylabel="right answers, %")
+    axes.legend(fontsize=9, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _tidy(axes)
+    return _png(figure)
+
+
+def _percent(points: Curve) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [100 * y for _, y in points]
+
+
+def draw_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
+    """Right answers as bars, a group for each setting, one colour for each method; the first is the published one.
+
+    Args:
+        groups: setting → method → share, None where it is not known; all have the same methods.
+    """
+    methods = list(next(iter(groups.values())))
+    height = 0.8 / len(methods)
+    figure = Figure(figsize=(8.5, 1.3 + 0.26 * len(methods) * len(groups)), layout="constrained")
+    axes = figure.subplots()
+    for row, shares in enumerate(groups.values()):
+        known = [(method, 100 * value) for method, value in shares.items() if value is not None]
+        for number, (method, value) in enumerate(known):
+            place = row + (number - (len(known) - 1) / 2) * height
+            axes.barh(place, value, height, color=_COLORS[methods.index(method)])
+            axes.annotate(f"{value:.2f}", (value, place), (4, 0), textcoords="offset points", va="center", fontsize=7.5)
+    handles = [Patch(color=color, label=method) for color, method in zip(_COLORS, methods, strict=False)]
+    figure.legend(handles=handles, loc="outside upper right", ncols=len(methods), frameon=False, fontsize=9)
+    axes.set_yticks(range(len(groups)), list(groups), fontsize=9)
+    axes.set(xlabel="right answers, %", xlim=(0, 108), ylim=(len(groups) - 0.5, -0.5))
+    axes.tick_params(axis="y", length=0)
+    _tidy(axes)
+    return _png(figure)
+
+
+def draw_sizes(sizes: Mapping[str, tuple[float, float]]) -> bytes:
+    """Sizes as bars of two parts.
+
+    Args:
+        sizes: name → megabytes of the network and of what corrects it; a codec without network has the second only.
+    """
+    figure = Figure(figsize=(8.5, 1.3 + 0.5 * len(sizes)), layout="constrained")
+    axes = figure.subplots()
+    parts = np.array(list(sizes.values()))
+    places = np.arange(len(sizes))
+    axes.barh(places, parts[:, 0], 0.6, color=DARK, label="network")
+    axes.barh(places, parts[:, 1], 0.6, left=parts[:, 0], color=PALE, label="exceptions or codes")
+    for place, total in zip(places, parts.sum(1), strict=True):
+        axes.annotate(f"{total:.2f}", (total, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.set_yticks(places, list(sizes))
+    axes.set(xlabel="MB (a million bytes)", xlim=(0, 1.1 * parts.sum(1).max()), ylim=(len(sizes) - 0.5, -0.5))
+    axes.tick_params(axis="y", length=0)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    _tidy(axes)
+    return _png(figure)

@@ -1,0 +1,255 @@
+"""The trainings and tests that the experiments of Wang 2023 share, within one budget of time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.material import Material, materials
+
+from ..endgame.data import TEST, TRAIN, VALIDATION, EndgameBatch, EndgameSampler
+from ..endgame.member import softmax
+from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
+from ..endgame.progress import OracleProgress
+from ..endgame.resolve import resolve
+from ..endgame.training import DEFAULT_SETTINGS, CurvePoint, TrainingSettings, train_endgame
+from .one_ply import one_ply_search
+
+Kind = Literal["wang", "pair"]
+NAMES: dict[Kind, str] = {"wang": "Wang's network", "pair": "PairNetwork"}
+SETTINGS: dict[Kind, TrainingSettings] = {
+    # The published rate, 2e-4 in batches of 1024, is for days on a graphics card: in minutes it would learn nothing.
+    "wang": DEFAULT_SETTINGS["wang"].model_copy(
+        update={"learning_rate": 4e-3, "batch_size": 256, "schedule": "cosine", "report_s": 2.0}
+    ),
+    "pair": DEFAULT_SETTINGS["pair"].model_copy(update={"report_s": 2.0}),
+}
+SAMPLE_STEP = 10  # each sample has a tenth of the positions of the one before, as published
+MOST_SAMPLED = 20_000_000
+_FEWEST_SAMPLED = 10
+_WEIGHTS: dict[Kind, float] = {"wang": 1.0, "pair": 0.5}  # shares of the time; the second learns faster
+_TUNING_SHARE = 0.5
+_TEST_RATE, _FEWEST_TESTED, _MOST_TESTED = 1000, 300, 50_000  # positions per minute of training
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training, and what is done before it.
+
+    Attributes:
+        fewest, most: pieces of the positions.
+        tenths: how many times the sample is divided by ``SAMPLE_STEP``, beginning with as many positions as the same
+            training sees in its time; 0 draws fresh positions without end, and so sees each once.
+        start: whose weights to begin with; None for random ones.
+        freeze_body: only the classifier is trained.
+    """
+
+    kind: Kind
+    fewest: int
+    most: int
+    tenths: int = 0
+    start: "Training | None" = None
+    freeze_body: bool = False
+
+    @property
+    def weight(self) -> float:
+        """Share of the time, beside those of other trainings."""
+        return _WEIGHTS[self.kind] * (_TUNING_SHARE if self.freeze_body else 1.0)
+
+    def before(self) -> Iterator["Training"]:
+        """The trainings that it needs."""
+        if self.start is not None:
+            yield self.start
+        if self.tenths:
+            yield Training(self.kind, self.fewest, self.most)
+
+
+class Trained(NamedTuple):
+    """A trained network, how many positions it has seen, and how many different ones these can have been."""
+
+    network: EndgameNetwork
+    seen: int
+    distinct: int
+
+
+class Answers(NamedTuple):
+    """What a network says of N positions: verdicts int8 [N] alone and by one-ply search, confidence float32 [N]."""
+
+    network: np.ndarray
+    search: np.ndarray
+    confidence: np.ndarray
+
+    def both(self, threshold: float) -> np.ndarray:
+        """Verdicts int8 [N] of the network from a confidence on, else of the search."""
+        return np.where(self.confidence >= threshold, self.network, self.search)
+
+
+class FixedSample(EndgameSampler):
+    """Draws again and again from positions drawn once, each as often as every other, in an order that changes."""
+
+    def __init__(self, tables: DenseTables, materials: Sequence[Material], seed: int, quiet: bool, size: int) -> None:
+        super().__init__(tables, materials, seed, TRAIN, quiet)
+        self.sample = super().draw(size)
+        self._random = np.random.default_rng(seed)
+        self._order = np.zeros(0, np.int64)
+
+    def draw(self, n: int) -> EndgameBatch:
+        size = len(self.sample.values)
+        rounds = max(0, -(-(n - len(self._order)) // size))
+        self._order = np.concatenate([self._order, *(self._random.permutation(size) for _ in range(rounds))])
+        chosen, self._order = self._order[:n], self._order[n:]
+        return EndgameBatch(*(column[chosen] for column in self.sample))
+
+
+class _FrozenWang(WangNetwork):
+    """Its classifier alone learns; the batch-norm statistics of the body stay too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem.requires_grad_(False)
+        self.blocks.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "_FrozenWang":
+        super().train(mode)
+        self.stem.eval()
+        self.blocks.eval()
+        return self
+
+
+def slices(fewest: int, most: int) -> list[Material]:
+    """All slices of so many pieces."""
+    return [material for n in range(fewest, most + 1) for material in materials(n)]
+
+
+def share(right: np.ndarray) -> float:
+    """Share that is true."""
+    return float(right.mean())
+
+
+class Lab:
+    """Trains each network once, whichever experiments ask for it, and tests it on positions it has not seen.
+
+    Wang's network learns from all positions, the pair network from those without a capture: it is always asked after a
+    capture search.
+
+    Args:
+        minutes: for all trainings together. wanted: these trainings, those before them left out.
+        extra: share of the time that is taken by something else, in the unit of ``Training.weight``.
+
+    Attributes:
+        tested: positions that each test draws.
+        extra_minutes: what ``extra`` comes to.
+    """
+
+    def __init__(
+        self,
+        tables: DenseTables,
+        wanted: Iterable[Training],
+        minutes: float,
+        extra: float,
+        seed: int,
+        progress: OracleProgress,
+    ) -> None:
+        self.tables, self.seed, self.progress = tables, seed, progress
+        self._plan: list[Training] = []
+        for training in wanted:
+            self._add(training)
+        weights = sum(training.weight for training in self._plan) + extra
+        self._minutes = {training: minutes * training.weight / weights for training in self._plan}
+        self.extra_minutes = minutes * extra / weights
+        self.tested = int(np.clip(_TEST_RATE * minutes, _FEWEST_TESTED, _MOST_TESTED))
+        self._trained: dict[Training, Trained] = {}
+        self._answers: dict[tuple[Training, int, int, int], tuple[EndgameBatch, Answers]] = {}
+
+    def _add(self, training: Training) -> None:
+        for before in training.before():
+            self._add(before)
+        if training not in self._plan:
+            self._plan.append(training)
+
+    def run(self) -> None:
+        """Does all trainings."""
+        for training in self._plan:
+            self.trained(training)
+
+    def trained(self, training: Training) -> Trained:
+        """The network of a training that was asked for, trained now if it is not yet."""
+        if training not in self._trained:
+            self._trained[training] = self._train(training)
+        return self._trained[training]
+
+    def _train(self, training: Training) -> Trained:
+        place, minutes = self._plan.index(training), self._minutes[training]
+        network = self._new_network(training, self.seed + place)
+        source = self.tables, slices(training.fewest, training.most), self.seed + place
+        quiet = training.kind == "pair"
+        sampler, settings, size = EndgameSampler(*source, TRAIN, quiet), SETTINGS[training.kind], None
+        if training.tenths:
+            seen = self.trained(Training(training.kind, training.fewest, training.most)).seen
+            size = max(_FEWEST_SAMPLED, min(MOST_SAMPLED, seen // SAMPLE_STEP**training.tenths))
+            sampler = FixedSample(*source, quiet, size)
+            settings = settings.model_copy(update={"focus": 0.0})
+        left = sum(self._minutes[other] for other in self._plan[place + 1 :]) + self.extra_minutes
+        label = (
+            f"training {place + 1} of {len(self._plan)} ({NAMES[training.kind]}, {left:.1f} minutes to train after it)"
+        )
+        self.progress.phase(label, 60 * minutes)
+
+        def report(point: CurvePoint) -> None:
+            self.progress.done(point.seconds)
+
+        seen = train_endgame(network, sampler, settings, minutes=minutes, report=report)[-1].positions
+        return Trained(network, seen, min(seen, size or seen))
+
+    def _new_network(self, training: Training, seed: int) -> EndgameNetwork:
+        torch.manual_seed(seed)
+        network: EndgameNetwork
+        if training.kind == "wang":
+            network = _FrozenWang() if training.freeze_body else WangNetwork()
+        else:
+            network = PairNetwork(PairConfig(pieces=(training.start or training).most))
+            if training.freeze_body:
+                network.pairs.requires_grad_(False)
+                network.biases.requires_grad_(False)
+        if training.start is not None:
+            network.load_state_dict(self.trained(training.start).network.state_dict())
+        return network
+
+    def draw(self, fewest: int, most: int, split: int) -> EndgameBatch:
+        """Fresh positions, always the same for a split."""
+        return EndgameSampler(self.tables, slices(fewest, most), self.seed, split).draw(self.tested)
+
+    def answers(self, training: Training, fewest: int, most: int, split: int = TEST) -> tuple[EndgameBatch, Answers]:
+        """Fresh positions and what a network says of them, alone and by one-ply search."""
+        key = training, fewest, most, split
+        if key not in self._answers:
+            network, batch = self.trained(training).network, self.draw(fewest, most, split)
+            self.progress.phase(f"testing {NAMES[training.kind]} on {fewest} to {most} pieces")
+            probabilities = softmax(network.wdl_logits(batch.positions))
+            verdicts = (1 - probabilities.argmax(1)).astype(np.int8)
+            found = Answers(verdicts, one_ply_search(network, batch.positions), probabilities.max(1))
+            self._answers[key] = batch, found
+        return self._answers[key]
+
+    def scores(self, training: Training, fewest: int, most: int, threshold: float) -> dict[str, float]:
+        """Shares of right answers: ``network``, ``search``, ``both``."""
+        batch, answers = self.answers(training, fewest, most)
+        return {
+            "network": share(answers.network == batch.values),
+            "search": share(answers.search == batch.values),
+            "both": share(answers.both(threshold) == batch.values),
+        }
+
+    def captures(self, training: Training, fewest: int, most: int) -> tuple[EndgameBatch, np.ndarray]:
+        """Fresh positions, and verdicts int8 [N] by a network asked after a capture search."""
+        network, batch = self.trained(training).network, self.draw(fewest, most, TEST)
+        found = resolve(batch.positions, lambda positions: softmax(network.wdl_logits(positions)))
+        return batch, found.values
+
+    def capture_score(self, training: Training, fewest: int, most: int) -> float:
+        """Share of right answers of a network asked after a capture search."""
+        batch, verdicts = self.captures(training, fewest, most)
+        return share(verdicts == batch.values)

@@ -1,0 +1,226 @@
+"""The oracle's commands: what they return, what they leave on disk, and what they refuse."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.board import Board
+from engine.tablebase.probe import SHIPPED
+from learner.checkpoint import CheckpointError, save_checkpoint
+from learner.endgame import commands
+from learner.endgame.commands import (
+    oracle_calibrate_command,
+    oracle_report_command,
+    oracle_train_command,
+    oracle_validate_command,
+    probe_command,
+)
+from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_network, save_endgame_network
+from learner.endgame.oracle import load_oracle
+from learner.endgame.oracle_files import read_oracle_card
+from learner.network import NETWORKS, Network
+
+FENS = ["W:WK1:BK28", "B:W21,22,K23:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
+OUTCOMES = ("win", "draw", "loss")
+MEMBER_KEYS = {"pieces", "temperature", "threshold", "rounds", "search_temperature"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "CALIBRATION_POSITIONS", 1000)
+    monkeypatch.setattr(commands, "QUICK_POSITIONS", 300)
+
+
+def train(out: Path, minutes: float = 0.03, **changes: Any) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "kind": None,
+        "net": None,
+        "freeze_body": False,
+        "pieces": 3,
+        "minutes": minutes,
+        "seed": 1,
+        "folder": SHIPPED,
+        "out": out,
+        "quiet": True,
+    }
+    return oracle_train_command(**(arguments | changes))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    out = tmp_path_factory.mktemp("oracle") / "trained"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commands, "CALIBRATION_POSITIONS", 1000)
+        return out, train(out)
+
+
+def test_training_leaves_an_oracle(trained: tuple[Path, dict[str, Any]]) -> None:
+    out, figures = trained
+    assert json.loads(json.dumps(figures)) == figures
+    assert figures["oracle"] == str(out / "oracle")
+    assert (figures["kind"], figures["parameters"]) == ("pair", 521_187)
+    assert figures["seconds"] >= 1.8
+    assert figures["accuracy"] > 0.8
+    oracle = load_oracle(out / "oracle")
+    assert [set(member) for member in figures["members"]] == [MEMBER_KEYS]
+    assert figures["members"][0]["threshold"] == oracle.members[0].threshold
+    assert oracle.members[0].pieces == (2, 3)
+    assert read_oracle_card(out / "oracle").figures["learning_curve"]
+    position = np.array([[*Board(FENS[0]).words(), 0]], np.uint32)
+    full = load_endgame_network(out / "network").wdl_logits(position)
+    assert np.allclose(full, oracle.members[0].network.wdl_logits(position), atol=0.1)
+
+
+def test_training_goes_on_where_it_was(tmp_path: Path) -> None:
+    first = train(tmp_path, 0.01)
+    assert train(tmp_path, 0.01)["positions"] == first["positions"]
+    assert train(tmp_path, 0.02)["positions"] > first["positions"]
+    with pytest.raises(CheckpointError, match="another training"):
+        train(tmp_path, 0.03, pieces=4)
+
+
+def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
+    further = train(tmp_path / "further", 0.003, net=trained[0])
+    assert further["accuracy"] > 0.8
+    torch.manual_seed(3)
+    network = Network(NETWORKS["tiny"])
+    save_checkpoint(tmp_path / "selfplay", network)
+    tuned = train(tmp_path / "tuned", 0.003, net=tmp_path / "selfplay", freeze_body=True)
+    assert tuned["kind"] == "selfplay"
+    after = load_endgame_network(tmp_path / "tuned" / "network").state_dict()
+    before = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+    changed = {name.split(".")[1] for name, tensor in before.items() if not torch.equal(tensor, after[name])}
+    assert changed == {"wdl_head"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pieces": 8}, "2 to 7"),
+        ({"kind": "selfplay"}, "--net"),
+        ({"freeze_body": True}, "--net"),
+        ({"kind": "wild"}, "no kind of endgame network"),
+        ({"minutes": 0.0}, "more than zero"),
+        ({"kind": "pair", "net": Path("somewhere")}, "not both"),
+        ({"net": Path("nowhere")}, "nowhere"),
+    ],
+)
+def test_training_refuses(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        train(tmp_path / "out", **changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_body_is_frozen_only_where_there_is_one(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
+    with pytest.raises(ValueError, match="no self-play network"):
+        train(tmp_path, net=trained[0], freeze_body=True)
+
+
+def test_probe_gives_every_field(trained: tuple[Path, dict[str, Any]]) -> None:
+    found = probe_command(FENS, trained[0], SHIPPED, quiet=True)
+    assert json.loads(json.dumps(found)) == found
+    assert [answer["fen"] for answer in found] == [Board(fen).fen() for fen in FENS]
+    for answer in found:
+        assert set(answer) == {"fen", "exact", "distance", "wdl", "verdict", "confidence", "source"}
+        assert sum(answer["wdl"]) == pytest.approx(1)
+        assert answer["verdict"] == OUTCOMES[int(np.argmax(answer["wdl"]))]
+        assert answer["confidence"] == max(answer["wdl"])
+    assert (found[0]["exact"], found[0]["distance"]) == ("draw", None)
+    assert (found[1]["exact"], found[1]["distance"]) == (None, None)  # five pieces
+    assert found[2]["exact"] is None
+    assert (found[3]["exact"], found[3]["distance"], found[3]["source"]) == ("win", 1, "capture search")
+
+
+@pytest.mark.parametrize("fens", [[], ["-"], [FENS[3], "-"]])
+def test_probe_reads_standard_input(
+    monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]], fens: list[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{FENS[0]}\n\n  {FENS[1]}  \n"))
+    found = probe_command(fens, trained[0], SHIPPED, quiet=True)
+    expected = [fen for fen in fens if fen != "-"] + FENS[:2]
+    assert [answer["fen"] for answer in found] == [Board(fen).fen() for fen in expected]
+
+
+def test_probe_prints_a_table(capsys: pytest.CaptureFixture[str], trained: tuple[Path, dict[str, Any]]) -> None:
+    probe_command(FENS[:1], trained[0], SHIPPED, quiet=False)
+    printed = capsys.readouterr().out
+    assert "draw" in printed
+    assert "network" in printed or "search" in printed
+
+
+def test_probe_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    for fens, net, message in (
+        ([], trained[0], "no position"),
+        (["W:W1"], trained[0], "W:W1"),
+        (FENS, tmp_path, "holds no"),
+        (FENS, tmp_path / "none", "none"),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            probe_command(fens, net, SHIPPED, quiet=True)
+        assert "\n" not in str(caught.value)
+
+
+def test_validation_counts_what_the_oracle_says(trained: tuple[Path, dict[str, Any]]) -> None:
+    figures = oracle_validate_command(trained[0], 3, 20_000, 7, SHIPPED, quiet=True)
+    assert json.loads(json.dumps(figures)) == figures
+    assert {"by_outcome", "by_flag", "by_pieces", "by_slice", "ece", "ece_network", "threshold"} <= figures.keys()
+    assert figures["positions"] == 20_000
+    assert figures["parameters"] == 521_187
+    assert 0.5 < figures["accuracy"] < figures["accuracy_search"] <= figures["accuracy_oracle"] <= 1
+    assert 0 <= figures["ece"] < 0.1
+    assert figures["threshold"] == load_oracle(trained[0] / "oracle").members[0].threshold
+    assert list(figures["by_pieces"]) in (["2", "3"], [2, 3])
+    assert figures["evaluations"] > 0.5
+    again = oracle_validate_command(trained[0], 3, 20_000, 7, SHIPPED, quiet=True)
+    assert {**again, "seconds": 0} == {**figures, "seconds": 0}
+    other = oracle_validate_command(trained[0], 3, 20_000, 8, SHIPPED, quiet=True)
+    assert other["accuracy_search"] != figures["accuracy_search"]
+
+
+def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:
+    torch.manual_seed(2)
+    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    save_endgame_network(tmp_path / "wang", WangNetwork(WangConfig(blocks=1, channels=2, hidden=8)), (2, 4))
+    for name, pieces in (("selfplay", [2, 24]), ("wang", [2, 4])):
+        figures = oracle_validate_command(tmp_path / name, 3, 500, 1, SHIPPED, quiet=True)
+        assert figures["positions"] == 500
+        assert figures["members"][0]["pieces"] == pieces
+        assert figures["members"][0]["temperature"] != 1.0
+        assert figures["evaluations"] < 6
+
+
+@pytest.mark.parametrize(("pieces", "positions", "message"), [(9, 10, "2 to 7"), (3, 0, "at least 1")])
+def test_validation_refuses(trained: tuple[Path, dict[str, Any]], pieces: int, positions: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        oracle_validate_command(trained[0], pieces, positions, 1, SHIPPED, quiet=True)
+
+
+def test_report_is_written(
+    tmp_path: Path, trained: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = oracle_report_command(trained[0], 3, 2000, 7, SHIPPED, tmp_path / "report", quiet=False)
+    assert Path(figures["report"]).is_file()
+    data = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert data["accuracy_oracle"] == figures["accuracy_oracle"]
+    assert data["learning_curve"]
+    assert data["facts"]["seed"] == 7
+    assert "threatened capture" in capsys.readouterr().out
+
+
+def test_two_networks_make_an_oracle(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
+    train(tmp_path / "larger", 0.005, pieces=4)
+    nets = [tmp_path / "larger" / "network", trained[0] / "network"]
+    figures = oracle_calibrate_command(nets, SHIPPED, tmp_path / "both", 3.0, 500, 1, quiet=False)
+    assert figures["parameters"] == 2 * 521_187
+    assert [member["pieces"] for member in figures["members"]] == [[2, 3], [2, 4]]
+    assert [member.pieces for member in load_oracle(tmp_path / "both").members] == [(2, 3), (2, 4)]
+    with pytest.raises(ValueError, match="no network"):
+        oracle_calibrate_command([], SHIPPED, tmp_path / "none", 3.0, 500, 1, quiet=True)
+    with pytest.raises(ValueError, match="holds 2 networks"):
+        train(tmp_path / "more", net=tmp_path / "both")

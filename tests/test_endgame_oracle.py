@@ -1,0 +1,513 @@
+"""The endgame oracle: searches against slow ones and exact tables, calibration, files, and leaves of a search."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from test_endgame_networks import random_positions
+
+from engine.board import Board
+from engine.fen import Color, format_fen
+from engine.players.search_player import SearchPlayer
+from engine.search import SearchConfig, UniformEvaluator
+from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.load import load_tables
+from engine.tablebase.material import materials
+from engine.tablebase.probe import SHIPPED
+from learner.checkpoint import CheckpointError, save_checkpoint
+from learner.endgame import oracle as oracle_module
+from learner.endgame.calibration import (
+    calibrate_oracle,
+    choose_search,
+    expected_calibration_error,
+    fit_temperature,
+    likelihood_loss,
+)
+from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler, mixed
+from learner.endgame.member import MAX_ROUNDS, Member, OracleError, softmax
+from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
+from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle, save_oracle
+from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card
+from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
+from learner.network import NETWORKS, Network
+
+SMALL = PairConfig(width=8, experts=6, hidden=4, pieces=4)
+MB = 2**20
+
+
+def hashed(positions: np.ndarray) -> np.ndarray:
+    """Numbers between 0 and 1, float64 [N, 3], that depend on the position alone."""
+    words = [
+        [int(mixed(np.uint64(int(o) << 32 | int(p)) ^ np.uint64(int(k) * 77 + i))) for i in range(3)]
+        for o, p, k in positions[:, :3].tolist()
+    ]
+    return np.array(words, np.float64).reshape(-1, 3) / 2.0**64
+
+
+def hashed_judge(positions: np.ndarray) -> np.ndarray:
+    """Arbitrary probabilities."""
+    return softmax((6 * hashed(positions)).astype(np.float32))
+
+
+@cache
+def tables() -> DenseTables:
+    """All values of 2 to 4 pieces."""
+    return load_tables(SHIPPED, 4, 1)
+
+
+def drawn(n: int, seed: int = 1, split: int | None = None, quiet: bool = False, fewest: int = 2) -> EndgameBatch:
+    slices = [material for pieces in range(fewest, 5) for material in materials(pieces)]
+    return EndgameSampler(tables(), slices, seed, split, quiet).draw(n)
+
+
+class FakeNetwork(EndgameNetwork):
+    """Exact values of the tables, made wrong and unsure by noise."""
+
+    kind = "pair"
+    config = SMALL
+
+    def __init__(self, noise: float = 0.0, sharpness: float = 60.0) -> None:
+        super().__init__()
+        self.noise, self.sharpness = noise, sharpness
+        self.asked: list[np.ndarray] = []
+
+    def forward(self, positions: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(self.wdl_logits(positions))
+
+    def wdl_logits(self, positions: np.ndarray) -> np.ndarray:
+        self.asked.append(positions)
+        exact = np.eye(3)[1 - tables().lookup(positions).astype(np.int64)]
+        noise = self.noise * (hashed(positions) if self.noise else 0)
+        return (self.sharpness * exact + noise).astype(np.float32)
+
+
+class Node:
+    """The slow search: one position of the tree, with everything that ``resolve`` promises, by the rules of a board."""
+
+    def __init__(self, board: Board, judge: Judge) -> None:
+        self.board, self.judge = board, judge
+        self.children: list[Node] = []
+        self.judged: list[float] | None = None
+        moves = board.distinct_moves
+        self.lost = not moves
+        if moves and (moves[0].captured or not board.words()[1]):
+            self.expand()
+        elif moves:
+            self.judged = judge(np.array([[*board.words(), 0]], np.uint32))[0].tolist()
+
+    def expand(self) -> None:
+        for move in self.board.distinct_moves:
+            after = self.board.copy()
+            after.push(move)
+            self.children.append(Node(after, self.judge))
+
+    def value(self, weight: float) -> list[float]:
+        if self.lost:
+            return [0, 0, 1]
+        if not self.children:
+            assert self.judged is not None
+            return self.judged
+        below = [child.value(weight) for child in self.children]
+        win, loss = max(v[2] for v in below), min(v[0] for v in below)
+        found = np.array([win, max(0, 1 - win - loss), loss])
+        if self.judged is None or found.max() >= 1 or weight == 0:
+            return found.tolist()
+        both = np.maximum(self.judged, 1e-6) ** weight * np.maximum(found, 1e-6) ** (1 - weight)
+        return (both / both.sum()).tolist()
+
+    def unsure(self, weight: float, threshold: float) -> "list[Node]":
+        if self.lost or max(self.value(weight)) >= threshold:
+            return []
+        return [n for child in self.children for n in child.unsure(weight, threshold)] if self.children else [self]
+
+    def evaluations(self) -> int:
+        return (self.judged is not None) + sum(child.evaluations() for child in self.children)
+
+
+def slow_search(
+    position: np.ndarray, judge: Judge, rounds: int, threshold: float, weight: float
+) -> tuple[list[float], int, int]:
+    """Probabilities, evaluations and rounds."""
+    root, done = Node(Board(format_fen(Color.BLACK, *position[:3].tolist())), judge), 0
+    for _ in range(rounds):
+        ends = root.unsure(weight, threshold)
+        for node in ends:
+            node.expand()
+        done += bool(ends)
+    return root.value(weight), root.evaluations(), done
+
+
+@pytest.mark.parametrize(
+    ("rounds", "threshold", "weight"),
+    [
+        (0, EVERYWHERE, STATIC_WEIGHT),
+        (1, EVERYWHERE, 0.0),
+        (1, EVERYWHERE, 0.3),
+        (2, 0.8, STATIC_WEIGHT),
+        (3, 0.6, 0.5),
+    ],
+)
+def test_searches_are_the_slow_ones(rounds: int, threshold: float, weight: float) -> None:
+    positions = random_positions(40, 2, 9, seed=rounds)
+    found = resolve(positions, hashed_judge, rounds, threshold, weight)
+    for i, position in enumerate(positions):
+        value, evaluations, done = slow_search(position, hashed_judge, rounds, threshold, weight)
+        assert found.probabilities[i] == pytest.approx(value, abs=1e-4)
+        assert (found.evaluations[i], found.rounds[i]) == (evaluations, done)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12))
+def test_capture_search_of_any_position(seed: int, pieces: int) -> None:
+    positions = random_positions(1, pieces, pieces, seed)
+    found = resolve(positions, hashed_judge)
+    value, evaluations, _ = slow_search(positions[0], hashed_judge, 0, EVERYWHERE, STATIC_WEIGHT)
+    assert found.probabilities[0] == pytest.approx(value, abs=1e-5)
+    assert found.evaluations[0] == evaluations
+    assert found.probabilities[0].sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_judge_is_asked_once_a_round_and_only_about_quiescent_positions() -> None:
+    network = FakeNetwork(noise=90)
+    batch = drawn(2000)
+    asked = []
+    for found in search_rounds(batch.positions, Member(network).probabilities, 2, 0.9):
+        asked.append(len(network.asked))
+        assert found.evaluations.sum() == sum(map(len, network.asked))
+    assert asked == [1, 2, 3]
+    for positions in network.asked:
+        for position in positions[:50]:
+            moves = Board(format_fen(Color.BLACK, *position[:3].tolist())).legal_moves
+            assert moves
+            assert not moves[0].captured
+
+
+def test_exact_judgements_stay_exact() -> None:
+    batch = drawn(5000)
+    judge = Member(FakeNetwork()).probabilities
+    for rounds, weight in ((0, STATIC_WEIGHT), (1, 0.0), (1, STATIC_WEIGHT), (2, STATIC_WEIGHT)):
+        found = resolve(batch.positions, judge, rounds, EVERYWHERE, weight)
+        assert np.array_equal(found.values, batch.values)
+        assert found.confidence.min() > 0.999
+
+
+def test_a_search_of_nothing_finds_nothing() -> None:
+    found = resolve(np.empty((0, 4), np.uint32), hashed_judge, 2)
+    assert [len(column) for column in found] == [0, 0, 0]
+    assert found.probabilities.shape == (0, 3)
+
+
+def test_positions_that_take_many_evaluations_get_no_further_round() -> None:
+    positions = drawn(300).positions
+    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE, most_evaluations=5)
+    free = resolve(positions, hashed_judge, 3, EVERYWHERE)
+    grown = bounded.rounds < free.rounds
+    assert grown.any()
+    assert (bounded.evaluations[grown] >= 5).all()
+    assert (bounded.evaluations <= free.evaluations).all()
+
+
+def test_many_positions_give_what_few_give() -> None:
+    positions = drawn(40_000).positions
+    judge = Member(FakeNetwork(noise=70, sharpness=3)).probabilities
+    places = [0, 2_047, 2_048, 39_999]
+    whole = resolve(positions, judge, 1, 0.9)
+    part = resolve(positions[places], judge, 1, 0.9)
+    for many, few in zip(whole, part, strict=True):
+        assert np.array_equal(many[places], few)
+
+
+def test_a_side_without_pieces_or_moves_has_lost() -> None:
+    piece = Board("B:W:B1").words()[0]
+    blocked = Board("B:W5,6,10:B1")
+    assert not blocked.legal_moves
+    positions = np.array([[piece, 0, 0, 0], [0, piece, 0, 0], [*blocked.words(), 0]], np.uint32)
+    oracle = Oracle([Member(FakeNetwork())])
+    assert oracle.judge_values(positions).tolist() == [1, -1, -1]
+    assert oracle.search(positions).evaluations.tolist() == [0, 0, 0]
+
+
+def test_temperature_is_found_and_lowers_the_loss() -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 5, (40_000, 3)).astype(np.float32)
+    odds = softmax(logits, 2.5).cumsum(1)
+    classes = (rng.random((len(odds), 1)) > odds).sum(1).clip(0, 2)
+    temperature = fit_temperature(logits, classes)
+    assert temperature == pytest.approx(2.5, rel=0.03)
+    before, after = softmax(logits), softmax(logits, temperature)
+    assert likelihood_loss(after, classes) < likelihood_loss(before, classes) - 0.1
+    errors = [expected_calibration_error(p.max(1), p.argmax(1) == classes) for p in (before, after)]
+    assert errors[1] < 0.01 < 0.05 < errors[0]
+
+
+def test_expected_calibration_error_by_hand() -> None:
+    confidence = np.array([0.95, 0.95, 0.55, 1.0])
+    right = np.array([True, False, True, True])
+    assert expected_calibration_error(confidence, right) == pytest.approx((abs(2.9 - 2) + abs(0.55 - 1)) / 4)
+
+
+def test_choice_of_the_search_is_the_best_within_the_budget() -> None:
+    batch = drawn(1500, split=VALIDATION)
+    judge = Member(FakeNetwork(noise=6, sharpness=4)).probabilities
+    thresholds, choices = (0.5, 0.8, 0.95), []
+    for budget in (0.5, 1.5, 4.0, 40.0):
+        choice = choose_search(batch.positions, batch.classes, judge, budget, thresholds, 3)
+        options = []
+        for threshold in thresholds:
+            for rounds in range(4):
+                found = resolve(batch.positions, judge, rounds, threshold)
+                cost = found.evaluations.mean()
+                if cost <= budget or rounds == 0:
+                    options.append(((found.probabilities.argmax(1) != batch.classes).mean(), cost))
+        assert (choice.error, choice.evaluations) == pytest.approx(min(options))
+        found = resolve(batch.positions, judge, choice.rounds, choice.threshold)
+        assert (found.probabilities.argmax(1) != batch.classes).mean() == pytest.approx(choice.error)
+        assert found.evaluations.mean() == pytest.approx(choice.evaluations)
+        choices.append(choice)
+    assert choices[0].rounds == 0
+    assert choices[0].error > choices[1].error > choices[2].error >= choices[3].error
+    assert choices[1].evaluations <= 1.5
+
+
+def test_calibration_serves_fresh_positions() -> None:
+    network = FakeNetwork(noise=12, sharpness=8)
+    raw = Oracle([Member(network, (2, 4), rounds=0)])
+    oracle = calibrate_oracle([(network, (2, 4))], tables(), 6.0, 3000)
+    batch = drawn(3000, 8, TEST)
+    plain, better = raw.search(batch.positions), oracle.search(batch.positions)
+    right = better.values == batch.values
+    assert right.mean() > (plain.values == batch.values).mean() + 0.01
+    assert better.evaluations.mean() < 7
+    assert likelihood_loss(better.probabilities, batch.classes) < likelihood_loss(plain.probabilities, batch.classes)
+    assert expected_calibration_error(better.confidence, right) < 0.02
+    member = oracle.members[0]
+    assert (member.temperature, member.threshold, member.rounds) != (1.0, 0.98, 2)
+
+
+def test_every_network_is_asked_about_its_own_pieces() -> None:
+    few, many = FakeNetwork(), FakeNetwork()
+    oracle = Oracle([Member(many, (2, 4)), Member(few, (2, 3))])
+    positions = drawn(3000).positions
+    oracle.search(positions)
+    counts = [np.bitwise_count(np.concatenate(net.asked)[:, :2]).sum(1) for net in (few, many)]
+    assert set(counts[0].tolist()) == {2, 3}
+    assert set(counts[1].tolist()) == {4}
+    assert oracle.max_pieces == 4
+    assert oracle.member_for(3).network is few
+    assert oracle.member_for(4).network is oracle.member_for(11).network is many
+
+
+def test_calibration_of_two_networks_uses_the_ranges_they_are_asked_about() -> None:
+    oracle = calibrate_oracle([(FakeNetwork(9, 6), (2, 4)), (FakeNetwork(3, 6), (2, 3))], tables(), 3.0, 500)
+    assert [member.pieces for member in oracle.members] == [(2, 3), (2, 4)]
+    assert oracle.members[0].temperature < oracle.members[1].temperature
+
+
+@pytest.mark.parametrize(
+    ("networks", "message"),
+    [
+        ([], "needs a network"),
+        ([(2, 3), (2, 3)], "two networks are for up to 3 pieces"),
+        ([(2, 4), (2, 6)], "a network for 5 to 6 pieces needs tables of as many; these end at 4"),
+    ],
+)
+def test_calibration_refuses(networks: list[tuple[int, int]], message: str) -> None:
+    with pytest.raises(OracleError, match=message):
+        calibrate_oracle([(FakeNetwork(), pieces) for pieces in networks], tables(), positions=100)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pieces": (1, 4)},
+        {"pieces": (5, 4)},
+        {"temperature": 0.0},
+        {"temperature": float("nan")},
+        {"threshold": 1.5},
+        {"rounds": MAX_ROUNDS + 1},
+        {"search_temperature": -1.0},
+    ],
+)
+def test_members_that_cannot_be_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(OracleError):
+        replace(Member(FakeNetwork()), **settings)
+
+
+@pytest.mark.parametrize(
+    ("fen", "verdict", "source"),
+    [
+        ("B:W:B1", "win", "rules"),
+        ("B:W5:B", "loss", "rules"),
+        ("W:WK1:BK28", "draw", "network"),
+        ("W:WK18:B14", "win", "capture search"),
+        ("W:W30:B5", None, "network"),
+    ],
+)
+def test_probe_says_what_and_how(fen: str, verdict: str | None, source: str) -> None:
+    answer = Oracle([Member(FakeNetwork())]).probe(Board(fen))
+    assert answer.source == source
+    assert verdict in (None, answer.verdict)
+    assert answer.confidence == max(answer.wdl)
+    assert sum(answer.wdl) == pytest.approx(1)
+    assert answer.verdict == ("win", "draw", "loss")[int(np.argmax(answer.wdl))]
+
+
+def test_probe_names_the_search_that_was_needed() -> None:
+    oracle = Oracle([Member(FakeNetwork(sharpness=0.1), threshold=0.99, rounds=2)])
+    assert oracle.probe(Board("W:WK1:BK28")).source == "two-ply search"
+
+
+def test_probe_sees_draws_by_the_rules() -> None:
+    board = Board("W:WK1,K2:BK28")
+    for _ in range(2):
+        for move in ("1-5", "28-32", "5-1", "32-28"):
+            board.push_pdn(move)
+    assert Oracle([Member(FakeNetwork())]).probe(board) == ((0, 1, 0), "draw", 1, "rules")
+
+
+def test_leaves_are_decided_where_the_oracle_is_sure() -> None:
+    batch = drawn(2000)
+    oracle = Oracle([Member(FakeNetwork(noise=4, sharpness=5), (2, 4))])
+    leaves = oracle.as_leaf_oracle(threshold=0.97)
+    outcomes, plies = leaves.judge(batch.positions)
+    assert (outcomes.dtype, plies.dtype, set(plies.tolist())) == (np.uint8, np.int16, {-1})
+    found = oracle.capture_search(batch.positions)
+    named = np.array([WIN, DRAW, LOSS])[found.probabilities.argmax(1)]
+    assert np.array_equal(outcomes, np.where(found.confidence >= 0.97, named, UNKNOWN))
+    assert 100 < (outcomes == UNKNOWN).sum() < 1900
+    assert oracle.as_leaf_oracle().max_pieces == 4
+    gone = np.array([[0, 1, 0, 0]], np.uint32)
+    assert leaves.judge(gone)[0].tolist() == [LOSS]
+    for pieces, threshold in ((1, 0.9), (25, 0.9), (4, 1.1)):
+        with pytest.raises(OracleError):
+            oracle.as_leaf_oracle(pieces, threshold)
+
+
+def test_a_search_takes_the_oracle_at_its_word() -> None:
+    board = Board("W:WK1,K2,K3:BK28")
+    leaves = Oracle([Member(FakeNetwork(), (2, 4))]).as_leaf_oracle()
+    config = SearchConfig(num_simulations=64, oracle="network")
+    result, *_ = SearchPlayer("with an oracle", UniformEvaluator(), config, leaf_oracle=leaves).analyse(board)
+    assert result.wdl[0] > 0.8
+    plain, *_ = SearchPlayer("without", UniformEvaluator(), SearchConfig(num_simulations=64)).analyse(board)
+    assert plain.wdl[0] < 0.6
+
+
+@pytest.fixture(scope="module")
+def pair_oracle() -> Oracle:
+    torch.manual_seed(0)
+    networks = [PairNetwork(SMALL).eval() for _ in range(2)]
+    return Oracle([Member(networks[0], (2, 3), 1.5, 0.9, 1, 0.7), Member(networks[1], (2, 4), 0.8, 0.95, 2)])
+
+
+def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) -> None:
+    positions = drawn(2000).positions
+    save_oracle(tmp_path / "a", pair_oracle, {"minutes": 3})
+    back = load_oracle(tmp_path / "a")
+    assert [replace(m, network=pair_oracle.members[0].network) for m in back.members] == [
+        replace(m, network=pair_oracle.members[0].network) for m in pair_oracle.members
+    ]
+    assert np.allclose(back.network_probabilities(positions), pair_oracle.network_probabilities(positions), atol=5e-3)
+    assert read_oracle_card(tmp_path / "a").figures == {"minutes": 3}
+    assert back.parameters == pair_oracle.parameters
+    save_oracle(tmp_path / "b", back)
+    again = load_oracle(tmp_path / "b")
+    assert np.array_equal(again.network_probabilities(positions), back.network_probabilities(positions))
+    save_oracle(tmp_path / "a", again)  # replaces
+    sizes = [path.stat().st_size for path in (tmp_path / "a").glob("*.safetensors")]
+    assert len(sizes) == 2
+    assert max(sizes) < 2 * back.members[1].network.parameter_count + 4096
+
+
+def changed(path: Path, change: Callable[[bytes], bytes]) -> None:
+    path.write_bytes(change(path.read_bytes()))
+
+
+def edited(**fields: object) -> Callable[[bytes], bytes]:
+    return lambda text: json.dumps(json.loads(text) | fields).encode()
+
+
+def edited_member(**fields: object) -> Callable[[bytes], bytes]:
+    def edit(text: bytes) -> bytes:
+        card = json.loads(text)
+        card["members"][0].update(fields)
+        return json.dumps(card).encode()
+
+    return edit
+
+
+WEIGHTS = "pair_2_3.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (WEIGHTS, lambda data: data[:-7] + bytes([data[-7] ^ 1]) + data[-6:], "damaged"),
+        (WEIGHTS, lambda data: data[:1000], "damaged"),
+        (ORACLE_FILE, lambda text: text[:200], "cut off or no JSON"),
+        (ORACLE_FILE, edited(schema_version=9), "version 9"),
+        (ORACLE_FILE, edited(members=[]), "members"),
+        (ORACLE_FILE, edited(extra=1), "extra"),
+        (ORACLE_FILE, edited_member(rounds=99), "rounds 99"),
+        (ORACLE_FILE, edited_member(kind="wild"), "kind"),
+        (ORACLE_FILE, edited_member(config={"width": 7}), "config"),
+        (ORACLE_FILE, edited_member(config={"width": 16}), "weights|another network"),
+        (ORACLE_FILE, edited_member(file="../../other.safetensors"), "other.safetensors"),
+    ],
+)
+def test_damaged_oracles_are_refused_in_one_line(
+    tmp_path: Path, pair_oracle: Oracle, name: str, change: Callable[[bytes], bytes], message: str
+) -> None:
+    save_oracle(tmp_path / "oracle", pair_oracle)
+    changed(tmp_path / "oracle" / name, change)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        open_oracle(tmp_path / "oracle")
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_weights_that_overflow_or_a_folder_in_the_way_leave_all_as_it_was(tmp_path: Path, pair_oracle: Oracle) -> None:
+    save_oracle(tmp_path / "oracle", pair_oracle)
+    before = (tmp_path / "oracle" / ORACLE_FILE).read_bytes()
+    huge = PairNetwork(SMALL).eval()
+    with torch.no_grad():
+        huge.out_bias += 1e6
+    with pytest.raises(CheckpointError, match="not finite"):
+        save_oracle(tmp_path / "oracle", Oracle([Member(huge)]))
+    assert (tmp_path / "oracle" / ORACLE_FILE).read_bytes() == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("dear")
+    with pytest.raises(CheckpointError, match="in the way"):
+        save_oracle(tmp_path / "mine", pair_oracle)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["diary.txt"]
+
+
+def test_networks_alone_open_too(tmp_path: Path) -> None:
+    save_endgame_network(tmp_path / "pair", PairNetwork(SMALL), (2, 4))
+    assert open_oracle(tmp_path / "pair").members[0].pieces == (2, 4)
+    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    assert open_oracle(tmp_path / "selfplay").members[0].pieces == (2, 24)
+    with pytest.raises(CheckpointError, match="holds no"):
+        open_oracle(tmp_path)
+
+
+def test_an_installation_without_an_oracle_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("no_such_package_here", "engine"):
+        monkeypatch.setattr(oracle_module, "SHIPPED_PACKAGE", package)
+        with pytest.raises(CheckpointError, match="no oracle comes with this installation"):
+            default_oracle()
+
+
+def test_the_shipped_oracle_is_small_and_good() -> None:
+    folder = Path(oracle_module.__file__).parents[2] / "checkpoints" / "oracle"
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 4 * MB
+    oracle, batch = default_oracle(), drawn(20_000, 4, TEST)
+    assert (oracle.capture_search(batch.positions).values == batch.values).mean() > 0.975
+    assert (oracle.judge_values(batch.positions) == batch.values).mean() > 0.99
