@@ -70,9 +70,9 @@ def sample(n: int, seed: int = 0, pieces: int = 5, sharpness: float = 3.0) -> Ju
     logits[np.arange(n), 1 - values] += sharpness
     odds = np.exp(logits)
     p = (odds / odds.sum(1, keepdims=True)).astype(np.float32)
-    network = (1 - p.argmax(1)).astype(np.int8)
+    oracle = (1 - p.argmax(1)).astype(np.int8)
     search = np.where(rng.random(n) < 0.9, values, rng.integers(-1, 2, n)).astype(np.int8)
-    oracle = np.where(p.max(1) >= 0.9, network, search)
+    network = np.where(rng.random(n) < 0.8, oracle, search)
     flags = rng.integers(3, size=n).astype(np.uint8)
     codes = np.array([material.code for material in chosen], np.int64)
     return Judgements(positions, values, flags, codes, {"network": network, "search": search, "oracle": oracle}, p)
@@ -86,7 +86,7 @@ def by_hand(fens: list[str], values: list[int], p: list[tuple[float, float, floa
         kinds = (own & ~kings, own & kings, opp & ~kings, opp & kings)
         codes.append(Material(*(kind.bit_count() for kind in kinds)).code)
     probabilities, exact = np.array(p, np.float32), np.array(values, np.int8)
-    verdicts = {"network": (1 - probabilities.argmax(1)).astype(np.int8), "search": exact, "oracle": exact}
+    verdicts = {"oracle": (1 - probabilities.argmax(1)).astype(np.int8), "search": exact, "network": exact}
     verdicts.update({name: np.array(changes[name], np.int8) for name in METHODS if name in changes})
     flags = np.array(changes.get("flags", [0] * len(fens)), np.uint8)
     return Judgements(positions, exact, flags, np.array(codes, np.int64), verdicts, probabilities)
@@ -163,7 +163,7 @@ def test_confidence_reliability_and_ece() -> None:
     j = sample(900, seed=2)
     v = checked(j)
     confidence = [min(float(max(row)), 1.0) for row in j.probabilities]
-    right = (j.verdicts["network"] == j.values).tolist()
+    right = (j.verdicts["oracle"] == j.values).tolist()
     for value, name in NAMES.items():
         for column, wanted in enumerate((True, False)):
             found = [c for c, r, x in zip(confidence, right, j.values, strict=True) if r is wanted and x == value]
@@ -193,12 +193,12 @@ def test_a_case_by_hand() -> None:
         [1, 0, -1, 1],
         [(0.5, 0.25, 0.25), (0.75, 0.25, 0.0), (0.0, 0.0, 1.0), (0.25, 0.75, 0.0)],
         search=[1, 0, 1, 0],
-        oracle=[1, 0, -1, 0],
+        network=[1, 0, -1, 0],
         flags=[0, 0, 1, 1],
     )
     v = validate(j, threshold=None, parameters=77)
     data = v.to_json()
-    assert [data[KEYS[method]] for method in METHODS] == [0.5, 0.5, 0.75]
+    assert [data[KEYS[method]] for method in METHODS] == [0.75, 0.5, 0.5]
     assert (data["positions"], data["parameters"], data["threshold"]) == (4, 77, None)
     # Bins: 0.5 right; two of 0.75, both wrong; 1.0 right.
     assert data["ece"] == pytest.approx((0.5 + 2 * 0.75 + 0.0) / 4)
@@ -211,15 +211,15 @@ def test_a_case_by_hand() -> None:
     }
     assert list(data["by_slice"]) == ["0110", "1001", "0111", "1111"]
     assert data["by_pieces"]["2"]["positions"] == 2
-    assert data["confusion"]["network"] == [[1, 1, 0], [1, 0, 0], [0, 0, 1]]
-    assert data["precision"]["network"] == {"win": 0.5, "draw": 0.0, "loss": 1.0}
+    assert data["confusion"]["oracle"] == [[1, 1, 0], [1, 0, 0], [0, 0, 1]]
+    assert data["precision"]["oracle"] == {"win": 0.5, "draw": 0.0, "loss": 1.0}
     assert data["precision"]["search"]["loss"] is None
     assert data["correlation"] == {
-        "network_right": {"search_right": 1, "search_wrong": 1},
-        "network_wrong": {"search_right": 1, "search_wrong": 1},
+        "network_right": {"search_right": 2, "search_wrong": 1},
+        "network_wrong": {"search_right": 0, "search_wrong": 1},
     }
     assert data["confidence"]["mean"]["draw"] == {"right": None, "wrong": 0.75}
-    assert [(worst["fen"], worst["exact"], worst["network"], worst["search"]) for worst in data["worst"]] == [
+    assert [(worst["fen"], worst["exact"], worst["oracle"], worst["search"]) for worst in data["worst"]] == [
         (SHORT[1], "draw", "win", "draw"),
         (SHORT[3], "win", "draw", "draw"),
     ]
@@ -243,7 +243,7 @@ def test_the_worst_come_first_and_once() -> None:
         {method: np.concatenate([a, a]) for method, a in j.verdicts.items()},
         np.concatenate([j.probabilities, j.probabilities]),
     )
-    wrong = [i for i in range(400) if j.verdicts["network"][i] != j.values[i]]
+    wrong = [i for i in range(400) if j.verdicts["oracle"][i] != j.values[i]]
     assert len(wrong) > 20
     wrong.sort(key=lambda i: -float(j.probabilities[i].max()))
     fens = [board_of(j, i).fen() for i in wrong]
@@ -286,7 +286,7 @@ REFUSED: list[tuple[str, Callable[[Judgements], dict[str, Any]]]] = [
     ("sum 1", lambda j: {"probabilities": altered(j.probabilities, 4, 0.5)}),
     ("sum 1", lambda j: {"probabilities": altered(j.probabilities, (4, 1), np.nan)}),
     ("sum 1", lambda j: {"probabilities": altered(j.probabilities, 4, np.array([2, -1, 0]))}),
-    ("network: number 0", lambda j: {"probabilities": j.probabilities[:, [1, 2, 0]]}),
+    ("oracle: number 0", lambda j: {"probabilities": j.probabilities[:, [1, 2, 0]]}),
     ("needed are those", lambda j: {"verdicts": {"network": j.values}}),
     ("verdicts of search: int8", lambda j: {"verdicts": {**j.verdicts, "search": j.values[1:]}}),
     ("verdicts of oracle are", lambda j: {"verdicts": {**j.verdicts, "oracle": altered(j.values, 0, 2)}}),
@@ -393,7 +393,7 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("values", [[1], [1, 1, 1, 1]])
-def test_the_report_of_a_faultless_network(tmp_path: Path, values: list[int]) -> None:
+def test_the_report_of_a_faultless_oracle(tmp_path: Path, values: list[int]) -> None:
     n = len(values)
     j = by_hand(list(SHORT[:n]), values, [(1.0, 0.0, 0.0)] * n)
     v = validate(j, threshold=None, parameters=1)
@@ -405,8 +405,8 @@ def test_the_report_of_a_faultless_network(tmp_path: Path, values: list[int]) ->
     assert "learning_curve" not in json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
 
 
-def test_the_report_of_a_network_that_knows_nothing(tmp_path: Path) -> None:
-    j = by_hand(list(SHORT), [-1, 0, -1, 0], [(1.0, 0.0, 0.0)] * 4, search=[1] * 4, oracle=[1] * 4)
+def test_the_report_of_an_oracle_that_knows_nothing(tmp_path: Path) -> None:
+    j = by_hand(list(SHORT), [-1, 0, -1, 0], [(1.0, 0.0, 0.0)] * 4, search=[1] * 4, network=[1] * 4)
     v = checked(j)
     assert (v.ece, v.overall.accuracy("network"), len(v.worst)) == (1.0, 0.0, 4)
     write_oracle_report(tmp_path, v, None, {})

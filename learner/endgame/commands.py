@@ -259,7 +259,7 @@ def oracle_validate_command(
         folder: of the tables; what it lacks is solved in memory.
 
     Returns:
-        ``Validation.to_json`` and: ``ece``, of the oracle's own answers, and ``ece_network``; ``pieces``, ``seed``,
+        ``Validation.to_json`` and: ``ece_network``, the calibration error of the networks alone; ``pieces``, ``seed``,
         ``evaluations`` (of networks, per position), ``seconds``, ``members`` (see ``oracle_calibrate_command``).
 
     Raises:
@@ -288,7 +288,7 @@ def oracle_report_command(
         "oracle": "as shipped" if net is None else str(net),
         "positions of": f"2 to {pieces} pieces, test split",
         "seed": seed,
-        "expected calibration error of the oracle": f"{figures['ece']:.5f}",
+        "expected calibration error of the networks alone": f"{figures['ece_network']:.5f}",
         "evaluations per position": f"{figures['evaluations']:.2f}",
     }
     page = write_oracle_report(out, validation, curve, facts)  # type: ignore[arg-type]
@@ -315,12 +315,13 @@ def _validated(
             )
         start = time.monotonic()
         progress.phase("judging", positions)
-        judgements, ece, evaluations = _judged(oracle, _sampler(tables, pieces, seed, TEST), positions, progress)
+        judgements, ece_network, evaluations = _judged(
+            oracle, _sampler(tables, pieces, seed, TEST), positions, progress
+        )
         seconds = time.monotonic() - start
     validation = validate(judgements, threshold=oracle.member_for(pieces).threshold, parameters=oracle.parameters)
     own = {
-        "ece": ece,
-        "ece_network": validation.ece,
+        "ece_network": ece_network,
         "pieces": pieces,
         "seed": seed,
         "evaluations": evaluations,
@@ -333,10 +334,10 @@ def _validated(
 def _judged(
     oracle: Oracle, sampler: EndgameSampler, positions: int, progress: OracleProgress
 ) -> tuple[Judgements, float, float]:
-    """Judgements of fresh positions, expected calibration error of the oracle, and evaluations per position."""
+    """Judgements of fresh positions, expected calibration error of the networks alone, evaluations per position."""
     batches: list[EndgameBatch] = []
     probabilities: list[np.ndarray] = []
-    confidences: list[np.ndarray] = []
+    networks_confidences: list[np.ndarray] = []
     verdicts: dict[str, list[np.ndarray]] = {method: [] for method in METHODS}
     evaluations = 0
     for start in range(0, positions, _CHUNK):
@@ -346,8 +347,8 @@ def _judged(
         for method, p in zip(METHODS, (network, search.probabilities, found.probabilities), strict=True):
             verdicts[method].append((1 - p.argmax(1)).astype(np.int8))
         batches.append(batch)
-        probabilities.append(network)
-        confidences.append(found.confidence)
+        probabilities.append(found.probabilities)
+        networks_confidences.append(network.max(1))
         evaluations += int(found.evaluations.sum())
         progress.done(start + len(batch.values))
     columns = [np.concatenate(column) for column in zip(*batches, strict=True)]
@@ -355,7 +356,7 @@ def _judged(
     answers = {method: np.concatenate(parts) for method, parts in verdicts.items()}
     codes = drawn.codes.astype(np.int64)
     judgements = Judgements(drawn.positions, drawn.values, drawn.flags, codes, answers, np.concatenate(probabilities))
-    ece = expected_calibration_error(np.concatenate(confidences), answers["oracle"] == drawn.values)
+    ece = expected_calibration_error(np.concatenate(networks_confidences), answers["network"] == drawn.values)
     return judgements, ece, evaluations / positions
 
 

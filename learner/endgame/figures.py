@@ -139,7 +139,7 @@ def _add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def draw_confidence(validation: Validation) -> bytes:
-    """Histogram of the network's confidence in right and in wrong answers, counts on a logarithmic scale."""
+    """Histogram of the oracle's confidence in right and in wrong answers, counts on a logarithmic scale."""
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     axes = figure.subplots()
     confidence = validation.confidence
@@ -150,7 +150,7 @@ def draw_confidence(validation: Validation) -> bytes:
             validation.threshold, color="#444444", linestyle="--", label=f"threshold {validation.threshold:.3f}"
         )
     axes.set_yscale("log")
-    axes.set(xlabel="confidence of the network", ylabel="positions", xlim=(HISTOGRAM_EDGES[0], 1), ylim=(0.7, None))
+    axes.set(xlabel="confidence of the oracle", ylabel="positions", xlim=(HISTOGRAM_EDGES[0], 1), ylim=(0.7, None))
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left")
     return _png(figure)
@@ -166,7 +166,7 @@ def draw_reliability(validation: Validation) -> bytes:
     figure = Figure(figsize=(6, 6.4), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
     upper.plot([0, 1], [0, 1], linestyle="--", color="#888888", label="perfect calibration")
-    upper.errorbar(confidence, accuracy, errors, fmt="o-", capsize=3, color=_RIGHT, label="network, 95 % interval")
+    upper.errorbar(confidence, accuracy, errors, fmt="o-", capsize=3, color=_RIGHT, label="oracle, 95 % interval")
     bottom = min(0.3, float(intervals.min()))
     upper.set(ylabel="share of right answers", xlim=(0.3, 1.01), ylim=(max(0.0, bottom - 0.02), 1.02))
     upper.set_title(f"expected calibration error {validation.ece:.4f}", fontsize=11)
@@ -175,7 +175,7 @@ def draw_reliability(validation: Validation) -> bytes:
     low, width, count = [b.low for b in bins], [b.high - b.low for b in bins], [b.count for b in bins]
     lower.bar(low, count, width, align="edge", color=_RIGHT, alpha=0.5, edgecolor="white")
     lower.set_yscale("log")
-    lower.set(xlabel="confidence of the network", ylabel="positions", ylim=(0.7, None))
+    lower.set(xlabel="confidence of the oracle", ylabel="positions", ylim=(0.7, None))
     lower.grid(alpha=0.3)
     return _png(figure)
 
@@ -224,7 +224,7 @@ def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
     grid = figure.subplots(rows, columns, squeeze=False).flat
     for number, (axes, position) in enumerate(zip(grid, positions, strict=False), 1):
         draw_board(axes, position.fen)
-        verdict = f"network: {position.verdicts['network']} {100 * position.confidence:.1f} %"
+        verdict = f"oracle: {position.verdicts['oracle']} {100 * position.confidence:.1f} %"
         axes.set_title(f"{number}. exact: {position.exact}\n{verdict}", fontsize=9)
     for axes in grid:  # what the last row has left over
         axes.set_axis_off()

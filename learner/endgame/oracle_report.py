@@ -63,7 +63,7 @@ def _summary(validation: Validation, facts: Mapping[str, str | int | float | Non
         rows.append((method, _percent(overall.accuracy(method)), _percent(low), _percent(high), wrong))
     about: list[tuple[str, Cell]] = [
         ("positions", overall.positions),
-        ("weights of the network", validation.parameters),
+        ("weights of the networks", validation.parameters),
         ("confidence threshold", None if validation.threshold is None else f"{validation.threshold:.4f}"),
         ("expected calibration error", f"{validation.ece:.5f}"),
         *facts.items(),
@@ -73,8 +73,8 @@ def _summary(validation: Validation, facts: Mapping[str, str | int | float | Non
         [
             Text(
                 "Every answer is compared with the exact value from the tablebases. The network classifies the "
-                "position itself; the search classifies what it leads to; the oracle takes the network's verdict "
-                "where the network is confident enough, and the search's elsewhere."
+                "position itself; the search follows captures to their end and classifies what they lead to; the "
+                "oracle tries quiet moves as well where that leaves it less sure than its threshold."
             ),
             Table("Accuracy", ("method", "accuracy", "95 % from", "95 % to", "wrong answers"), rows),
             Table("What was validated", ("fact", "value"), about),
@@ -163,7 +163,7 @@ def _confidence(validation: Validation) -> Section:
         "Confidence",
         [
             Text(
-                "Confidence is the network's largest probability after calibration. Where it is honest, of the answers "
+                "Confidence is the oracle's largest probability after calibration. Where it is honest, of the answers "
                 "given with 90 % confidence 90 % are right."
             ),
             Table("Mean confidence by exact outcome", ("outcome", "right answers", "wrong answers"), rows),
@@ -182,7 +182,7 @@ def _learning(curve: Sequence[Mapping[str, Any]] | None) -> Section:
 
 def _worst(validation: Validation) -> Section:
     if not validation.worst:
-        return Section("Worst positions", [Text("The network answered every position right.")])
+        return Section("Worst positions", [Text("The oracle answered every position right.")])
     rows = [
         (
             str(number),
@@ -196,8 +196,8 @@ def _worst(validation: Validation) -> Section:
     ]
     header = ("", "position", "exact", *METHODS, *(f"P({outcome})" for outcome in OUTCOMES), "flag")
     blocks: list[Block] = [
-        Text("The network's most confident wrong answers. Black is to move and plays down the board."),
-        Figure("worst", figures.draw_worst(validation.worst), "Most confident wrong answers of the network"),
+        Text("The oracle's most confident wrong answers. Black is to move and plays down the board."),
+        Figure("worst", figures.draw_worst(validation.worst), "Most confident wrong answers of the oracle"),
         Table("The same positions", header, rows),
     ]
     return Section("Worst positions", blocks)

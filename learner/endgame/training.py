@@ -40,8 +40,8 @@ class TrainingSettings(BaseModel):
 
     Attributes:
         learning_rate: at its height.
-        weight_decay: decoupled (Loshchilov and Hutter 2019). Fewer than six pieces have so few positions that a pair network
-            learns those of the training split by heart without it.
+        weight_decay: decoupled (Loshchilov and Hutter 2019). Without it a pair network learns positions of the training
+            split by heart where pieces are few.
         schedule: after a linear warm-up, "constant", or "cosine" down to zero at the end of the time or the positions.
         focus: slices are drawn by their weight in the sampler times (their mean loss of late) ** focus. Most slices are
             learned within minutes, and a tenth of the positions makes half of the errors.

@@ -36,11 +36,11 @@ class Judgements:
         flags: uint8[N]: index into ``FLAGS``.
         codes: int64[N]: ``Material.code``.
         verdicts: method (``METHODS``) → int8[N], coded like the values.
-        probabilities: float32[N, 3]: the network's calibrated win, draw, loss; its verdict has the largest.
+        probabilities: float32[N, 3]: the oracle's calibrated win, draw, loss; its verdict has the largest.
 
     Raises:
         ValidationError: no position; an array of another shape or type; a number out of its range; a code that is not
-            that of its position; a network verdict that is not its most probable outcome.
+            that of its position; an oracle's verdict that is not its most probable outcome.
     """
 
     positions: NDArray[np.uint32]
@@ -88,10 +88,10 @@ class Judgements:
         # Written so that NaN fails too.
         if not (np.abs(p.sum(1) - 1) <= _TOLERANCE).all() or not (p >= 0).all():
             raise ValidationError("probabilities are not all between 0 and 1 with the sum 1")
-        chosen = p[np.arange(len(p)), _classes(self.verdicts["network"])]
+        chosen = p[np.arange(len(p)), _classes(self.verdicts["oracle"])]
         wrong = np.flatnonzero(chosen < p.max(1) - _TOLERANCE)
         if len(wrong):
-            raise ValidationError(f"verdicts of network: number {wrong[0]} is not the most probable outcome")
+            raise ValidationError(f"verdicts of oracle: number {wrong[0]} is not the most probable outcome")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Confidence:
-    """The network's confidence (its largest probability) in right and in wrong answers.
+    """The oracle's confidence (its largest probability) in right and in wrong answers.
 
     Attributes:
         means: exact outcome → mean confidence of right and of wrong answers; None where there are none.
@@ -157,7 +157,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class WorstPosition:
-    """A position where the network is wrong and sure of it; ``wdl``: calibrated probabilities. Black is to move."""
+    """A position where the oracle is wrong and sure of it; ``wdl``: calibrated probabilities. Black is to move."""
 
     fen: str
     exact: str
@@ -167,7 +167,7 @@ class WorstPosition:
 
     @property
     def confidence(self) -> float:
-        """The network's largest probability."""
+        """The oracle's largest probability."""
         return max(self.wdl)
 
     def to_json(self) -> dict[str, Any]:
@@ -190,8 +190,8 @@ class Validation:
         confusion: method → counts int64[3, 3], rows the exact outcome, columns the verdict, both in ``OUTCOMES`` order.
         correlation: counts int64[2, 2], rows network right, wrong; columns search right, wrong.
         reliability: the bins that hold a position, by increasing confidence.
-        threshold: confidence from which the oracle takes the network's verdict; None where it has none.
-        parameters: number of weights of the network.
+        threshold: confidence from which the oracle searches no further; None where it has none.
+        parameters: number of weights of its networks.
     """
 
     overall: Score
@@ -228,7 +228,7 @@ class Validation:
 
         ``by_outcome`` … ``by_slice`` (names of Wang 2023) give ``positions``, the three accuracies and their 95 %
         ``intervals`` (Wilson); ``confusion`` rows are the exact outcome, columns the verdict, in the order win, draw,
-        loss; ``worst`` lists the network's most confident wrong answers, Black to move.
+        loss; ``worst`` lists the oracle's most confident wrong answers, Black to move.
         """
         overall = self.overall.to_json()
         (both, network_only), (search_only, neither) = self.correlation.tolist()
@@ -275,9 +275,9 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
     """The statistics of judgements.
 
     Args:
-        threshold: confidence from which the oracle takes the network's verdict; None where it has none.
-        parameters: number of weights of the network.
-        worst: how many of the network's most confident wrong answers to list at most, each position once.
+        threshold: confidence from which the oracle searches no further; None where it has none.
+        parameters: number of weights of its networks.
+        worst: how many of the oracle's most confident wrong answers to list at most, each position once.
     """
     j = judgements
     right = {method: j.verdicts[method] == j.values for method in METHODS}
@@ -300,8 +300,8 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
             for method in METHODS
         },
         correlation=np.bincount(2 * ~network + 1 * ~search, minlength=4).reshape(2, 2),
-        confidence=_confidence(confidence, network, exact),
-        reliability=_reliability(confidence, network),
+        confidence=_confidence(confidence, right["oracle"], exact),
+        reliability=_reliability(confidence, right["oracle"]),
         threshold=threshold,
         parameters=parameters,
         worst=_worst(j, confidence, worst),
@@ -370,7 +370,7 @@ def _reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> t
 
 
 def _worst(j: Judgements, confidence: NDArray[np.float64], limit: int) -> tuple[WorstPosition, ...]:
-    wrong = np.flatnonzero(j.verdicts["network"] != j.values)
+    wrong = np.flatnonzero(j.verdicts["oracle"] != j.values)
     order = wrong[np.argsort(-confidence[wrong], kind="stable")]
     found: dict[str, WorstPosition] = {}  # by FEN: a sample may hold a position several times
     for index in order.tolist():

@@ -20,6 +20,8 @@ ACCURACIES = (
     Measure("both", f"both, threshold {published.THRESHOLD}"),
 )
 PAIR = Measure("pair", "PairNetwork with capture search")
+_SAMPLE = Measure("sample", "positions, Wang's network", "count")
+_PAIR_SAMPLE = Measure("pair_sample", "positions, PairNetwork", "count")
 
 
 def named(fewest: int, most: int) -> str:
@@ -39,45 +41,44 @@ def sampling_trainings(pieces: int) -> list[Training]:
     return [Training(kind, MIN_PIECES, pieces, tenths) for kind in KINDS for tenths in sizes]
 
 
+def _draw_sampling(rows: Sequence[Row], pieces: int) -> Figure:
+    theirs = {
+        measure.title: [(row.published["sample"], row.published[measure.key]) for row in rows]
+        for measure in ACCURACIES[:2]
+    }
+    ours = {
+        f"Wang's {measure.title}": [(row.measured["sample"], row.measured[measure.key]) for row in rows]
+        for measure in ACCURACIES[:2]
+    }
+    ours[PAIR.title] = [(row.measured["pair_sample"], row.measured["pair"]) for row in rows]
+    png = draw_curves(theirs, ours, "different positions learned from", logarithmic=True)
+    caption = f"Right answers by size of the sample: on 2–7 pieces as published, on 2–{pieces} as measured."
+    return Figure("sampling", png, caption)
+
+
 def sampling(lab: Lab, pieces: int) -> Experiment:
     """How much does it matter how many positions are learned from?"""
     rows = []
-    ours: dict[str, list[tuple[float, float]]] = {"network": [], "search": [], "pair": []}
     for tenths, (size, figures) in enumerate(published.SAMPLING.items()):
         wang, pair = (Training(kind, MIN_PIECES, pieces, tenths) for kind in KINDS)
-        distinct = {"sample": lab.trained(wang).distinct, "pair_sample": lab.trained(pair).distinct}
-        measured = _measured(lab, wang, pair, MIN_PIECES, pieces)
-        fraction = SAMPLE_STEP**tenths
-        name = "the largest sample" if tenths == 0 else f"1/{fraction} of it"
-        rows.append(Row(name, {"sample": size, **figures}, {**measured, **distinct}))
-        for key, points in ours.items():
-            points.append((distinct["pair_sample" if key == "pair" else "sample"], measured[key]))
-    theirs = {
-        key: [(size, figures[key]) for size, figures in published.SAMPLING.items()] for key in ("network", "search")
-    }
-    titles = {measure.key: measure.title for measure in (*ACCURACIES, PAIR)}
-    png = draw_curves(
-        {titles[key]: points for key, points in theirs.items()},
-        {titles[key] if key == "pair" else f"Wang's {titles[key]}": points for key, points in ours.items()},
-        "different positions learned from",
-        logarithmic=True,
-    )
-    caption = f"Right answers by size of the sample: on 2–7 pieces as published, on 2–{pieces} as measured."
+        sizes = {"sample": lab.trained(wang).distinct, "pair_sample": lab.trained(pair).distinct}
+        name = f"1/{SAMPLE_STEP**tenths} of it" if tenths else "the largest sample"
+        measured = _measured(lab, wang, pair, MIN_PIECES, pieces) | sizes
+        rows.append(Row(name, {"sample": size, **figures}, measured))
     return Experiment(
         "sampling",
         "Sampling: how many positions are needed?",
         "Networks learn equally long from samples of four sizes, each a tenth of the one before, and are tested on "
         "positions that no sample holds.",
-        (Measure("sample", "positions, Wang's network", "count"), *ACCURACIES, Measure("pair_sample", "positions, "
-         "PairNetwork", "count"), PAIR),
+        (_SAMPLE, *ACCURACIES, _PAIR_SAMPLE, PAIR),
         rows,
-        [Figure("sampling", png, caption)],
+        [_draw_sampling(rows, pieces)],
         [
             f"Scaled: 2–{pieces} pieces instead of 2–7; the largest sample is what a network sees once in its time, "
             "not 202 million positions. The smaller ones are gone through as many times oftener: all trainings take "
-            "the same number of steps, so only the number of different positions differs.",
+            "equally long, only the number of different positions differs.",
         ],
-    )  # fmt: skip
+    )
 
 
 def _ranges(pieces: int) -> list[tuple[int, int]]:

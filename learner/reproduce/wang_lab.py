@@ -10,7 +10,7 @@ import torch
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import Material, materials
 
-from ..endgame.data import TEST, TRAIN, VALIDATION, EndgameBatch, EndgameSampler
+from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler
 from ..endgame.member import softmax
 from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
 from ..endgame.progress import OracleProgress

@@ -57,6 +57,7 @@ def _row(lab: Lab, pieces: int, name: str, thresholds: dict[str, float], figure:
 
 def _rows(lab: Lab, pieces: int, chosen: dict[str, float]) -> list[Row]:
     theirs, trainings = published.PIECES["2–7"], _trainings(pieces)
+    fixed: list[tuple[str, float, float | None]]
     fixed = [("network alone", NOWHERE, theirs["network"]), ("one-ply search", EVERYWHERE, theirs["search"])]
     for value in published.THRESHOLDS:
         fixed.append((f"both, threshold {value}", value, theirs["both"] if value == published.THRESHOLD else None))
