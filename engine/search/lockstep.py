@@ -16,7 +16,8 @@ from .config import SearchConfig
 from .evaluator import Evaluator
 from .gumbel import considered_visits
 from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
-from .leaf_oracle import LeafJudge, LeafOracle
+from .leaf_judge import LeafJudge
+from .leaf_oracle import LeafOracle
 from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
