@@ -92,22 +92,30 @@ class FakeNetwork(EndgameNetwork):
 class Node:
     """The slow search: one position of the tree, with everything that ``resolve`` promises, by the rules of a board."""
 
-    def __init__(self, board: Board, judge: Judge) -> None:
+    def __init__(self, board: Board, judge: Judge, answers: bool = False) -> None:
         self.board, self.judge = board, judge
         self.children: list[Node] = []
         self.judged: list[float] | None = None
         moves = board.distinct_moves
         self.lost = not moves
         if moves and (moves[0].captured or not board.words()[1]):
+            self.expand(answers)
+        elif moves and answers and self.threatened():
             self.expand()
         elif moves:
             self.judged = judge(np.array([[*board.words(), 0]], np.uint32))[0].tolist()
 
-    def expand(self) -> None:
+    def threatened(self) -> bool:
+        """Whether the opponent could capture if it were to move."""
+        fields = self.board.fen().split(":")
+        other = Board(":".join(["W" if fields[0] == "B" else "B", *fields[1:]]))
+        return any(move.captured for move in other.legal_moves)
+
+    def expand(self, answers: bool = False) -> None:
         for move in self.board.distinct_moves:
             after = self.board.copy()
             after.push(move)
-            self.children.append(Node(after, self.judge))
+            self.children.append(Node(after, self.judge, answers))
 
     def value(self, weight: float) -> list[float]:
         if self.lost:
@@ -136,7 +144,7 @@ def slow_search(
     position: np.ndarray, judge: Judge, rounds: int, threshold: float, weight: float
 ) -> tuple[list[float], int, int]:
     """Probabilities, evaluations and rounds."""
-    root, done = Node(Board(format_fen(Color.BLACK, *position[:3].tolist())), judge), 0
+    root, done = Node(Board(format_fen(Color.BLACK, *position[:3].tolist())), judge, answers=True), 0
     for _ in range(rounds):
         ends = root.unsure(weight, threshold)
         for node in ends:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.board import Board
-from engine.movegen import jumpers_of
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from ..checkpoint import INFO_FILE, CheckpointError, whole_folder
+from .data import FLAG_NONE, flags_of
 from .member import MAX_BOARD_PIECES, Member, OracleError, log_probabilities, softmax
 from .networks import CARD_FILE, load_endgame_network, read_card
 from .oracle_files import ORACLE_FILE, OracleCard, oracle_folder, read_members, write_members
@@ -108,7 +108,7 @@ class Oracle:
         return probabilities
 
     def capture_search(self, positions: np.ndarray) -> Resolved:
-        """Judges positions uint32 [N, 4] by what their captures lead to."""
+        """Judges positions uint32 [N, 4] by what their captures, and the answers to threatened ones, lead to."""
         return resolve(positions, self.network_probabilities)
 
     def search(self, positions: np.ndarray) -> Resolved:
@@ -138,7 +138,7 @@ class Oracle:
         position = np.array([[*board.words(), 0]], np.uint32)
         found = self.search(position)
         win, draw, loss = found.probabilities[0].tolist()
-        quiet = not jumpers_of(*position[0, :3])
+        quiet = flags_of(position)[0] == FLAG_NONE
         source = SEARCHES[found.rounds[0]]
         if quiet and found.rounds[0] == 0:
             source = NETWORK if found.evaluations[0] else RULES  # an opponent without pieces

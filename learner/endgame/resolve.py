@@ -1,7 +1,8 @@
 """Searches over many positions at once: captures to their end, and quiet moves beyond where judgements are unsure.
 
 A network that judges quiescent positions alone is right far more often than one that must also see exchanges through.
-So a position is *resolved*: captures are compulsory, all their sequences are followed until no capture is possible, the
+So a position is *resolved*: captures are compulsory, all their sequences are followed until no capture is possible;
+where the opponent would capture if it were to move, each answer to that is tried, once, and its captures followed; the
 positions at the ends are judged, and judgements are carried back. That is the **capture search**. Every *round* after
 it tries all quiet moves at the ends that still matter, each with the captures it provokes: at those that are unsure, as
 is every position on the way to them. One round everywhere is the **one-ply search**. A side without pieces or moves has
@@ -28,6 +29,8 @@ from numba import njit
 
 from engine.bitboard import turned
 from engine.movegen import MAX_MOVES, MOVE, count_moves, generate, jumpers_of
+
+from .data import FLAG_THREATENED, flags_of
 
 Judge = Callable[[np.ndarray], np.ndarray]
 """Positions uint32 [N, 4] → probabilities float32 [N, 3] of win, draw and loss for the side to move."""
@@ -98,7 +101,7 @@ def search_rounds(
 ) -> Iterator[Resolved]:
     """What ``resolve`` says after the capture search and after each round, as long as anything is unsure."""
     forest = _Forest(positions, judge, static_weight)
-    forest.grow(np.flatnonzero(forest.states == _OPEN))
+    forest.grow_captures()
     yield forest.resolved()
     for _ in range(rounds):
         frontier = forest.unsure(threshold, most_evaluations)
@@ -138,8 +141,18 @@ class _Forest:
         self.origins = np.concatenate([self.origins, origins])
         self.states = np.concatenate([self.states, states])
 
+    def grow_captures(self) -> None:
+        """Appends captures to their end, answers to threats of capture after them, and has the ends judged."""
+        self._expand(np.flatnonzero(self.states == _OPEN))
+        self._expand(np.flatnonzero((self.states == _END) & (flags_of(self.positions) == FLAG_THREATENED)))
+        self._judge_ends()
+
     def grow(self, frontier: np.ndarray) -> None:
         """Appends what the moves of these nodes lead to, captures from there to their end, and has the ends judged."""
+        self._expand(frontier)
+        self._judge_ends()
+
+    def _expand(self, frontier: np.ndarray) -> None:
         while len(frontier):
             first = len(self.positions)
             self.states[frontier] = _OPEN
@@ -148,9 +161,6 @@ class _Forest:
             n = _fill_children(self.positions, frontier, children, parents)
             self._append(children[:n], parents[:n], self.origins[parents[:n]])
             frontier = first + np.flatnonzero(self.states[first:] == _OPEN)
-        self._judge_ends()
-        self.values = np.empty_like(self.judged)
-        _back_up(self.states, self.parents, self.judged, self._static_weight, self.values)
 
     def _judge_ends(self) -> None:
         judged = np.full((len(self.positions), 3), -1, np.float32)
@@ -160,6 +170,8 @@ class _Forest:
             judged[new] = self._judge(self.positions[new])
             self.evaluations += np.bincount(self.origins[new], minlength=len(self.evaluations))
         self.judged = judged
+        self.values = np.empty_like(judged)
+        _back_up(self.states, self.parents, judged, self._static_weight, self.values)
 
     def unsure(self, threshold: float, most_evaluations: int) -> np.ndarray:
         """The ends to be searched further: they and all above them are unsure."""

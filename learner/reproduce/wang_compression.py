@@ -3,10 +3,12 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from engine.tablebase.material import MIN_PIECES
 
 from ..endgame.codec_commands import train_codec_network
-from ..endgame.codec_file import CodecHeader, read_coded, write_coded
+from ..endgame.codec_file import CodecError, CodecHeader, read_coded, write_coded
 from ..endgame.data import count_positions
 from ..report import Figure
 from . import published
@@ -37,7 +39,10 @@ def _coded(lab: Lab, pieces: int) -> tuple[int, CodecHeader]:
         lab.progress.phase("coding")
         write_coded(path, lab.tables, pieces, network, report=lab.progress.tables)
         lab.progress.phase("decoding")
-        _, header = read_coded(path, report=lab.progress.tables)  # fails unless every value comes back
+        decoded, header = read_coded(path, report=lab.progress.tables)
+        for material in slices(MIN_PIECES, pieces):
+            if not np.array_equal(decoded.slice_rows(material), lab.tables.slice_rows(material)):
+                raise CodecError(f"slice {material.name} is not decoded as it was encoded: the codec is at fault")
         return path.stat().st_size, header
 
 

@@ -56,25 +56,31 @@ def _percent(points: Curve) -> tuple[list[float], list[float]]:
 
 
 def draw_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
-    """Right answers as bars, a group for each setting, one colour for each method; the first is the published one.
+    """Wrong answers as bars, a group for each setting, a colour for each method; the first is the published one.
+
+    Bars show what is wrong, not what is right, so that they may begin at 0 and still tell 99.5 from 99.9 %.
 
     Args:
-        groups: setting → method → share, None where it is not known; all have the same methods.
+        groups: setting → method → share of right answers, None where it is not known; all have the same methods.
     """
     methods = list(next(iter(groups.values())))
     height = 0.8 / len(methods)
     figure = Figure(figsize=(8.5, 1.3 + 0.26 * len(methods) * len(groups)), layout="constrained")
     axes = figure.subplots()
+    longest = 0.01
     for row, shares in enumerate(groups.values()):
-        known = [(method, 100 * value) for method, value in shares.items() if value is not None]
-        for number, (method, value) in enumerate(known):
-            place = row + (number - (len(known) - 1) / 2) * height
-            axes.barh(place, value, height, color=_COLORS[methods.index(method)])
-            axes.annotate(f"{value:.2f}", (value, place), (4, 0), textcoords="offset points", va="center", fontsize=7.5)
+        known = [(method, share) for method, share in shares.items() if share is not None]
+        for number, (method, share) in enumerate(known):
+            place, wrong = row + (number - (len(known) - 1) / 2) * height, 100 * (1 - share)
+            axes.barh(place, wrong, height, color=_COLORS[methods.index(method)])
+            text = f"{100 * share:.2f}"
+            axes.annotate(text, (wrong, place), (4, 0), textcoords="offset points", va="center", fontsize=7.5)
+            longest = max(longest, wrong)
     handles = [Patch(color=color, label=method) for color, method in zip(_COLORS, methods, strict=False)]
     figure.legend(handles=handles, loc="outside upper right", ncols=len(methods), frameon=False, fontsize=9)
     axes.set_yticks(range(len(groups)), list(groups), fontsize=9)
-    axes.set(xlabel="right answers, %", xlim=(0, 108), ylim=(len(groups) - 0.5, -0.5))
+    axes.set(xlabel="wrong answers, % (numbers: right answers, %)", xlim=(0, 1.1 * longest))
+    axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     _tidy(axes)
     return _png(figure)

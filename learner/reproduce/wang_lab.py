@@ -15,7 +15,7 @@ from ..endgame.member import softmax
 from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
 from ..endgame.progress import OracleProgress
 from ..endgame.resolve import resolve
-from ..endgame.training import DEFAULT_SETTINGS, CurvePoint, TrainingSettings, train_endgame
+from ..endgame.training import DEFAULT_SETTINGS, CurvePoint, TrainingSettings, accuracy_of, train_endgame
 from .one_ply import one_ply_search
 
 Kind = Literal["wang", "pair"]
@@ -242,6 +242,10 @@ class Lab:
             "search": share(answers.search == batch.values),
             "both": share(answers.both(threshold) == batch.values),
         }
+
+    def network_score(self, training: Training, fewest: int, most: int) -> float:
+        """Share of right answers of a network alone."""
+        return accuracy_of(self.trained(training).network, self.draw(fewest, most, TEST))
 
     def captures(self, training: Training, fewest: int, most: int) -> tuple[EndgameBatch, np.ndarray]:
         """Fresh positions, and verdicts int8 [N] by a network asked after a capture search."""

@@ -121,7 +121,8 @@ def threshold(lab: Lab, pieces: int) -> Experiment:
         ],
         [
             f"Scaled: 2–{pieces} pieces where 2–7 were published. Thresholds chosen on the validation split: "
-            f"{chosen['wang']:.3g} for Wang's network, {chosen['pair']:.3g} for the PairNetwork.",
+            f"{chosen['wang']:.3g} for Wang's network, {chosen['pair']:.3g} for the PairNetwork; above 1, the search "
+            "always decides.",
             "The PairNetwork learns from positions without a capture alone: by itself, and under a one-ply search, it "
             "is asked about captures that it has never seen; the capture search asks it only where it has learned.",
         ],
