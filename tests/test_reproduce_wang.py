@@ -18,7 +18,7 @@ from learner.endgame.data import TEST, TRAIN, EndgameSampler
 from learner.endgame.networks import EndgameNetwork, WangNetwork
 from learner.endgame.progress import OracleProgress
 from learner.report import Figure
-from learner.reproduce import published, wang
+from learner.reproduce import published, wang, wang_compression
 from learner.reproduce.experiment import Experiment, Measure, Row, report_experiments
 from learner.reproduce.one_ply import one_ply_search
 from learner.reproduce.wang import EXPERIMENTS, wang_command
@@ -123,6 +123,17 @@ def test_the_report_is_whole(done: tuple[Path, dict[str, Any]]) -> None:
         assert found["title"] in page
     assert "99.38 %" in page
     assert "1,590,303" in page
+
+
+def test_a_codec_that_errs_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(path: Path, report: Any) -> tuple[DenseTables, None]:
+        decoded = solve_tables(PIECES)
+        decoded.slice_rows(materials(PIECES)[-1])[-1, 0] ^= 1
+        return decoded, None
+
+    monkeypatch.setattr(wang_compression, "read_coded", wrong)
+    with pytest.raises(ValueError, match="not decoded"):
+        wang_command("compression", 0.01, PIECES, 1, SHIPPED, tmp_path, quiet=True)
 
 
 def test_one_experiment_alone_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,6 +265,7 @@ def test_what_a_lab_trains_has_learned(tables: DenseTables) -> None:
     lab = lab_of(tables, training, minutes=0.04)
     assert lab.capture_score(training, 2, 3) > 0.8
     batch, answers = lab.answers(training, 2, 3)
+    assert lab.network_score(training, 2, 3) == lab.scores(training, 2, 3, 0.7)["network"]
     assert lab.scores(training, 2, 3, 0.7)["both"] == (answers.both(0.7) == batch.values).mean()
 
 
