@@ -20,6 +20,10 @@ EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong i
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 app.add_typer(tablebase, name="tablebase")
 
+reproduce = typer.Typer(
+    help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
+)
+app.add_typer(reproduce, name="reproduce")
 oracle = typer.Typer(
     help="The endgame oracle: networks that judge endgames, measured on exact tables.", no_args_is_help=True
 )
@@ -304,6 +308,26 @@ def oracle_report(
     from selfplay.players import network_folder
 
     figures = oracle_report_command(network_folder(net), pieces, positions, seed, folder, out, quiet=as_json)
+    if as_json:
+        _print_json(figures)
+
+
+@reproduce.command("wang")
+def reproduce_wang(
+    experiment: Annotated[
+        str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Of all trainings together.")] = 30.0,
+    pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
+    from learner.reproduce.wang import wang_command
+
+    figures = wang_command(experiment, minutes, pieces, seed, folder, out, quiet=as_json)
     if as_json:
         _print_json(figures)
 
