@@ -130,7 +130,6 @@ def oracle_train_command(
         StorageError: ``out`` cannot be written.
     """
     torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
     _check_pieces(pieces)
     torch.manual_seed(seed)
     network = _network_to_train(kind, net, freeze_body)

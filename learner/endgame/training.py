@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -292,6 +293,16 @@ def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
+@contextmanager
+def _denormals_flushed() -> Iterator[None]:
+    """Numbers next to zero count as zero in this thread: rarely trained weights would slow everything down."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def train_endgame(
     network: EndgameNetwork,
     sampler: EndgameSampler,
@@ -312,4 +323,5 @@ def train_endgame(
     trainer = EndgameTrainer(network, sampler, settings, minutes, positions, validation)
     if state_path is not None and Path(state_path).exists():
         trainer.load(state_path)
-    return trainer.run(state_path, report, stop)
+    with _denormals_flushed():
+        return trainer.run(state_path, report, stop)

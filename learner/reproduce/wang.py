@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from engine.files import make_folder
@@ -72,7 +71,6 @@ def wang_command(
     """
     names = _chosen(experiment, minutes, pieces, out)
     make_folder(out)  # now, not after an hour
-    torch.set_flush_denormal(True)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         progress.phase(f"tables of 2 to {pieces} pieces")
