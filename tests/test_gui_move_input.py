@@ -1,5 +1,7 @@
 """Entering moves: clicks, drags, keys and text; multi-jumps and their ambiguities; why a try is refused."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,6 +142,7 @@ def test_pressing_one_square_and_letting_go_of_another_is_no_click() -> None:
         ("B:W28:B11,16,20", (11, 7), "men move forward only"),
         ("W:W22,28:B1", (22, 25), "men move forward only"),
         ("B:W7,28:B11", (11, 2), "men move and capture forward only"),
+        ("B:W28:B11", (11, 3), "a man moves one square diagonally forward"),
         ("B:W28:B11", (11, 18), "there is nothing to capture on 15"),
         ("B:W28:B11,15", (11, 18), "you cannot jump over your own piece on 15"),
         ("B:W28:B11", (11, 25), "a man moves one square diagonally forward"),
@@ -178,6 +181,15 @@ def test_the_other_side_and_finished_games() -> None:
     board = Board("B:WK32:BK1")
     for text in ("1-6", "32-28", "6-1", "28-32") * 2:
         board.push_pdn(text)
+    resigned = entry()
+    resigned.set_board(Board(), closed="the game is over: White resigned")
+    assert resigned.movable == frozenset()
+    for try_it in (lambda: resigned.click(11), lambda: resigned.enter_text("11-15")):
+        assert try_it() is None
+        assert resigned.message == "the game is over: White resigned"
+    resigned.set_board(Board())
+    assert resigned.click(11) is None
+    assert resigned.selected == 11
     drawn = MoveInput(board)
     assert drawn.movable == frozenset()
     assert played(drawn, 1) == ""
@@ -235,6 +247,28 @@ def test_dragging_on_in_mid_jump() -> None:
     assert moves.path == (1, 10)
     assert moves.message == "the jump goes on from 10 to 17"
     assert dragged(moves, 10, 17, 26) == "1x10x17x26"
+
+
+def test_what_is_carried_over_squares_is_put_back_or_entered() -> None:
+    moves = entry("B:W6,7,14,15,22,23:BK2")
+    moves.press(2)
+    for square, path in ((9, (2, 9)), (None, (2, 9)), (18, (2, 9, 18)), (9, (2, 9)), (2, (2,)), (11, (2, 11))):
+        moves.drag(square)
+        assert moves.path == path
+    moves.release(None)
+    assert moves.path == (2,)
+    plain = entry()
+    plain.press(11)
+    plain.drag(15)
+    assert plain.path == (11,)  # a last square is entered by letting go only
+    step = entry("B:W6,14,22:B1,12", one_click=False, auto_complete=False)
+    step.click(1)
+    step.click(10)
+    step.click(10)
+    assert (step.path, step.message) == ((1, 10), "")
+    step.press(10)
+    step.drag(1)
+    assert step.path == (1, 10)  # squares clicked before are not taken back by a drag
 
 
 def test_a_circle_is_one_move_by_two_paths() -> None:
@@ -298,7 +332,15 @@ def test_every_legal_path_can_be_entered_in_every_manner() -> None:
 def test_any_events_leave_a_sound_state(one_click: bool, auto_complete: bool, data: st.DataObject) -> None:
     board = Board(data.draw(st.sampled_from([Board().fen(), CIRCLE, FORK, DIAMOND, SAME_ENDS, "B:W18,19:B15"])))
     moves = MoveInput(board, one_click=one_click, auto_complete=auto_complete)
-    events = [moves.press, moves.drag, moves.release, moves.click, moves.hover, moves.move_cursor, moves.next_square]
+    events: list[Any] = [
+        moves.press,
+        moves.drag,
+        moves.release,
+        moves.click,
+        moves.hover,
+        moves.move_cursor,
+        moves.next_square,
+    ]
     events += [moves.enter, moves.cancel, moves.type_text, moves.enter_text]
     near = [None, *range(1, 33)]
     for _ in range(data.draw(st.integers(1, 25))):

@@ -1,0 +1,148 @@
+"""Games that save themselves after every move, so that a crash loses nothing."""
+
+import secrets
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from engine.errors import DraughtsError
+from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries
+from engine.pdn import PdnGame, format_game, read_game
+
+from .pdn_files import read_text, title_of
+from .session import GameSession
+
+SUFFIX = ".pdn"
+_LOOKED_AT = 10  # files in which a game to recover is looked for
+
+
+@dataclass(frozen=True)
+class SavedGame:
+    """A game that saved itself.
+
+    Attributes:
+        title: ``A - B, 1-0, 43 moves``, or the file's name if it cannot be read.
+        modified: when it was last written (``time.time()``).
+        plies: moves made.
+        result: PDN result, Black first; ``*`` if it is not finished.
+        error: why it cannot be read, in one line, or "".
+    """
+
+    path: Path
+    title: str
+    modified: float
+    plies: int
+    result: str
+    error: str
+
+
+def games_folder() -> Path:
+    """Where the user's games lie on this platform."""
+    return platformdirs.user_data_path("crownhead", appauthor=False) / "games"
+
+
+class Autosave:
+    """Writes games, each to a file of its own, in a thread: a slow disk never holds up the window.
+
+    Args:
+        folder: for the games; the user's own if left out. It is made with the first game.
+        keep: how many games stay; when a new one begins, the oldest beyond these are removed.
+
+    Attributes:
+        error: why the last game could not be written, in one line; "" if it could.
+    """
+
+    def __init__(self, folder: Path | None = None, keep: int = 1000) -> None:
+        self.folder = folder or games_folder()
+        self.keep = keep
+        self.error = ""
+        self._path: Path | None = None
+        self._game: int | None = None  # of the session; None: whichever is saved next
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="autosave")
+        self._pending: Future[None] | None = None
+        self._pending_path: Path | None = None
+        self._closed = False
+        self._written: tuple[Path, str] | None = None
+
+    def begin(self) -> None:
+        """The next game that is saved goes into a file of its own, as another game of the session does by itself."""
+        self._path = None
+
+    def resume(self, path: Path) -> None:
+        """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
+        self._path, self._game = path, None
+
+    def save(self, session: GameSession) -> None:
+        """Has the game written as it stands and returns at once. A game without a move is not worth a file."""
+        if not session.nodes or self._closed:
+            return
+        if self._game not in (None, session.game):
+            self.begin()
+        self._game = session.game
+        if self._path is None:
+            stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+            self._path = self.folder / f"{stamp}_{secrets.token_hex(3)}{SUFFIX}"
+        if self._pending is not None and self._pending_path == self._path:
+            self._pending.cancel()  # not begun yet: what is written now holds all of it
+        game, self._pending_path = session.to_game(), self._path
+        self._pending = self._writer.submit(self._write, game, self._path)
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Waits until what was saved is on the disk; raises ``TimeoutError`` if ``timeout_s`` does not suffice."""
+        if self._pending is not None and not self._pending.cancelled():
+            self._pending.result(timeout_s)
+
+    def close(self) -> None:
+        """Waits for the last writing; what is saved afterwards is ignored."""
+        self._closed = True
+        self._writer.shutdown(wait=True)
+
+    def games(self, limit: int = 50) -> list[SavedGame]:
+        """The newest games, newest first; an empty list if there is no folder yet."""
+        return [_look_at(path, modified) for modified, path in self._files()[:limit]]
+
+    def recover(self) -> SavedGame | None:
+        """The newest game that can be read, if it is not finished: the window closed in the middle of it."""
+        readable = (game for game in self.games(_LOOKED_AT) if not game.error)
+        newest = next(readable, None)
+        return newest if newest is not None and newest.result == "*" else None
+
+    def _files(self) -> list[tuple[float, Path]]:
+        files = []
+        for path in self.folder.glob(f"*{SUFFIX}"):
+            try:
+                files.append((path.stat().st_mtime, path))
+            except OSError:
+                continue  # removed by another window just now
+        return sorted(files, reverse=True)
+
+    def _write(self, game: PdnGame, path: Path) -> None:
+        try:
+            text = format_game(game)
+            if self._written == (path, text):
+                return  # only the cursor has moved
+            make_folder(path.parent)
+            new = not path.exists()
+            atomic_write(path, text.encode())
+            self._written, self.error = (path, text), ""
+            if new:
+                self._remove_oldest(path)
+        except (OSError, ValueError) as error:
+            self.error = f"the game is not being saved: {error}"
+
+    def _remove_oldest(self, newest: Path) -> None:
+        remove_stale_temporaries(self.folder)
+        others = [path for _, path in self._files() if path != newest]
+        for path in others[max(0, self.keep - 1) :]:
+            path.unlink(missing_ok=True)
+
+
+def _look_at(path: Path, modified: float) -> SavedGame:
+    try:
+        game = read_game(read_text(path))
+    except (DraughtsError, StorageError) as error:
+        return SavedGame(path, path.name, modified, 0, "*", str(error))
+    return SavedGame(path, title_of(game), modified, len(game.moves), game.result, "")

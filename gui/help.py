@@ -1,0 +1,223 @@
+"""Every key and what it does. The help page, the tooltips and the dispatch of keys all read this one table."""
+
+import enum
+from dataclasses import dataclass
+
+SCENES = ("menu", "game", "setup", "tutorial", "help", "report")
+
+
+class Action(enum.Enum):
+    """What a key can do."""
+
+    CURSOR_LEFT = "cursor left"
+    CURSOR_RIGHT = "cursor right"
+    CURSOR_UP = "cursor up"
+    CURSOR_DOWN = "cursor down"
+    NEXT_SQUARE = "next square"
+    PREVIOUS_SQUARE = "previous square"
+    ENTER = "enter"
+    TYPE = "type"
+    BACKSPACE = "backspace"
+    CANCEL = "cancel"
+    UNDO = "undo"
+    REDO = "redo"
+    FIRST = "first"
+    PREVIOUS = "previous"
+    NEXT = "next"
+    LAST = "last"
+    NEW_GAME = "new game"
+    RESIGN = "resign"
+    OFFER_DRAW = "offer draw"
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    PAUSE = "pause"
+    HINT = "hint"
+    MOVE_NOW = "move now"
+    TAKE_OVER = "take over"
+    ANALYSE = "analyse"
+    REPORT = "report"
+    SAVE = "save"
+    LOAD = "load"
+    COPY_FEN = "copy fen"
+    COPY_PDN = "copy pdn"
+    PASTE = "paste"
+    SETUP = "setup"
+    FLIP = "flip"
+    NUMBERS = "numbers"
+    ARROWS = "arrows"
+    PANELS = "panels"
+    THEME = "theme"
+    LARGER = "larger"
+    SMALLER = "smaller"
+    FULLSCREEN = "fullscreen"
+    NEXT_CONTROL = "next control"
+    PREVIOUS_CONTROL = "previous control"
+    MENU = "menu"
+    SETTINGS = "settings"
+    TUTORIAL = "tutorial"
+    HELP = "help"
+    QUIT = "quit"
+    SET_MAN_BLACK = "black man"
+    SET_KING_BLACK = "black king"
+    SET_MAN_WHITE = "white man"
+    SET_KING_WHITE = "white king"
+    SET_ERASER = "eraser"
+    SET_TURN = "side to move"
+    SET_CLEAR = "clear"
+    SET_START = "start position"
+    SET_SWAP = "swap colours"
+    SET_DONE = "play from here"
+    NEXT_PAGE = "next page"
+    PREVIOUS_PAGE = "previous page"
+    SHOW_MOVE = "show move"
+    REWIND = "rewind"
+
+
+@dataclass(frozen=True)
+class Binding:
+    """An action with the keys for it in some scenes.
+
+    Attributes:
+        keys: combinations as ``combination`` makes them.
+        text: what it does, for the help page.
+        group: heading on the help page.
+    """
+
+    action: Action
+    keys: tuple[str, ...]
+    text: str
+    group: str
+    scenes: tuple[str, ...]
+
+
+_GAME = ("game",)
+_BOARDS = ("game", "setup")
+_REVIEW = ("game", "report")
+_SETUP = ("setup",)
+_TUTORIAL = ("tutorial",)
+_PAGES = ("tutorial", "help")
+_DIGITS = tuple("0123456789-x")
+
+BINDINGS = (
+    Binding(Action.CURSOR_LEFT, ("left",), "cursor one square left", "Moving", _BOARDS),
+    Binding(Action.CURSOR_RIGHT, ("right",), "cursor one square right", "Moving", _BOARDS),
+    Binding(Action.CURSOR_UP, ("up",), "cursor one row up", "Moving", _BOARDS),
+    Binding(Action.CURSOR_DOWN, ("down",), "cursor one row down", "Moving", _BOARDS),
+    Binding(Action.NEXT_SQUARE, ("tab",), "cursor to the next piece or target", "Moving", _GAME),
+    Binding(Action.PREVIOUS_SQUARE, ("shift+tab",), "cursor to the piece or target before", "Moving", _GAME),
+    Binding(Action.ENTER, ("return", "space"), "choose the piece or target; play the typed move", "Moving", _GAME),
+    Binding(Action.ENTER, ("return", "space"), "put down or take away a piece", "Moving", _SETUP),
+    Binding(Action.TYPE, _DIGITS, "type a move, like 11-15 or 15x22", "Moving", _GAME),
+    Binding(Action.BACKSPACE, ("backspace",), "take back a typed character", "Moving", _GAME),
+    Binding(Action.CANCEL, ("escape",), "drop what is typed or chosen; otherwise open the menu", "Moving", _GAME),
+    Binding(Action.UNDO, ("ctrl+z", "u"), "take back", "Game", _GAME),
+    Binding(Action.REDO, ("ctrl+y", "ctrl+shift+z"), "make again what was taken back", "Game", _GAME),
+    Binding(Action.FIRST, ("home",), "go to the first position", "Game", _REVIEW),
+    Binding(Action.PREVIOUS, ("page up", ","), "go one move back", "Game", _REVIEW),
+    Binding(Action.NEXT, ("page down", "."), "go one move forward", "Game", _REVIEW),
+    Binding(Action.LAST, ("end",), "go to the last position", "Game", _REVIEW),
+    Binding(Action.NEW_GAME, ("ctrl+n",), "new game", "Game", _GAME),
+    Binding(Action.RESIGN, ("r",), "resign", "Game", _GAME),
+    Binding(Action.OFFER_DRAW, ("d",), "offer a draw", "Game", _GAME),
+    Binding(Action.ACCEPT, ("y",), "say yes to a question", "Game", _GAME),
+    Binding(Action.DECLINE, ("n",), "say no to a question", "Game", _GAME),
+    Binding(Action.PAUSE, ("p",), "stop the clock, or let it run on", "Game", _GAME),
+    Binding(Action.HINT, ("h",), "show a good move", "Agent", _GAME),
+    Binding(Action.MOVE_NOW, ("m",), "have the agent move now", "Agent", _GAME),
+    Binding(Action.TAKE_OVER, ("t",), "take over the other side", "Agent", _GAME),
+    Binding(Action.ANALYSE, ("a",), "analyse this position, or stop", "Agent", _GAME),
+    Binding(Action.REPORT, ("g",), "report on the whole game", "Agent", _GAME),
+    Binding(Action.SAVE, ("ctrl+s",), "save the game as PDN", "Files", _GAME),
+    Binding(Action.LOAD, ("ctrl+o",), "load a game", "Files", _GAME),
+    Binding(Action.COPY_FEN, ("ctrl+c",), "copy the position as FEN", "Files", _BOARDS),
+    Binding(Action.COPY_PDN, ("ctrl+shift+c",), "copy the game as PDN", "Files", _GAME),
+    Binding(Action.PASTE, ("ctrl+v",), "paste a position or a game", "Files", _GAME),
+    Binding(Action.PASTE, ("ctrl+v",), "paste a position", "Files", _SETUP),
+    Binding(Action.SETUP, ("ctrl+e",), "set up a position", "Files", _GAME),
+    Binding(Action.SET_MAN_BLACK, ("1",), "put down black men", "Setting up", _SETUP),
+    Binding(Action.SET_KING_BLACK, ("2",), "put down black kings", "Setting up", _SETUP),
+    Binding(Action.SET_MAN_WHITE, ("3",), "put down white men", "Setting up", _SETUP),
+    Binding(Action.SET_KING_WHITE, ("4",), "put down white kings", "Setting up", _SETUP),
+    Binding(Action.SET_ERASER, ("0", "delete"), "take pieces away", "Setting up", _SETUP),
+    Binding(Action.SET_TURN, ("t",), "change the side to move", "Setting up", _SETUP),
+    Binding(Action.SET_CLEAR, ("c",), "clear the board", "Setting up", _SETUP),
+    Binding(Action.SET_START, ("s",), "the start position", "Setting up", _SETUP),
+    Binding(Action.SET_SWAP, ("w",), "change the colours and turn the board", "Setting up", _SETUP),
+    Binding(Action.SET_DONE, ("ctrl+return",), "play from this position", "Setting up", _SETUP),
+    Binding(Action.NEXT_PAGE, ("right", "page down"), "next page", "Pages", _PAGES),
+    Binding(Action.PREVIOUS_PAGE, ("left", "page up"), "page before", "Pages", _PAGES),
+    Binding(Action.SHOW_MOVE, ("return", "space"), "show the next move of the example", "Pages", _TUTORIAL),
+    Binding(Action.REWIND, ("backspace",), "show the example again", "Pages", _TUTORIAL),
+    Binding(Action.CURSOR_UP, ("up",), "the mistake before", "Pages", ("report",)),
+    Binding(Action.CURSOR_DOWN, ("down",), "the next mistake", "Pages", ("report",)),
+    Binding(Action.FLIP, ("f",), "turn the board round", "Window", (*_BOARDS, "report")),
+    Binding(Action.NUMBERS, ("b",), "numbers on the squares on or off", "Window", (*_BOARDS, "report")),
+    Binding(Action.ARROWS, ("w",), "arrows for the agent's moves on or off", "Window", _GAME),
+    Binding(Action.PANELS, ("e",), "what the agent thinks: show or hide", "Window", _GAME),
+    Binding(Action.THEME, ("ctrl+t",), "next theme", "Window", SCENES),
+    Binding(Action.LARGER, ("ctrl+=", "ctrl++"), "larger texts and buttons", "Window", SCENES),
+    Binding(Action.SMALLER, ("ctrl+-",), "smaller texts and buttons", "Window", SCENES),
+    Binding(Action.FULLSCREEN, ("f11", "alt+return"), "fill the screen, or a window again", "Window", SCENES),
+    Binding(Action.NEXT_CONTROL, ("f6",), "to the next button", "Window", SCENES[1:]),
+    Binding(Action.PREVIOUS_CONTROL, ("shift+f6",), "to the button before", "Window", SCENES[1:]),
+    Binding(Action.NEXT_CONTROL, ("tab",), "to the next button", "Window", SCENES[2:]),
+    Binding(Action.PREVIOUS_CONTROL, ("shift+tab",), "to the button before", "Window", SCENES[2:]),
+    Binding(Action.MENU, ("escape",), "back", "Window", SCENES[2:]),
+    Binding(Action.MENU, ("f10",), "the menu", "Window", _GAME),
+    Binding(Action.SETTINGS, ("ctrl+,",), "preferences", "Window", _GAME),
+    Binding(Action.TUTORIAL, ("f2",), "the rules, in pictures", "Window", ("menu", "game", "setup", "help", "report")),
+    Binding(Action.HELP, ("f1", "?"), "this page", "Window", SCENES),
+    Binding(Action.QUIT, ("ctrl+q",), "close the window", "Window", SCENES),
+)
+
+_TABLE = {(scene, key): bound.action for bound in BINDINGS for scene in bound.scenes for key in bound.keys}
+_LABELS = {"return": "Enter", "escape": "Esc"}
+_TYPED = frozenset("0123456789-+=?,.")  # characters that lie on different keys on different keyboards
+
+
+def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = False, text: str = "") -> str:
+    """A key with its modifiers as this table writes it, like ``ctrl+shift+z``.
+
+    Args:
+        name: what pygame calls the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
+        ctrl: whether Ctrl, or Command on a Mac, is held.
+        text: what the key typed, if known: digits and signs count as what they are, wherever they lie.
+    """
+    name = name.lower()
+    if len(name) == 3 and name[0] == "[" and name[-1] == "]":
+        name = name[1]
+    if text in _TYPED and not ctrl and not alt:
+        return text
+    held = [modifier for modifier, on in (("ctrl", ctrl), ("alt", alt), ("shift", shift)) if on]
+    key = "+".join([*held, {"enter": "return"}.get(name, name)])
+    return {"shift+/": "?", "ctrl+shift+=": "ctrl++"}.get(key, key)
+
+
+def action_for(scene: str, key: str) -> Action | None:
+    """What a combination does in a scene; None if nothing."""
+    return _TABLE.get((scene, key))
+
+
+def key_label(key: str) -> str:
+    """A combination as people read it: ``Ctrl+Shift+Z``, ``Page Up``, ``Enter``."""
+    plus = key.endswith("++")
+    parts = key.removesuffix("++").split("+") + (["+"] if plus else [])
+    return "+".join(_LABELS.get(part, part.title()) for part in parts)
+
+
+def keys_of(action: Action, scene: str = "game") -> str:
+    """The keys for an action, ``Ctrl+Z or U``; "" if it has none in this scene."""
+    return " or ".join(key_label(key) for bound in _bound(scene) if bound.action is action for key in bound.keys)
+
+
+def help_rows(scene: str) -> list[tuple[str, str, str]]:
+    """The help page of a scene: heading, keys, and what they do, in the order of the table."""
+    return [(bound.group, _keys_text(bound), bound.text) for bound in _bound(scene)]
+
+
+def _bound(scene: str) -> list[Binding]:
+    return [bound for bound in BINDINGS if scene in bound.scenes]
+
+
+def _keys_text(bound: Binding) -> str:
+    return "0-9, -, x" if bound.keys == _DIGITS else " or ".join(key_label(key) for key in bound.keys)

@@ -1,0 +1,353 @@
+"""Entering a move: by click and click, by drag, by one click, by keys, or typed. Knows no pygame and draws nothing.
+
+``MoveInput`` is a state machine whose attributes the views read. Its events return the ``Move`` to be made once one is
+complete; the caller makes it and hands the new position in with ``set_board``.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+from engine.board import Board, LegalMove, Move
+from engine.errors import IllegalMoveError
+from engine.fen import NUMBERS, Color
+
+from .move_reasons import capture_message, legal_paths, number_at, row_column, why_not, why_not_piece
+
+__all__ = ["MoveInput", "number_at", "row_column"]
+
+_MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
+_TYPEABLE = frozenset("0123456789-x:")
+_LONGEST_TYPED = 40
+_STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
+
+
+def cursor_step(square: int, direction: str, flipped: bool) -> int:
+    """The dark square beside ``square`` on the screen; up and down zigzag, the board's edge stops.
+
+    Args:
+        direction: ``left``, ``right``, ``up`` or ``down``, as seen with White at the bottom, or Black if ``flipped``.
+    """
+    row_step, place_step = _STEPS[direction]
+    if flipped:
+        row_step, place_step = -row_step, -place_step
+    row, place = divmod(square - 1, 4)
+    row, place = row + row_step, place + place_step
+    return 4 * row + place + 1 if 0 <= row < 8 and 0 <= place < 4 else square
+
+
+class MoveInput:
+    """The state of a move being entered.
+
+    Args:
+        board: the position; a copy is kept.
+        colors: the sides whose moves are entered here.
+        one_click: a click on a piece with one legal move, or on an empty square where one move ends, plays it.
+        auto_complete: a multi-jump is finished as soon as one move is left; otherwise every square is entered.
+
+    Attributes:
+        selected: start square of the move being entered.
+        path: squares stood on so far, ``selected`` first; () if nothing is selected.
+        jumped: pieces that the partial path takes.
+        targets: squares that can be entered next.
+        finals: ends of the moves that go on from ``path``; entering one works where it fits one move.
+        movable: pieces with a legal move; empty when it is not ``colors``' turn or the game is over.
+        must_capture: whether the movable pieces have to capture.
+        hovered, hover_targets: square under the pointer, and what the piece there could enter next.
+        cursor: square of the keyboard's cursor, or None while the mouse is used.
+        dragging: whether the selected piece is being carried.
+        typed: a move being typed.
+        message: why the last try was refused, "" if it was not.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        colors: Iterable[Color] = tuple(Color),
+        *,
+        one_click: bool = True,
+        auto_complete: bool = True,
+    ) -> None:
+        self.one_click, self.auto_complete = one_click, auto_complete
+        self.flipped = False
+        self.hovered: int | None = None
+        self.cursor: int | None = None
+        self.set_board(board, colors)
+
+    def set_board(self, board: Board, colors: Iterable[Color] | None = None, closed: str = "") -> None:
+        """Takes a new position and forgets what was entered.
+
+        Args:
+            colors: the sides whose moves are entered here; they stay as they are if left out.
+            closed: why nothing can be entered though the rules allow it (somebody has resigned); "" otherwise.
+        """
+        self.board = board.copy()
+        self._closed = closed
+        if colors is not None:
+            self.colors = frozenset(colors)
+        self.message = self.typed = ""
+        self._pressed: int | None = None  # square where the button went down
+        self._grip: int | None = None  # where the piece lies that can be carried from there
+        self._kept: tuple[int, ...] = ()  # the path when the button went down
+        self._fresh = False  # the press under way selected its piece, so releasing it there is a first click
+        self.dragging = False
+        active = not closed and self.board.turn in self.colors and self.board.outcome() is None
+        self._legal: list[LegalMove] = legal_paths(self.board) if active else []
+        self._pieces = self.board.piece_map()
+        self.movable = frozenset(legal.move.start for legal in self._legal)
+        self.must_capture = any(legal.move.captured for legal in self._legal)
+        self._set_path(())
+        self.hover(self.hovered)
+
+    def press(self, square: int | None) -> Move | None:
+        """The button goes down on a square (None: off the dark squares)."""
+        self.message = self.typed = ""
+        self.cursor = None
+        return self._press(square)
+
+    def drag(self, square: int | None) -> None:
+        """The pointer moves with the button held: squares of a jump that it crosses are entered."""
+        self.hovered = square
+        if self._pressed is None or self._pressed != self._grip:
+            return
+        self.dragging = self.dragging or square != self._pressed
+        if len(self.path) > len(self._kept) and square == self.path[-2]:
+            self._set_path(self.path[:-1])
+        elif square in self.targets and self._goes_on_through(square):
+            self._set_path((*self.path, square))
+
+    def release(self, square: int | None) -> Move | None:
+        """The button goes up on a square."""
+        pressed, self._pressed = self._pressed, None
+        fresh, self._fresh = self._fresh, False
+        self.hovered = square
+        if self.dragging:
+            return self._drop(square)
+        if square is None or square != pressed:
+            return None
+        if fresh:
+            return self._only(self._candidates()) if self.one_click else None
+        if self.path == (square,):
+            self._set_path(())
+        elif not self.path and square not in self._pieces and self._legal:
+            return self._one_click_target(square)
+        return None
+
+    def click(self, square: int | None) -> Move | None:
+        """The button goes down and up on a square."""
+        return self.press(square) or self.release(square)
+
+    def hover(self, square: int | None) -> None:
+        """The pointer moves with the button up."""
+        self.hovered = square
+        nexts = (legal.move.path[1] for legal in self._legal if legal.move.start == square and not self.path)
+        self.hover_targets = frozenset(nexts)
+
+    def move_cursor(self, direction: str) -> None:
+        """Moves the keyboard's cursor ``left``, ``right``, ``up`` or ``down`` on the screen; at first only shows it."""
+        if self.cursor is None:
+            self.cursor = self._first_cursor()
+        else:
+            self.cursor = cursor_step(self.cursor, direction, self.flipped)
+
+    def next_square(self, step: int = 1) -> None:
+        """Moves the keyboard's cursor to the next (-1: previous) movable piece, or target if a piece is selected."""
+        choices = sorted((self.targets | self.finals) if self.path else self.movable)
+        if not choices:
+            return
+        if self.cursor in choices:
+            self.cursor = choices[(choices.index(self.cursor) + step) % len(choices)]
+        else:
+            after = [square for square in choices if square > (self.cursor or 0)]
+            before = [square for square in choices if square < (self.cursor or NUMBERS + 1)]
+            self.cursor = (after or choices)[0] if step > 0 else (before or choices)[-1]
+
+    def enter(self) -> Move | None:
+        """Enters the typed move if there is one, otherwise clicks the square under the keyboard's cursor."""
+        if self.typed:
+            return self.enter_text(self.typed)
+        cursor = self.cursor
+        if cursor is None:
+            self.cursor = self._first_cursor()
+            return None
+        move = self.click(cursor)
+        self.cursor = cursor
+        return move
+
+    def type_text(self, text: str) -> None:
+        """Adds characters to the typed move; what no move holds is left out."""
+        self.message = ""
+        allowed = "".join(character for character in text.lower() if character in _TYPEABLE)
+        self.typed = (self.typed + allowed)[:_LONGEST_TYPED]
+
+    def backspace(self) -> None:
+        """Takes the last typed character back."""
+        self.typed = self.typed[:-1]
+
+    def enter_text(self, text: str) -> Move | None:
+        """A whole move in the short or the long form of PDN."""
+        self.cancel()
+        self.message = ""
+        if not self._legal:
+            self.message = self._why_inactive()
+            return None
+        try:
+            return self._finish(self.board.parse_pdn(text.strip()))
+        except IllegalMoveError:
+            self.message = self._why_text(text.strip())
+            return None
+
+    def cancel(self) -> bool:
+        """Drops what is typed, selected or carried; False if there was nothing."""
+        had = bool(self.path or self.typed)
+        self.message = self.typed = ""
+        self._pressed, self._fresh, self.dragging = None, False, False
+        self._set_path(())
+        return had
+
+    def _set_path(self, path: tuple[int, ...]) -> None:
+        self.path = path
+        self.selected = path[0] if path else None
+        going_on = [legal.move for legal in self._candidates()] if path else []
+        self.targets = frozenset(move.path[len(path)] for move in going_on if len(move.path) > len(path))
+        self.finals = frozenset(move.end for move in going_on)
+        self.jumped = tuple(_between(a, b) for a, b in pairwise(path)) if self.must_capture else ()
+        if path:
+            self.hover_targets = frozenset()
+
+    def _candidates(self) -> list[LegalMove]:
+        """The legal paths that begin with ``path``."""
+        return [legal for legal in self._legal if legal.move.path[: len(self.path)] == self.path]
+
+    def _goes_on_through(self, square: int) -> bool:
+        """Whether a jump that enters ``square`` next does not end there."""
+        place = len(self.path)
+        paths = [legal.move.path for legal in self._candidates()]
+        return any(path[place] == square and len(path) > place + 1 for path in paths)
+
+    def _press(self, square: int | None) -> Move | None:
+        self._pressed, self._fresh, self.dragging = square, False, False
+        self._grip = self.path[-1] if self.path else None
+        self._kept = self.path
+        if square is None:
+            self._set_path(())
+            return None
+        if not self._legal:
+            self.message = self._why_inactive()
+            return None
+        if self._reaches(square):
+            return self._step_to(square)
+        if square in self.movable and (not self.path or square != self.path[-1]):
+            self._set_path((square,))
+            self._fresh, self._grip, self._kept = True, square, self.path
+        elif self.path and square in (self.path[0], self.path[-1]):
+            return None  # a second click on the piece: ``release`` knows whether it is dragged
+        elif self.path and (square not in self._pieces or self._pieces[square][0] is not self.board.turn):
+            self.message = self._why_not_target(square)
+        elif square in self._pieces:
+            self.message = why_not_piece(self.board, square)
+            self._set_path(())
+        return None
+
+    def _reaches(self, square: int) -> bool:
+        """Whether a move goes on from ``path`` over or to ``square``. The start counts only as the very next square."""
+        if not self.path or square == self.path[0]:
+            return square in self.targets
+        return any(square in legal.move.path[len(self.path) :] for legal in self._candidates())
+
+    def _step_to(self, square: int) -> Move | None:
+        """Goes on along the candidates to ``square``: the next square, a later one, or an end."""
+        candidates, place = self._candidates(), len(self.path)
+        if square in self.targets:
+            prefixes = {(*self.path, square)}
+        else:
+            over = [legal.move.path for legal in candidates if square in legal.move.path[place:]]
+            prefixes = {path[: path.index(square, place) + 1] for path in over}
+        if len(prefixes) > 1:
+            through = [legal for legal in candidates if square in legal.move.path[place:]]
+            if self.auto_complete and (move := self._only(through)) is not None:
+                return move
+            ways = " or ".join("x".join(map(str, prefix)) for prefix in sorted(prefixes))
+            self.message = f"several ways to {square}: enter the jump square by square ({ways})"
+            return None
+        self._set_path(prefixes.pop())
+        return self._settle()
+
+    def _settle(self) -> Move | None:
+        """The move, if the path is whole or (with ``auto_complete``) only one is left."""
+        candidates = self._candidates()
+        whole = [legal for legal in candidates if legal.move.path == self.path]
+        return self._only(whole or (candidates if self.auto_complete else []))
+
+    def _only(self, candidates: list[LegalMove]) -> Move | None:
+        """The move, if all these paths are one."""
+        moves = [legal.move for legal in candidates]
+        return self._finish(moves[0]) if len(set(moves)) == 1 else None
+
+    def _finish(self, move: Move) -> Move:
+        self.cancel()
+        return move
+
+    def _drop(self, square: int | None) -> Move | None:
+        """The carried piece is let go on a square."""
+        self.dragging = False
+        dragged = self.path
+        if square is not None and square == dragged[-1] and dragged != self._kept:
+            return self._settle()
+        if square is not None and self._reaches(square):
+            return self._step_to(square)
+        self._set_path(self._kept)
+        if square is None or square == self._kept[-1]:
+            return None
+        if self._reaches(square):
+            return self._step_to(square)
+        self.message = self._why_not_target(square)
+        return None
+
+    def _one_click_target(self, square: int) -> Move | None:
+        ending = [legal for legal in self._legal if legal.move.end == square]
+        if self.one_click and (move := self._only(ending)) is not None:
+            return move
+        if ending:
+            ways = " or ".join(dict.fromkeys(self.board.pdn(legal.move) for legal in ending))
+            self.message = f"choose the piece that goes to {square} first: {ways}"
+        elif self.must_capture:
+            self.message = capture_message(self.board)
+        else:
+            self.message = f"no move goes to {square}"
+        return None
+
+    def _why_not_target(self, square: int) -> str:
+        if len(self.path) > 1:
+            return f"the jump goes on from {self.path[-1]} to {' or '.join(map(str, sorted(self.targets)))}"
+        return why_not(self.board, self.path[0], square)
+
+    def _why_inactive(self) -> str:
+        if self._closed:
+            return self._closed
+        outcome = self.board.outcome()
+        return f"the game is over: {outcome.termination.value}" if outcome else f"it is {self.board.turn}'s move"
+
+    def _why_text(self, text: str) -> str:
+        if not _MOVE_TEXT.fullmatch(text):
+            return f"{text[:_LONGEST_TYPED]!r} is not a move (like 11-15, 15x22 or 2x9x18)"
+        squares = [int(number) for number in re.split("[-x:]", text)]
+        if outside := [number for number in squares if not 1 <= number <= NUMBERS]:
+            return f"there is no square {outside[0]}"
+        start, end = squares[0], squares[-1]
+        ways = [legal.move for legal in self._legal if (legal.move.start, legal.move.end) == (start, end)]
+        return why_not(self.board, start, end) or f"from {start} to {end} goes {' or '.join(map(str, ways))}"
+
+    def _first_cursor(self) -> int:
+        choices = sorted(self.targets if self.path else self.movable)
+        if choices:
+            return choices[len(choices) // 2]
+        return self.path[-1] if self.path else NUMBERS // 2
+
+
+def _between(start: int, end: int) -> int:
+    """The square jumped on the way between two squares two steps apart."""
+    (row, column), (end_row, end_column) = row_column(start), row_column(end)
+    jumped = number_at((row + end_row) // 2, (column + end_column) // 2)
+    assert jumped is not None
+    return jumped

@@ -1,0 +1,86 @@
+"""Why a try at moving is refused, in one line a player can act on."""
+
+from engine.board import Board, LegalMove, generated_moves
+from engine.fen import Color
+
+_SHOWN = 3  # captures that a message names
+_COLUMNS = 4  # dark squares in a row
+
+
+def row_column(number: int) -> tuple[int, int]:
+    """Row and column (0-7) of a square 1-32: row 0 holds 1-4, Black's back row; column 0 is White's left."""
+    row, place = divmod(number - 1, _COLUMNS)
+    return row, 2 * place + (row % 2 == 0)
+
+
+def number_at(row: int, column: int) -> int | None:
+    """The square 1-32 at a row and column, or None for a light square or one off the board."""
+    if not (0 <= row < 8 and 0 <= column < 8) or (row + column) % 2 == 0:
+        return None
+    return row * _COLUMNS + column // 2 + 1
+
+
+def legal_paths(board: Board) -> list[LegalMove]:
+    """Every legal path; several may be one move."""
+    return generated_moves(*board.words(), board.turn, distinct=False)
+
+
+def capture_message(board: Board) -> str:
+    """``you must capture: 15x22 or 18x25``."""
+    moves = sorted(board.legal_moves, key=lambda move: (move.start, move.end, move.path))
+    captures = [board.pdn(move) for move in moves]
+    if len(captures) > _SHOWN:
+        return f"you must capture: {', '.join(captures[:_SHOWN])} or another"
+    return f"you must capture: {' or '.join(captures)}"
+
+
+def why_not_piece(board: Board, square: int) -> str:
+    """Why the piece on a square cannot move; "" if it can."""
+    pieces = board.piece_map()
+    if (outcome := board.outcome()) is not None:
+        return f"the game is over: {outcome.termination.value}"
+    if square not in pieces:
+        return f"there is no piece on {square}"
+    color, king = pieces[square]
+    if color is not board.turn:
+        return f"it is {board.turn}'s move"
+    moves = board.legal_moves
+    if any(move.start == square for move in moves):
+        return ""
+    if moves[0].captured:
+        return capture_message(board)
+    return f"the {'king' if king else 'man'} on {square} is blocked"
+
+
+def why_not(board: Board, start: int, end: int) -> str:
+    """Why no legal move leads from one square to another; "" if one does."""
+    pieces = board.piece_map()
+    moves = board.legal_moves
+    if any((move.start, move.end) == (start, end) for move in moves):
+        return ""
+    if board.outcome() is not None or start not in pieces or pieces[start][0] is not board.turn:
+        return why_not_piece(board, start)
+    if end in pieces:
+        return f"{end} is occupied"
+    if moves[0].captured:
+        return capture_message(board)
+    return _why_not_geometry(pieces, start, end)
+
+
+def _why_not_geometry(pieces: dict[int, tuple[Color, bool]], start: int, end: int) -> str:
+    """Why a piece cannot go to an empty square where nothing can be captured."""
+    color, king = pieces[start]
+    (row, column), (end_row, end_column) = row_column(start), row_column(end)
+    ahead = (end_row - row) * (1 if color is Color.BLACK else -1)
+    distance, aside = abs(end_row - row), abs(end_column - column)
+    if not king and ahead < 0 and distance == aside and distance <= 2:
+        return "men move forward only" if distance == 1 else "men move and capture forward only"
+    if distance == aside == 2:
+        between = number_at((row + end_row) // 2, (column + end_column) // 2)
+        if between not in pieces:
+            return f"there is nothing to capture on {between}"
+        if pieces[between][0] is color:
+            return f"you cannot jump over your own piece on {between}"
+    if king:
+        return "a king moves one square along a diagonal"
+    return "a man moves one square diagonally forward"

@@ -1,0 +1,118 @@
+"""PDN files as the window meets them: reading the text, listing many games without playing them through, clocks."""
+
+import re
+from io import StringIO
+from itertools import chain, islice, repeat
+from os import PathLike
+from pathlib import Path
+
+from engine.errors import PdnError
+from engine.fen import Color
+from engine.files import StorageError
+from engine.pdn import OLD_RESULTS, PdnGame, PdnNode, read_game
+from engine.pdn_tokens import Token, split_games, tokenize
+
+LARGEST_FILE = 64 << 20  # bytes; a game has about 1,000
+_CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")
+
+
+def one_line(text: str) -> str:
+    """The text as one line that can be written."""
+    return " ".join(clean(text).split())
+
+
+def clean(text: str) -> str:
+    """The text without a byte order mark, and with question marks for what no encoding can write."""
+    return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8")
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The text of a PDN file: UTF-8, or Latin-1 as older programs wrote.
+
+    Raises:
+        StorageError: the file cannot be read, or is too large.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(getattr(error, "errno", None), f"cannot read {one_line(str(path))}: {reason}") from error
+    if len(data) > LARGEST_FILE:
+        raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_FILE >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def note_clock(node: PdnNode, seconds: float | None) -> None:
+    """Notes the seconds left to a mover as ``[%clk 0:04:58.3]``, in place of an older note; None notes nothing."""
+    if seconds is None:
+        return
+    tenths = max(0, round(seconds * 10))
+    clock = f"[%clk {tenths // 36000}:{tenths // 600 % 60:02}:{tenths // 10 % 60:02}.{tenths % 10}]"
+    others = [_CLOCK.sub("", comment).strip() for comment in node.comments]
+    node.comments = [clock, *filter(None, others)]
+
+
+def title_of(game: PdnGame) -> str:
+    """``A - B, 1-0, 43 moves``: a game in a list."""
+    return _title(game.headers, game.result, len(game.moves))
+
+
+class PdnGames:
+    """The games of a PDN text: titles at once, each game played through only when it is asked for.
+
+    A text of 4 MB takes about a second: the window makes this object in a thread.
+
+    Args:
+        text: PDN with any number of games.
+
+    Attributes:
+        titles: ``A - B, 1-0, 43 moves`` for each game.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines = StringIO(clean(text), newline=None).readlines()
+        self.titles: list[str] = []
+        self._starts: list[tuple[int, int]] = []  # line and column, from 1, of each game's first token
+        for tokens in split_games(tokenize(self._lines)):
+            if any(token.kind not in ("comment", "result", "end", "star") for token in tokens):
+                self.titles.append(_title_of_tokens(tokens))
+                self._starts.append((tokens[0].line, tokens[0].column))
+
+    def game(self, number: int) -> PdnGame:
+        """Game ``number``, from 1.
+
+        Raises:
+            PdnError: in one line, what is wrong with it and where in the text, or that there is none.
+        """
+        if not 1 <= number <= len(self.titles):
+            count = len(self.titles)
+            raise PdnError(f"there is no game {number}: the text holds {count or 'no'} game{'' if count == 1 else 's'}")
+        line, column = self._starts[number - 1]
+        first = " " * (column - 1) + self._lines[line - 1][column - 1 :]
+        # Empty lines in front keep the line numbers of errors.
+        return read_game(chain(repeat("\n", line - 1), [first], islice(self._lines, line, None)))
+
+
+def _title(headers: dict[str, str], result: str, plies: int) -> str:
+    who = " - ".join(one_line(headers.get(str(color), "")) or str(color) for color in Color)
+    if "Black" not in headers and "White" not in headers:
+        who = one_line(headers.get("Event", "")) or who
+    moves = (plies + 1) // 2
+    return f"{who}, {result}, {moves} move{'' if moves == 1 else 's'}"
+
+
+def _title_of_tokens(tokens: list[Token]) -> str:
+    headers, depth, plies = {}, 0, 0
+    for token in tokens:
+        if token.kind == "tag":
+            headers[token.name] = token.text
+        elif token.kind == "result" and depth == 0:
+            headers["Result"] = token.text
+        depth += (token.kind == "open") - (token.kind == "close")
+        plies += token.kind == "move" and depth == 0
+    result = headers.get("Result", "*")
+    return _title(headers, OLD_RESULTS.get(result, result), plies)

@@ -1,0 +1,108 @@
+"""What the player likes, kept in the platform's place for settings; a broken file is set aside, never a crash."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from engine.files import atomic_write, make_folder
+
+from .clocks import TimeControl
+
+FILE_NAME = "preferences.json"
+BROKEN_SUFFIX = ".broken"
+_LARGEST_FILE = 1 << 20  # bytes
+_SHOWN = 60
+
+
+class Preferences(BaseModel):
+    """The settings that outlive the window. Assigning a value that does not fit raises ``ValidationError``."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False)
+
+    version: Literal[1] = Field(1, description="of this file's form")
+    theme: str = Field("classic", min_length=1, max_length=40, description="colours of the board and the window")
+    show_numbers: bool = Field(True, description="PDN numbers on the squares")
+    flipped: bool = Field(False, description="Black at the bottom")
+    show_targets: bool = Field(True, description="mark where the selected piece can go")
+    show_movable: bool = Field(True, description="outline the pieces that can, or must, move")
+    show_last_move: bool = Field(True, description="mark the last move")
+    animation_ms: int = Field(220, ge=0, le=2000, description="milliseconds of a step on the board; 0 switches it off")
+    one_click: bool = Field(True, description="a click plays the move where only one fits")
+    auto_complete: bool = Field(True, description="finish a jump by itself where only one is left")
+    show_arrows: bool = Field(True, description="arrows for the moves that the agent considers")
+    show_wdl: bool = Field(True, description="bar of wins, draws and losses")
+    show_graph: bool = Field(True, description="graph of the game's evaluation")
+    show_moves_table: bool = Field(True, description="table of the moves that the agent considers")
+    show_line: bool = Field(True, description="the line that the agent expects")
+    sounds: bool = Field(True, description="a sound with every move")
+    window_width: int = Field(1100, ge=480, le=16384, description="of the window")
+    window_height: int = Field(760, ge=360, le=16384, description="of the window")
+    fullscreen: bool = Field(False, description="fill the screen")
+    ui_scale: float = Field(0.0, ge=0, le=4, description="size of texts and buttons; 0 follows the screen")
+    mode: Literal["human-agent", "human-human", "agent-agent"] = Field("human-agent", description="who plays whom")
+    side: Literal["black", "white", "random"] = Field("black", description="your side against the agent")
+    opening: Literal["start", "random-ballot", "ballot", "position"] = Field("start", description="where games start")
+    ballot: int = Field(1, ge=1, le=174, description="number of the chosen ballot")
+    time_control: str = Field("-", max_length=40, description="-, 1/10 (seconds for every move) or 300+3")
+    opponents: dict[str, dict[str, JsonValue]] = Field({}, max_length=8, description="agents, by the seat they fill")
+    search: dict[str, JsonValue] = Field({}, max_length=64, description="search settings that were changed")
+    last_folder: str = Field("", max_length=4096, description="where a game was last saved or loaded")
+
+    @field_validator("time_control")
+    @classmethod
+    def _time_control_can_be_read(cls, text: str) -> str:
+        return str(TimeControl.parse(text))
+
+
+def preferences_path() -> Path:
+    """Where the preferences lie on this platform."""
+    return platformdirs.user_config_path("crownhead", appauthor=False) / FILE_NAME
+
+
+def load_preferences(path: Path | None = None) -> tuple[Preferences, str]:
+    """Reads the preferences. Never raises.
+
+    Returns:
+        What the file says, or the defaults where there is none or it is broken; and a line that says what was wrong and
+        where the broken file went, "" if all is well.
+    """
+    path = path or preferences_path()
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return Preferences(), ""
+    except OSError as error:
+        return Preferences(), f"preferences: cannot read {path}: {error.strerror or error}; the defaults are used"
+    if len(data) > _LARGEST_FILE:
+        return Preferences(), _set_aside(path, f"it is larger than {_LARGEST_FILE >> 20} MiB")
+    try:
+        return Preferences.model_validate_json(data), ""
+    except ValidationError as error:
+        return Preferences(), _set_aside(path, _first_error(error))
+
+
+def save_preferences(preferences: Preferences, path: Path | None = None) -> None:
+    """Writes the preferences; raises ``StorageError``, and then the file is as it was."""
+    path = path or preferences_path()
+    make_folder(path.parent)
+    atomic_write(path, preferences.model_dump_json(indent=2).encode() + b"\n")
+
+
+def _set_aside(path: Path, why: str) -> str:
+    broken = path.with_name(path.name + BROKEN_SUFFIX)
+    try:
+        os.replace(path, broken)
+    except OSError as error:
+        return f"preferences: {why}; the defaults are used ({path} cannot be set aside: {error.strerror or error})"
+    return f"preferences: {why}; the defaults are used, the broken file is now {broken}"
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))[:_SHOWN]
+    what = "unknown setting" if first["type"] == "extra_forbidden" else first["msg"][:120]
+    return " ".join((f"{where!r}: {what}" if where else what).split())

@@ -1,0 +1,357 @@
+"""A game as the window holds it: the whole line with a cursor in it, how it ended, and its way to and from PDN."""
+
+import datetime
+import enum
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+
+from engine.board import RESULTS, Board, Move, Outcome
+from engine.errors import DraughtsError
+from engine.fen import START_FEN, Color
+from engine.files import atomic_write
+from engine.pdn import PdnGame, PdnNode, format_game, read_game
+
+from .pdn_files import PdnGames, clean, note_clock, one_line, read_text
+
+_OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
+_WINNERS = {result: color for color, result in RESULTS.items()}
+_FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]")
+
+
+class SessionError(DraughtsError):
+    """What is asked for does not fit the state of the game."""
+
+
+class EndKind(enum.Enum):
+    """What ended a game."""
+
+    RULES = "rules"
+    RESIGNATION = "resignation"
+    AGREEMENT = "agreement"
+    TIME = "time"
+    RECORDED = "recorded"  # a result read from a file
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a game ended.
+
+    Attributes:
+        winner: None for a draw (and for ``0-0``, a loss of both).
+        reason: like ``White resigned``; empty if nobody said.
+        result: PDN result, Black first.
+    """
+
+    kind: EndKind
+    winner: Color | None
+    reason: str
+    result: str
+
+    @property
+    def text(self) -> str:
+        """One line: ``Black wins: White resigned``."""
+        who = f"{self.winner} wins" if self.winner else "Both lose" if self.result == "0-0" else "Draw"
+        return f"{who}: {self.reason}" if self.reason else who
+
+    @classmethod
+    def decided(cls, kind: EndKind, winner: Color | None, reason: str) -> "Ending":
+        """An ending with the result that fits its winner."""
+        return cls(kind, winner, reason, RESULTS[winner])
+
+    @classmethod
+    def by_rules(cls, outcome: Outcome) -> "Ending":
+        """The ending that the board declares."""
+        reason = outcome.termination.value
+        if outcome.winner is not None:
+            reason = f"{outcome.winner.other} has {reason}"
+        return cls.decided(EndKind.RULES, outcome.winner, reason)
+
+
+class GameSession:
+    """One game at a time, from its start position to its end, with a cursor that may stand anywhere in it.
+
+    Args:
+        fen: start position.
+        names: of the players.
+
+    Attributes:
+        version: grows with every change, so that views know when to draw anew.
+        game: grows with every new or loaded game.
+        board: the position at the cursor.
+        nodes: the moves of the whole line, with comments, clocks and variations of a game that was read.
+        texts: the same moves as PDN.
+        names: of the players.
+        comments: in front of the first move.
+        headers: the tags beside those that follow from the rest of the state.
+        ending: of the line's last position; None while the game goes on.
+        draw_offer: the side that has offered a draw, until it is answered or a move declines it.
+
+    Raises:
+        FenError: ``fen`` is no position.
+    """
+
+    def __init__(self, fen: str = START_FEN, names: Mapping[Color, str] | None = None) -> None:
+        self.version = 0
+        self.game = 0
+        self.board: Board
+        self.nodes: list[PdnNode]
+        self.texts: list[str]
+        self.headers: dict[str, str]
+        self.comments: list[str]
+        self.ending: Ending | None
+        self.draw_offer: Color | None
+        self.names = {Color.BLACK: "Black", Color.WHITE: "White"}
+        self.new_game(fen, names)
+
+    @property
+    def start_fen(self) -> str:
+        """The position that the line starts from."""
+        return self.board.start_fen
+
+    @property
+    def ply(self) -> int:
+        """The cursor: moves of the line made on ``board``."""
+        return self.board.ply
+
+    @property
+    def moves(self) -> list[Move]:
+        """The moves of the whole line."""
+        return [node.move for node in self.nodes]
+
+    @property
+    def last_move(self) -> Move | None:
+        """The move that led to the position at the cursor."""
+        return self.nodes[self.ply - 1].move if self.ply else None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the cursor stands behind the last move."""
+        return self.ply == len(self.nodes)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the cursor stands at the end of a finished game."""
+        return self.at_end and self.ending is not None
+
+    @property
+    def first_color(self) -> Color:
+        """The side that moves first in the line."""
+        return Color(self.start_fen[0])
+
+    def number_of(self, index: int) -> str:
+        """The number in front of move ``index`` (from 0) of the line: ``3.`` for Black's, ``3...`` for White's."""
+        half = index + (self.first_color is Color.WHITE)
+        return f"{half // 2 + 1}." if half % 2 == 0 else f"{half // 2 + 1}..."
+
+    def new_game(
+        self, fen: str = START_FEN, names: Mapping[Color, str] | None = None, opening: Sequence[str] = ()
+    ) -> None:
+        """Starts another game; on an error the present one stays.
+
+        Args:
+            names: of the players; they stay as they are if left out.
+            opening: PDN moves that are made at once, like those of a ballot.
+
+        Raises:
+            FenError: ``fen`` is no position.
+            IllegalMoveError: a move of the opening is not legal.
+        """
+        board = Board(fen)
+        texts = []
+        for text in opening:
+            move = board.parse_pdn(text)
+            texts.append(board.pdn(move))
+            board.push(move)
+        headers = {"Event": "?", "Site": "?", "Date": datetime.date.today().strftime("%Y.%m.%d"), "Round": "?"}
+        self._take(board, [PdnNode(move) for move in board.move_stack], texts, headers)
+        for color, name in (names or {}).items():
+            self.rename(color, name)
+        self._end_by_rules()
+
+    def push(self, move: Move, clock: float | None = None) -> None:
+        """Makes a move at the cursor. What stood behind the cursor is dropped, even if it began with this move.
+
+        Args:
+            clock: seconds left to the mover, noted with the move.
+
+        Raises:
+            SessionError: the game is over.
+            IllegalMoveError: the move is not legal.
+        """
+        if self.is_over and self.ending is not None:
+            raise SessionError(f"the game is over: {self.ending.text}")
+        if (outcome := self.board.outcome()) is not None:
+            raise SessionError(f"the game is over here: {Ending.by_rules(outcome).text}")
+        text, mover = self.board.pdn(move), self.board.turn
+        if not self.at_end:
+            del self.nodes[self.ply :], self.texts[self.ply :]
+            self.ending = self.draw_offer = None
+        self.board.push(move)
+        self.nodes.append(PdnNode(self.board.peek()))
+        note_clock(self.nodes[-1], clock)
+        self.texts.append(text)
+        if self.draw_offer is mover.other:
+            self.draw_offer = None
+        self._end_by_rules()
+        self.version += 1
+
+    def undo(self, plies: int = 1) -> int:
+        """Moves the cursor back; returns by how many plies. The moves can be redone until another is made."""
+        before = self.ply
+        self.go_to(before - plies)
+        return before - self.ply
+
+    def redo(self, plies: int = 1) -> int:
+        """Moves the cursor forward; returns by how many plies."""
+        before = self.ply
+        self.go_to(before + plies)
+        return self.ply - before
+
+    def go_to(self, ply: int) -> None:
+        """Puts the cursor behind the first ``ply`` moves, at the start or the end if there are not so many."""
+        ply = min(max(ply, 0), len(self.nodes))
+        if ply == self.ply:
+            return
+        while self.ply > ply:
+            self.board.pop()
+        while self.ply < ply:
+            self.board.push(self.nodes[self.ply].move)
+        self.version += 1
+
+    def rename(self, color: Color, name: str) -> None:
+        """Sets a player's name, as one line."""
+        name = one_line(name) or str(color)
+        if name != self.names[color]:
+            self.names[color] = name
+            self.version += 1
+
+    def resign(self, color: Color) -> None:
+        """Ends the game: the other side wins.
+
+        Raises:
+            SessionError: the game is over, or the cursor does not stand at its end.
+        """
+        self._end(Ending.decided(EndKind.RESIGNATION, color.other, f"{color} resigned"))
+
+    def flag(self, color: Color) -> None:
+        """Ends the game: the time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
+        self._end(Ending.decided(EndKind.TIME, color.other, f"{color} ran out of time"))
+
+    def offer_draw(self, color: Color) -> None:
+        """Offers a draw, or accepts that of the other side. Raises ``SessionError`` as ``resign`` does."""
+        self._check_going_on()
+        if self.draw_offer is color.other:
+            self.answer_draw(True)
+        elif self.draw_offer is None:
+            self.draw_offer = color
+            self.version += 1
+
+    def answer_draw(self, accept: bool) -> None:
+        """Answers the offer of a draw. Raises ``SessionError`` if there is none."""
+        if self.draw_offer is None:
+            raise SessionError("no draw has been offered")
+        if accept:
+            self._end(Ending.decided(EndKind.AGREEMENT, None, "agreed"))
+        else:
+            self.draw_offer = None
+            self.version += 1
+
+    def reopen(self) -> None:
+        """Takes back an ending that does not follow from the rules: the game goes on."""
+        if self.ending is not None and self.ending.kind is not EndKind.RULES:
+            self.ending = None
+            self.version += 1
+
+    def fen(self) -> str:
+        """The position at the cursor."""
+        return self.board.fen()
+
+    def to_game(self) -> PdnGame:
+        """The whole line as a game of its own; moves made later do not change it."""
+        tags = self.headers | {str(color): name for color, name in self.names.items()}
+        tags["Result"] = self.ending.result if self.ending else "*"
+        if self.ending and self.ending.reason:
+            tags["Termination"] = self.ending.reason
+        if self.start_fen != START_FEN:
+            tags |= {"SetUp": "1", "FEN": self.start_fen}
+        return PdnGame(tags, [replace(node) for node in self.nodes], self.comments.copy())
+
+    def pdn(self) -> str:
+        """The whole line as PDN."""
+        return format_game(self.to_game())
+
+    def load_game(self, game: PdnGame) -> None:
+        """Takes a game over, the cursor at its end; raises ``DraughtsError`` if a move is not legal."""
+        board, texts = Board(game.start_fen), []
+        for node in game.moves:
+            texts.append(board.pdn(node.move))
+            board.push(node.move)
+        headers = {name: one_line(text) for name, text in game.headers.items() if name not in _OWN_TAGS}
+        self._take(board, [replace(node) for node in game.moves], texts, headers)
+        self.comments = game.comments.copy()
+        self.names = {color: one_line(game.headers.get(str(color), "")) or str(color) for color in Color}
+        outcome = board.outcome()
+        by_rules = outcome is not None and (outcome.winner is not None or game.result in ("*", outcome.result))
+        if game.result != "*" and not by_rules:
+            reason = one_line(game.headers.get("Termination", ""))
+            self.ending = Ending(EndKind.RECORDED, _WINNERS.get(game.result), reason, game.result)
+        self._end_by_rules()
+
+    def load_pdn(self, text: str, number: int = 1) -> None:
+        """Takes game ``number`` (from 1) of a PDN text over; on an error the present game stays.
+
+        Raises:
+            PdnError: in one line, what is wrong with the game, or how many games there are.
+        """
+        self.load_game(read_game(clean(text)) if number == 1 else PdnGames(text).game(number))
+
+    def load_fen(self, text: str) -> None:
+        """Starts a game from a position; raises ``FenError`` and lets the present game stay if it is none."""
+        self.new_game("".join(text.split()))
+
+    def paste(self, text: str) -> str:
+        """Takes over what a text holds, a position or a game, and says which.
+
+        Raises:
+            DraughtsError: in one line, why it is neither; the present game stays.
+        """
+        if not text.strip():
+            raise SessionError("the clipboard holds no text")
+        if _FEN_LIKE.match(text):
+            self.load_fen(text)
+            return "position"
+        self.load_pdn(text)
+        return "game"
+
+    def load_file(self, path: str | PathLike[str], number: int = 1) -> None:
+        """Takes game ``number`` of a PDN file over; raises ``StorageError`` or ``PdnError`` as the parts do."""
+        self.load_pdn(read_text(path), number)
+
+    def save_file(self, path: str | PathLike[str]) -> None:
+        """Writes the game as PDN; raises ``StorageError``, and then the file is as it was."""
+        atomic_write(path, self.pdn().encode())
+
+    def _take(self, board: Board, nodes: list[PdnNode], texts: list[str], headers: dict[str, str]) -> None:
+        self.board, self.nodes, self.texts, self.headers = board, nodes, texts, headers
+        self.comments, self.ending, self.draw_offer = [], None, None
+        self.version += 1
+        self.game += 1
+
+    def _check_going_on(self) -> None:
+        if self.ending is not None:
+            raise SessionError(f"the game is over: {self.ending.text}")
+        if not self.at_end:
+            raise SessionError("this is an earlier position: go to the last move first")
+
+    def _end(self, ending: Ending) -> None:
+        self._check_going_on()
+        self.ending = ending
+        self.draw_offer = None
+        self.version += 1
+
+    def _end_by_rules(self) -> None:
+        if self.ending is None and (outcome := self.board.outcome()) is not None:
+            self.ending = Ending.by_rules(outcome)
+            self.draw_offer = None

@@ -1,0 +1,490 @@
+"""A game in the window: cursor, endings, draw offers, PDN and FEN in and out, files of many games."""
+
+import datetime
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.ballots import ballots
+from engine.board import Board, Move
+from engine.errors import DraughtsError, FenError, IllegalMoveError, PdnError
+from engine.fen import START_FEN, Color
+from engine.files import StorageError
+from engine.pdn import PdnGame, format_game, read_game, read_games
+from gui.pdn_files import PdnGames, read_text, title_of
+from gui.session import EndKind, GameSession, SessionError
+
+ACF_GAMES = Path(__file__).parents[2] / "shared" / "data" / "acf_games.pdn"
+SHUFFLE = ("1-5", "32-28", "5-1", "28-32") * 2  # from B:WK32:BK1: a threefold repetition
+
+
+def session_of(*texts: str, fen: str = START_FEN) -> GameSession:
+    session = GameSession(fen)
+    for text in texts:
+        session.push(session.board.parse_pdn(text))
+    return session
+
+
+def state(session: GameSession) -> tuple:
+    return (
+        session.version,
+        session.fen(),
+        session.ply,
+        session.texts.copy(),
+        session.ending,
+        dict(session.names),
+        dict(session.headers),
+        session.draw_offer,
+    )
+
+
+def test_a_new_game() -> None:
+    session = GameSession(names={Color.WHITE: "Agent"})
+    assert (session.ply, session.nodes, session.ending, session.at_end, session.is_over) == (0, [], None, True, False)
+    assert session.names == {Color.BLACK: "Black", Color.WHITE: "Agent"}
+    assert session.last_move is None
+    assert session.first_color is Color.BLACK
+    version, game = session.version, session.game
+    session.new_game()
+    assert session.version > version
+    assert session.game == game + 1
+    assert session.names[Color.WHITE] == "Agent"
+
+
+def test_a_ballot() -> None:
+    ballot = ballots()[7]
+    session = GameSession()
+    session.new_game(opening=ballot.moves)
+    assert session.texts == list(ballot.moves)
+    assert session.ply == 3
+    assert session.undo() == 1
+
+
+def test_a_bad_start_leaves_the_game_alone() -> None:
+    session = session_of("11-15")
+    before = state(session)
+    for attempt in (
+        lambda: session.new_game("B:W1:B32"),
+        lambda: session.new_game(opening=("11-15", "11-15")),
+        lambda: session.load_fen("nonsense"),
+    ):
+        with pytest.raises(DraughtsError):
+            attempt()
+        assert state(session) == before
+
+
+def test_moves_and_numbers() -> None:
+    session = session_of("11-15", "22-18", "15x22")
+    assert session.texts == ["11-15", "22-18", "15x22"]
+    assert [session.number_of(index) for index in range(4)] == ["1.", "1...", "2.", "2..."]
+    assert str(session.last_move) == "15x22"
+    white = session_of("22-18", fen=START_FEN.replace("B:", "W:", 1))
+    assert white.first_color is Color.WHITE
+    assert [white.number_of(index) for index in range(3)] == ["1...", "2.", "2..."]
+
+
+def test_an_illegal_move_changes_nothing() -> None:
+    session = session_of("11-15", "22-18")
+    before = state(session)
+    with pytest.raises(IllegalMoveError):
+        session.push(Board().parse_pdn("9-14"))
+    session.undo()
+    before = state(session)
+    with pytest.raises(IllegalMoveError):
+        session.push(Board().parse_pdn("9-14"))
+    assert state(session) == before
+
+
+def test_undo_redo_and_another_move() -> None:
+    session = session_of("11-15", "22-18", "15x22", "25x18")
+    assert session.undo(2) == 2
+    assert session.texts[session.ply :] == ["15x22", "25x18"]
+    assert session.redo() == 1
+    assert session.redo(9) == 1
+    assert session.redo() == 0
+    assert session.undo(99) == 4
+    assert session.undo() == 0
+    version = session.version
+    session.go_to(0)
+    assert session.version == version
+    session.push(session.board.parse_pdn("11-15"))  # as before: the rest goes all the same, play is on from here
+    assert (session.ply, len(session.nodes)) == (1, 1)
+    session.push(session.board.parse_pdn("23-19"))
+    assert session.texts == ["11-15", "23-19"]
+    assert session.at_end
+
+
+@given(st.data())
+def test_the_cursor_against_a_list_of_boards(data: st.DataObject) -> None:
+    """Any moves, jumps, undos and redos: the session holds what a plain list of moves would."""
+    session, line, cursor = GameSession(), list[Move](), 0
+    for _ in range(data.draw(st.integers(1, 40))):
+        version, before = session.version, (session.fen(), session.texts.copy(), session.ply)
+        what = data.draw(st.sampled_from(["push", "push", "push", "undo", "redo", "go"]))
+        if what == "push":
+            if session.board.outcome():
+                continue
+            move = data.draw(st.sampled_from(session.board.legal_moves))
+            line = [*line[:cursor], move]
+            cursor += 1
+            session.push(move)
+        elif what == "go":
+            ply = data.draw(st.integers(-2, len(line) + 2))
+            cursor = min(max(ply, 0), len(line))
+            session.go_to(ply)
+        else:
+            plies = data.draw(st.integers(0, 3))
+            cursor = max(0, cursor - plies) if what == "undo" else min(len(line), cursor + plies)
+            (session.undo if what == "undo" else session.redo)(plies)
+        expected = Board()
+        for move in line[:cursor]:
+            expected.push(move)
+        assert (session.fen(), session.ply, session.moves) == (expected.fen(), cursor, line)
+        assert len(session.texts) == len(line)
+        assert session.board.reversible_plies == expected.reversible_plies
+        assert (session.version > version) == (before != (session.fen(), session.texts, session.ply))
+        assert session.at_end == (cursor == len(line))
+        for move in line[cursor:]:
+            expected.push(move)
+        assert (session.ending is not None) == (expected.outcome() is not None)
+        assert session.is_over == (session.ending is not None and cursor == len(line))
+    again = GameSession()
+    again.load_pdn(session.pdn())
+    assert (again.moves, again.start_fen, again.texts) == (session.moves, session.start_fen, session.texts)
+    assert again.ending == session.ending
+    assert again.pdn() == session.pdn()
+
+
+def test_the_board_ends_the_game() -> None:
+    session = session_of(*SHUFFLE, fen="B:WK32:BK1")
+    assert session.is_over
+    assert session.ending is not None
+    assert (session.ending.kind, session.ending.result) == (EndKind.RULES, "1/2-1/2")
+    assert session.ending.text == "Draw: threefold repetition"
+    with pytest.raises(SessionError, match="over: Draw: threefold repetition"):
+        session.push(session.board.parse_pdn("1-6"))
+    session.reopen()
+    assert session.is_over
+    session.undo(3)
+    assert not session.is_over
+    session.push(session.board.parse_pdn("32-27"))
+    assert session.ending is None
+    won = session_of("4-8", fen="B:W12:B3,4")
+    assert won.ending is not None
+    assert won.ending.text == "Black wins: White has no legal move"
+    assert '[Result "1-0"]' in won.pdn()
+    assert session_of(fen="B:W5:B").is_over
+
+
+def test_resignation_time_and_agreement() -> None:
+    session = session_of("11-15")
+    session.resign(Color.WHITE)
+    assert session.ending is not None
+    assert (session.ending.text, session.ending.result) == ("Black wins: White resigned", "1-0")
+    for again in (session.resign, session.flag, session.offer_draw):
+        with pytest.raises(SessionError, match="White resigned"):
+            again(Color.BLACK)
+    with pytest.raises(SessionError, match="the game is over"):
+        session.push(session.board.legal_moves[0])
+    session.undo()
+    assert session.ending is not None
+    session.redo()
+    assert session.is_over
+    session.reopen()
+    assert session.ending is None
+    session.flag(Color.BLACK)
+    assert session.ending is not None
+    assert session.ending.text == "White wins: Black ran out of time"
+    session.undo()
+    session.push(session.board.parse_pdn("9-14"))
+    assert session.ending is None
+    session.push(session.board.parse_pdn("22-18"))
+    session.undo()
+    with pytest.raises(SessionError, match="go to the last move first"):
+        session.resign(Color.BLACK)
+
+
+def test_draw_offers() -> None:
+    session = session_of("11-15")
+    with pytest.raises(SessionError, match="no draw"):
+        session.answer_draw(True)
+    session.offer_draw(Color.BLACK)
+    version = session.version
+    session.offer_draw(Color.BLACK)
+    assert (session.draw_offer, session.version) == (Color.BLACK, version)
+    session.answer_draw(False)
+    assert session.draw_offer is None
+    session.offer_draw(Color.BLACK)
+    session.push(session.board.parse_pdn("22-18"))  # White moves on: declined
+    assert session.draw_offer is None
+    session.offer_draw(Color.BLACK)
+    session.push(session.board.parse_pdn("15x22"))  # a move of one's own leaves the offer open
+    assert session.draw_offer is Color.BLACK
+    session.offer_draw(Color.WHITE)
+    assert session.ending is not None
+    assert (session.ending.kind, session.ending.text) == (EndKind.AGREEMENT, "Draw: agreed")
+    assert session.draw_offer is None
+
+
+def test_pdn_out_and_in() -> None:
+    session = session_of("11-15", "22-18", "15x22")
+    session.rename(Color.BLACK, ' A "quoted"\nname\\ ')
+    session.resign(Color.WHITE)
+    other = GameSession()
+    other.load_pdn(session.pdn())
+    assert other.names == {Color.BLACK: 'A "quoted" name\\', Color.WHITE: "White"}
+    assert other.texts == session.texts
+    assert other.headers == session.headers
+    assert other.ending is not None
+    assert (other.ending.kind, other.ending.text) == (EndKind.RECORDED, "Black wins: White resigned")
+    assert other.at_end
+    assert other.pdn() == session.pdn()
+    assert other.headers["Date"] == datetime.date.today().strftime("%Y.%m.%d")
+    other.reopen()
+    assert '[Result "*"]' in other.pdn()
+    assert "Termination" not in other.pdn()
+
+
+def test_a_set_up_position_in_pdn() -> None:
+    session = session_of("14x23", fen="B:W18,31:B14")
+    assert session.start_fen == "B:W18,31:B14"
+    other = GameSession()
+    other.load_pdn(session.pdn())
+    assert (other.start_fen, other.texts) == (session.start_fen, ["14x23"])
+    assert other.fen() == session.fen()
+
+
+def test_comments_and_variations_of_a_file_are_kept() -> None:
+    text = '[Event "E"]\n\n{first} 1. 11-15! {good} 22-18 (22-17 8-11) 2. 15x22 *\n'
+    session = GameSession()
+    session.load_pdn(text)
+    out = session.pdn()
+    for part in ("{first}", "11-15!", "{good}", "(1... 22-17 2. 8-11)", '[Event "E"]'):
+        assert part in out
+    session.go_to(1)
+    session.push(session.board.parse_pdn("23-19"))
+    assert "22-17" not in session.pdn()
+    assert "{good}" in session.pdn()
+
+
+def test_results_of_files() -> None:
+    session = GameSession()
+    session.load_pdn("1. 11-15 0-1")
+    assert session.ending is not None
+    assert session.ending.text == "White wins"
+    session.load_pdn("1. 11-15 0-0")
+    assert session.ending is not None
+    assert (session.ending.text, session.ending.winner) == ("Both lose", None)
+    assert session.pdn().rstrip().endswith("0-0")
+    session.load_pdn("1. 11-15 *")
+    assert session.ending is None
+    session.load_pdn('[SetUp "1"]\n[FEN "B:W12:B3,4"]\n[Result "0-1"]\n\n1. 4-8 0-1')
+    assert session.ending is not None
+    assert session.ending.text == "Black wins: White has no legal move"
+    moves = " ".join(SHUFFLE)
+    session.load_pdn(f'[SetUp "1"]\n[FEN "B:WK32:BK1"]\n\n{moves} 1-6 1-0')  # played on after the repetition
+    assert session.ending is not None
+    assert session.ending.text == "Black wins"
+    session.go_to(8)
+    with pytest.raises(SessionError, match="over here: Draw"):
+        session.push(session.board.parse_pdn("1-5"))
+    session.redo()
+    assert session.is_over
+    session.load_pdn(f'[SetUp "1"]\n[FEN "B:WK32:BK1"]\n[Result "1-0"]\n\n{moves} 1-0')
+    assert session.ending is not None
+    assert (session.ending.kind, session.ending.result) == (EndKind.RECORDED, "1-0")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[GameType "20"]\n1. 32-28 *', "international draughts, not English"),
+        ('[GameType "25,W,8,8,A0,0"]\n1. c3-d4 *', "Russian draughts, not English"),
+        ("1. 32-28 19-23", "line 1, column 4: 32-28 is illegal"),
+        ("", "no game"),
+        ("hello", "cannot read 'hello'"),
+        ("\x00\xff\x7fELF", "cannot read"),
+        ("{unclosed", "not closed"),
+        ('[FEN "B:W1:B32"]\n1. 11-15', "FEN"),
+        ('[SetUp "1"]\n1. 11-15', "no FEN"),
+        ("1. 11-15 " * 3000, "illegal"),
+    ],
+)
+def test_a_pdn_that_cannot_be_read_is_refused_in_one_line(text: str, message: str) -> None:
+    session = session_of("9-14")
+    before = state(session)
+    with pytest.raises(PdnError, match=message) as caught:
+        session.load_pdn(text)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert state(session) == before
+
+
+def test_fen_in() -> None:
+    session = session_of("11-15")
+    session.load_fen(" W:W K5, 32:\n B1-4 ")
+    assert session.fen() == "W:W32,K5:B1,2,3,4"
+    assert session.ply == 0
+    session.load_fen("W:W:B1")  # a side without pieces has lost
+    assert session.ending is not None
+    assert session.ending.text == "Black wins: White has no legal move"
+
+
+def test_paste() -> None:
+    session = GameSession()
+    assert session.paste(" W:WK5:B1 ") == "position"
+    assert session.paste("1. 11-15 22-18") == "game"
+    assert session.ply == 2
+    before = state(session)
+    for text, error in (("", SessionError), (" \n", SessionError), ("W:W", FenError), ("B:W1:B32", FenError)):
+        with pytest.raises(error) as caught:
+            session.paste(text)
+        assert "\n" not in str(caught.value)
+        assert state(session) == before
+    assert session.paste('\ufeff[Black "\ud83d"]\n{\udc00} 1. 11-15') == "game"
+    assert session.names[Color.BLACK] == "?"
+    session.pdn().encode()
+
+
+@given(st.text(max_size=200) | st.text('[]{}();"0123456789-x.*!?$ \nBWFEN:K,', max_size=80))
+def test_any_text_is_taken_or_refused_in_one_line(text: str) -> None:
+    session = session_of("9-14")
+    before = state(session)
+    refused = ""
+    try:
+        session.paste(text)
+    except DraughtsError as error:
+        refused = str(error)
+    if refused:
+        assert len(refused.splitlines()) == 1
+        assert state(session) == before
+    else:
+        read_game(session.pdn())
+        session.pdn().encode()
+
+
+def test_files(tmp_path: Path) -> None:
+    session = session_of("11-15", "22-18")
+    path = tmp_path / "game.pdn"
+    session.save_file(path)
+    other = GameSession()
+    other.load_file(path)
+    assert other.texts == session.texts
+    path.write_bytes('[Black "Müller"]\n1. 11-15 *'.encode("latin-1"))
+    other.load_file(path)
+    assert other.names[Color.BLACK] == "Müller"
+    for bad in (tmp_path / "none.pdn", tmp_path, tmp_path / "a\0b"):
+        with pytest.raises(StorageError, match="cannot read") as caught:
+            other.load_file(bad)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(StorageError, match="cannot write"):
+        session.save_file(tmp_path / "no folder" / "game.pdn")
+
+
+def test_a_file_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gui.pdn_files.LARGEST_FILE", 1 << 20)
+    (tmp_path / "large.pdn").write_bytes(b" " * ((1 << 20) + 1))
+    with pytest.raises(StorageError, match="larger than 1 MiB"):
+        read_text(tmp_path / "large.pdn")
+
+
+MANY = """\
+{a remark} [Event "One"]
+[Result "1-1"]
+
+1. 11-15 (11-16 24-19) 22-18 1-1 {so} [Black "A"]
+[White "B"]
+1. 9-13 * [GameType "20"] 1. 32-28 *
+; closing remark
+1. 10-15 11-15 1-0
+[Event "Last"] 1. 12-16 0-1 0-1 {end}
+"""
+
+
+def test_many_games() -> None:
+    games = PdnGames(MANY)
+    assert games.titles == [
+        "One, 1/2-1/2, 1 move",
+        "A - B, *, 1 move",
+        "Black - White, *, 1 move",
+        "Black - White, 1-0, 1 move",
+        "Last, 0-1, 1 move",
+    ]
+    assert [str(node.move) for node in games.game(1).moves] == ["11-15", "22-18"]
+    assert games.game(2).headers["Black"] == "A"
+    with pytest.raises(PdnError, match=r"^line 6, column .*international"):
+        games.game(3)
+    with pytest.raises(PdnError, match=r"^line 8, column 10: 11-15 is illegal"):
+        games.game(4)
+    session = GameSession()
+    session.load_pdn(MANY, 5)
+    assert session.texts == ["12-16"]
+    for number in (0, 6):
+        with pytest.raises(PdnError, match="holds 5 games"):
+            session.load_pdn(MANY, number)
+
+
+def test_games_of_a_text_are_numbered_as_they_are_read() -> None:
+    errors: list[PdnError] = []
+    read = list(read_games(MANY, on_error=errors.append))
+    games = PdnGames(MANY)
+    loaded: list[PdnGame] = []
+    failed: list[str] = []
+    for number in range(1, len(games.titles) + 1):
+        try:
+            loaded.append(games.game(number))
+        except PdnError as error:
+            failed.append(str(error))
+    assert loaded == read
+    assert failed == list(map(str, errors))
+    assert PdnGames(MANY.replace("\n", "\r\n")).titles == games.titles
+    assert PdnGames("").titles == []
+
+
+@pytest.mark.skipif(not ACF_GAMES.exists(), reason="the games of the American Checker Federation are not here")
+def test_real_games_go_in_and_out() -> None:
+    with ACF_GAMES.open(encoding="latin-1") as file:
+        text = "".join(line for line, _ in zip(file, range(2500), strict=False))
+    games = PdnGames(text)
+    session, other = GameSession(), GameSession()
+    for number in range(1, min(60, len(games.titles))):
+        game = games.game(number)
+        assert games.titles[number - 1] == title_of(game)
+        session.load_game(game)
+        assert session.moves == [node.move for node in game.moves]
+        other.load_pdn(session.pdn())
+        assert (other.texts, other.headers, other.names) == (session.texts, session.headers, session.names)
+        assert (other.ending is None) == (session.ending is None)
+
+
+def test_a_game_handed_out_does_not_change() -> None:
+    session = session_of("11-15")
+    game = session.to_game()
+    text = format_game(game)
+    session.push(session.board.parse_pdn("22-18"), clock=10)
+    session.undo(2)
+    session.push(session.board.parse_pdn("11-15"), clock=12)
+    assert format_game(game) == text
+
+
+def test_clocks_are_noted() -> None:
+    session = GameSession()
+    session.push(session.board.parse_pdn("11-15"), clock=298.34)
+    session.push(session.board.parse_pdn("22-18"), clock=3725)
+    assert [node.clock for node in session.nodes] == [298.3, 3725]
+    assert "{[%clk 0:04:58.3]}" in session.pdn().replace("\n", " ")
+    session.undo(2)
+    session.push(session.board.parse_pdn("11-15"), clock=200)
+    assert [node.clock for node in session.nodes] == [200]
+
+
+def test_the_game_needs_no_pygame() -> None:
+    names = ("autosave", "clocks", "help", "move_input", "position_setup", "preferences", "session", "tutorial")
+    code = f"import sys, importlib\nfor n in {names}: importlib.import_module('gui.' + n)\nprint(*sys.modules)"
+    root = Path(__file__).parent.parent
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout
+    assert not {name.split(".")[0] for name in loaded.split()} & {"pygame", "pygame_menu", "torch", "ray", "learner"}

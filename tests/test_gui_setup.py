@@ -1,0 +1,153 @@
+"""Setting up positions, and whether they can be played."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.board import Board
+from engine.errors import FenError
+from engine.fen import START_FEN, Color, parse_fen
+from gui.position_setup import Piece, PositionSetup
+
+MEN = {color: Piece(color) for color in Color}
+KINGS = {color: Piece(color, True) for color in Color}
+
+
+def test_the_start_position() -> None:
+    setup = PositionSetup()
+    assert setup.fen() == START_FEN
+    assert (setup.problems, setup.warnings) == ([], [])
+    setup.clear()
+    assert setup.pieces == {}
+    setup.start_position()
+    assert setup.fen() == START_FEN
+
+
+def test_placing_and_taking_away() -> None:
+    setup = PositionSetup()
+    setup.clear()
+    setup.tool = KINGS[Color.WHITE]
+    setup.click(14)
+    assert setup.pieces == {14: Piece(Color.WHITE, True)}
+    setup.tool = MEN[Color.BLACK]
+    setup.click(14)
+    assert setup.pieces == {14: Piece(Color.BLACK)}
+    setup.click(14)
+    assert setup.pieces == {}
+    setup.click(None)
+    setup.paint(None)
+    setup.paint(9)
+    setup.paint(9)
+    assert setup.pieces == {9: Piece(Color.BLACK)}
+    setup.tool = None
+    setup.click(10)
+    setup.paint(9)
+    assert setup.pieces == {}
+    for square in (0, 33):
+        with pytest.raises(ValueError, match="not in 1 to 32"):
+            setup.place(square, MEN[Color.BLACK])
+        with pytest.raises(ValueError, match="not in 1 to 32"):
+            setup.erase(square)
+
+
+def test_every_change_and_only_a_change_counts() -> None:
+    setup = PositionSetup()
+    version = setup.version
+    setup.place(1, MEN[Color.BLACK])
+    setup.erase(15)
+    setup.set_turn(Color.BLACK)
+    assert setup.version == version
+    for change in (lambda: setup.erase(1), lambda: setup.place(15, MEN[Color.BLACK]), setup.swap_colors, setup.clear):
+        version = setup.version
+        change()
+        assert setup.version > version
+
+
+def test_problems() -> None:
+    setup = PositionSetup()
+    setup.place(13, MEN[Color.BLACK])
+    setup.erase(32)
+    setup.erase(31)
+    setup.place(32, MEN[Color.BLACK])
+    setup.place(2, MEN[Color.WHITE])
+    assert setup.problems == [
+        "Black has 13 pieces, more than 12",
+        "the black man on 32, its promotion row, must be a king",
+        "the white man on 2, its promotion row, must be a king",
+    ]
+    with pytest.raises(FenError, match=r"^Black has 13 pieces, more than 12$"):
+        setup.fen()
+    setup.place(32, KINGS[Color.BLACK])
+    setup.place(2, KINGS[Color.WHITE])
+    setup.erase(13)
+    assert setup.problems == []
+    assert setup.fen().startswith("B:W21,22,23,24,25,26,27,28,29,30,K2:B1,3")
+
+
+def test_warnings() -> None:
+    setup = PositionSetup()
+    setup.clear()
+    assert (setup.problems, setup.warnings) == ([], ["Black has no pieces", "White has no pieces"])
+    setup.load_fen("B:W:B1")
+    assert setup.warnings == ["White has no pieces"]
+    setup.load_fen("W:W12:B3,8")
+    assert setup.warnings == ["White has no legal move and loses at once"]
+    setup.set_turn(Color.BLACK)
+    assert setup.warnings == []
+
+
+def test_a_position_that_is_none_changes_nothing() -> None:
+    setup = PositionSetup()
+    setup.load_fen("W:WK5 : B1-3\n")
+    before = (setup.fen(), setup.version)
+    with pytest.raises(FenError):
+        setup.load_fen("B:W1:B32")
+    assert (setup.fen(), setup.version) == before
+    assert before[0] == "W:WK5:B1,2,3"
+
+
+def test_cursor() -> None:
+    setup = PositionSetup()
+    setup.cursor = 14
+    setup.move_cursor("right")
+    setup.move_cursor("down")
+    assert setup.cursor == 19
+    setup.flipped = True
+    setup.move_cursor("down")
+    assert setup.cursor == 15
+
+
+pieces = st.dictionaries(st.integers(1, 32), st.builds(Piece, st.sampled_from(Color), st.booleans()), max_size=32)
+
+
+@given(pieces, st.sampled_from(Color))
+def test_problems_are_those_of_fen(placed: dict[int, Piece], turn: Color) -> None:
+    """The editor finds a position playable exactly when the FEN reader takes it."""
+    setup = PositionSetup()
+    setup.clear()
+    setup.set_turn(turn)
+    for square, piece in placed.items():
+        setup.place(square, piece)
+    text = setup._text()
+    if setup.problems:
+        with pytest.raises(FenError):
+            parse_fen(text)
+        return
+    board = Board(setup.fen())
+    assert board.fen() == setup.fen()
+    assert {number: (piece.color, piece.king) for number, piece in placed.items()} == board.piece_map()
+    assert bool(setup.warnings) == (not board.legal_moves or len({p.color for p in placed.values()}) < 2)
+
+
+@given(pieces)
+def test_swapping_colours_twice_is_nothing(placed: dict[int, Piece]) -> None:
+    setup = PositionSetup()
+    setup.clear()
+    for square, piece in placed.items():
+        setup.place(square, piece)
+    before, moves = (dict(setup.pieces), setup.turn), len(Board(setup.fen()).legal_moves) if not setup.problems else 0
+    setup.swap_colors()
+    assert setup.turn is Color.WHITE
+    assert moves == (len(Board(setup.fen()).legal_moves) if not setup.problems else 0)
+    setup.swap_colors()
+    assert (setup.pieces, setup.turn) == before
