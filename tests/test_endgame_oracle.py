@@ -399,7 +399,7 @@ def test_leaves_are_decided_where_the_oracle_is_sure() -> None:
 
 
 def test_a_search_takes_the_oracle_at_its_word() -> None:
-    board = Board("W:WK1,K2,K3:BK28")
+    board = Board("W:WK1,K2,K10:BK28,7")  # either capture leads to a won ending
     leaves = Oracle([Member(FakeNetwork(), (2, 4))]).as_leaf_oracle()
     config = SearchConfig(num_simulations=64, oracle="network")
     result, *_ = SearchPlayer("with an oracle", UniformEvaluator(), config, leaf_oracle=leaves).analyse(board)

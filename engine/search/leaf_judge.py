@@ -12,6 +12,9 @@ Elsewhere it is a bound: the node is searched on, and its evaluation is mixed wi
 A root inside the tables is never marked itself: all its moves are judged at once, and of those that win only the
 shortest stay. Where tables give no distance, ``conversion`` measures the way to the next irreversible move that keeps
 the win; those are few in any game, so it ends. Plies of such proofs count from ``NO_DISTANCE`` on.
+
+An oracle that can be wrong is asked only where the root has more pieces than it knows: on the way into an endgame. Once
+there, all leaves would look alike, and nothing would show the way to win.
 """
 
 from typing import Any
@@ -34,7 +37,7 @@ class LeafJudge:
 
     Args:
         exact: the oracle is never wrong, so that a root's moves may be judged without a search. An oracle that can be
-            wrong is asked about leaves alone.
+            wrong is asked about leaves alone, and only below a root with more pieces than it knows.
         nodes, slots, paths, histories, leaves, waiting: arrays of the search, see ``kernels``.
     """
 
@@ -73,7 +76,7 @@ class LeafJudge:
         """
         leaves, waiting = self._leaves[first:n], self._waiting[first:n]
         self._verdicts[waiting] = UNKNOWN
-        known = np.flatnonzero(np.bitwise_count(leaves[:, 0] | leaves[:, 1]) <= self._oracle.max_pieces)
+        known = self._within(leaves, waiting)
         if len(known) == 0:
             return n
         outcomes, plies = self._oracle.judge(leaves[known])
@@ -82,14 +85,20 @@ class LeafJudge:
         self._verdicts[waiting[known]] = outcomes
         for row in known[self._slots["depth"][waiting[known]] == 0].tolist():
             slot = int(waiting[row])
-            if self._exact:
-                decided[row] = self._settle_root(slot, leaves[row], int(self._verdicts[slot]))
-            else:
-                self._verdicts[slot] = UNKNOWN  # the network's own opinion of the root needs no second one
+            decided[row] = self._settle_root(slot, leaves[row], int(self._verdicts[slot]))
         left = np.flatnonzero(~decided)
         end = first + len(left)
         self._leaves[first:end], self._waiting[first:end] = leaves[left], waiting[left]
         return end
+
+    def _within(self, leaves: np.ndarray, waiting: np.ndarray) -> np.ndarray:
+        """The leaves that the oracle is asked about."""
+        few = np.bitwise_count(leaves[:, 0] | leaves[:, 1]) <= self._oracle.max_pieces
+        if not self._exact:
+            nodes, slots = self._trees[:2]
+            roots = nodes[slots["root"][waiting]]
+            few &= np.bitwise_count(roots["own"] | roots["opp"]) > self._oracle.max_pieces
+        return np.flatnonzero(few)
 
     def _settle_root(self, slot: int, root: np.ndarray, outcome: int) -> bool:
         count = judging.read_moves(*self._trees[:2], slot, self._moves)
