@@ -314,11 +314,11 @@ def test_uct_equals_the_reference() -> None:
         player = RolloutPlayer(60, seed=seed)
         player.choose([board])
         reference = ReferenceUct(board, 60, seed)
-        node, found = player._nodes[0], {}
+        node, found = player._search._nodes[0], {}
         assert node["visits"] == 60
         child = node["first_child"]
         while child >= 0:
-            node = player._nodes[child]
+            node = player._search._nodes[child]
             found[int(node["move"])] = (int(node["visits"]), float(node["total"]))
             child = node["next_sibling"]
         assert found == {move: (c["visits"], c["total"]) for move, c in reference.root["children"].items()}

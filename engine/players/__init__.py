@@ -6,14 +6,19 @@ from .alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from .base import Player, PlayerError, PlayerSpecError
 from .random_player import RandomPlayer
 from .rollout import MAX_SIMULATIONS, RolloutPlayer
+from .watching import MoveThought, Thinking, Thought, WatchablePlayer
 
 __all__ = [
     "AlphaBetaPlayer",
+    "MoveThought",
     "Player",
     "PlayerError",
     "PlayerSpecError",
     "RandomPlayer",
     "RolloutPlayer",
+    "Thinking",
+    "Thought",
+    "WatchablePlayer",
     "parse_player",
 ]
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}

@@ -1,5 +1,6 @@
 """A plain alpha-beta player: iterative deepening over the compiled search of ``alphabeta_kernels``."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..board import Board, Move
-from .alphabeta_kernels import MAX_PLY, NO_MOVE, exact_move, new_state, search_nodes, start
+from .alphabeta_kernels import MAX_PLY, NO_MOVE, SearchState, exact_move, new_state, search_nodes, start
 from .base import PlayerError, check_range, search_moves
-from .evaluation import LEAST_WIN
+from .evaluation import LEAST_WIN, WIN
 from .kernels import new_random, next_random, start_line
+from .watching import MoveThought, Proof, Thought, Unit
 
 MAX_DEPTH = 64
 TABLE_SLOTS = 1 << 18  # 12 MiB
 NOISE = 2  # hundredths of a man
+LOGISTIC_SCALE = 160  # expected score = 1 / (1 + exp(-score / scale)): fitted to 300 games of depth 4 against itself
 _SLICE = 4096  # nodes between two looks at the clock, about a millisecond
 _NEVER = float("inf")
 
@@ -77,7 +80,12 @@ class AlphaBetaPlayer:
 
     def _choose(self, board: Board) -> Move:
         moves = search_moves(board)
-        return moves[0] if len(moves) == 1 else moves[self._deepen(board, NOISE)[0]]
+        return moves[0] if len(moves) == 1 else self._searched(board, NOISE).choose()
+
+    def begin(self, board: Board, endless: bool = False) -> "Deepening":
+        """See ``WatchablePlayer.begin``."""
+        noise, depth = (0, MAX_DEPTH) if endless else (NOISE, self.depth)
+        return Deepening(self._state, board, depth, noise, next_random(self._random))
 
     def analyse(self, board: Board) -> AlphaBetaResult:
         """Searches the position to the player's depth or time limit, without noise.
@@ -85,51 +93,103 @@ class AlphaBetaPlayer:
         Raises:
             PlayerError: there is no legal move.
         """
-        moves = search_moves(board)
-        number, score, depth = self._deepen(board, 0)
-        pv = (moves[number], *self._continuation(board, moves[number]))
-        return AlphaBetaResult(moves[number], score, depth, int(self._state.search[0]["nodes"]), pv)
+        search = self._searched(board, 0)
+        line = search.line()
+        return AlphaBetaResult(line[0], search.score, search.depth, search.count, line)
 
-    def _deepen(self, board: Board, noise: int) -> tuple[int, int, int]:
-        """Iterative deepening; returns the number of the best move, its score and the depth searched in full."""
-        deadline = _NEVER if self.seconds is None else time.perf_counter() + self.seconds
-        search, root = self._state.search[0], self._state.frames[0]
-        search["salt"] = next_random(self._random)
-        search["nodes"] = 0
-        search["root"] = start_line(board, self._state.line)
-        search["noise"] = noise
-        search["age"] = search["age"] % np.iinfo(np.uint16).max + 1
-        search["first_move"] = NO_MOVE
-        self._state.cutoffs[:] = 0
-        depth = score = 0
-        while depth < self.depth and abs(score) < LEAST_WIN:
-            start(self._state, depth + 1)
-            finished = self._run(deadline if depth > 0 else _NEVER)
-            if root["best_move"] != NO_MOVE:
-                search["first_move"], score = int(root["best_move"]), int(root["best"])
-            if not finished:
-                break
-            depth += 1
-        return int(search["first_move"]), score, depth
+    def _searched(self, board: Board, noise: int) -> "Deepening":
+        """The finished search of a board."""
+        search = Deepening(self._state, board, self.depth, noise, next_random(self._random))
+        search.advance(_NEVER if self.seconds is None else self.seconds)
+        return search
 
-    def _run(self, deadline: float) -> bool:
-        """Finishes the iteration that was started, or stops at the deadline and returns False."""
-        while time.perf_counter() < deadline:
+
+class Deepening:
+    """Iterative deepening on one board, see ``watching.Thinking``.
+
+    Args:
+        state: of the player; an earlier search in it is over.
+        depth: plies to search.
+        noise: hundredths of a man, see ``AlphaBetaPlayer``.
+        salt: random number that tells this search's noise and table entries from others'.
+
+    Attributes:
+        depth: plies searched in full.
+        score: of the best move, see ``AlphaBetaResult``.
+
+    Raises:
+        PlayerError: there is no legal move.
+    """
+
+    unit: Unit = "nodes"
+
+    def __init__(self, state: SearchState, board: Board, depth: int, noise: int, salt: int) -> None:
+        self._moves = search_moves(board)
+        self._board, self._state, self._most = board.copy(), state, depth
+        self._search, self._root = state.search[0], state.frames[0]
+        self.depth = self.score = 0
+        self._finished = False
+        self._search["salt"] = salt
+        self._search["nodes"] = 0
+        self._search["root"] = start_line(board, state.line)
+        self._search["noise"] = noise
+        self._search["age"] = self._search["age"] % np.iinfo(np.uint16).max + 1
+        self._search["first_move"] = NO_MOVE
+        state.cutoffs[:] = 0
+        start(state, 1)
+
+    @property
+    def count(self) -> int:
+        """Positions visited, all iterations together."""
+        return int(self._search["nodes"])
+
+    @property
+    def progress(self) -> float:
+        """Plies searched in full, as a share of those to search."""
+        return 1.0 if self._finished else self.depth / self._most
+
+    def advance(self, seconds: float) -> bool:
+        """See ``Thinking.advance``; the first iteration is always finished."""
+        deadline = time.perf_counter() + seconds
+        while not self._finished:
             if search_nodes(self._state, _SLICE):
-                return True
-        return False
+                self.depth += 1
+                self._take()
+                self._finished = self.depth >= self._most or abs(self.score) >= LEAST_WIN
+                if not self._finished:
+                    start(self._state, self.depth + 1)
+            if self.depth > 0 and time.perf_counter() >= deadline:
+                break
+        self._take()
+        return not self._finished
 
-    def _continuation(self, board: Board, move: Move) -> list[Move]:
-        """The line of play after ``move``, as far as the table knows it."""
-        board = board.copy()
-        line: list[Move] = []
+    def _take(self) -> None:
+        """Takes over the best of the root's moves that this iteration has searched, the best so far being the first."""
+        if self._root["best_move"] != NO_MOVE:
+            self._search["first_move"], self.score = int(self._root["best_move"]), int(self._root["best"])
+
+    def choose(self) -> Move:
+        """The best move."""
+        return self._moves[int(self._search["first_move"])]
+
+    def thought(self) -> Thought:
+        """See ``Thinking.thought``; alpha-beta knows the value of its best move only."""
+        value, plies = math.tanh(self.score / (2 * LOGISTIC_SCALE)), None
+        proof: Proof | None = None
+        if abs(self.score) >= LEAST_WIN:
+            proof, plies = "win" if self.score > 0 else "loss", WIN - abs(self.score) - 1
+        known = MoveThought(self.choose(), value=value, proof=proof, proof_plies=plies)
+        return Thought((known,), self.line(), value, None, self.count, depth=self.depth)
+
+    def line(self) -> tuple[Move, ...]:
+        """The expected line of play: the best move, and what follows as far as the table knows it."""
+        board, line = self._board.copy(), [self.choose()]
         while len(line) < MAX_PLY:
-            board.push(move)
+            board.push(line[-1])
             number = NO_MOVE
             if board.outcome() is None:
                 number = exact_move(self._state, *(np.uint32(word) for word in board.words()))
             if number == NO_MOVE:
                 break
-            move = search_moves(board)[number]
-            line.append(move)
-        return line
+            line.append(search_moves(board)[number])
+        return tuple(line)

@@ -1,11 +1,13 @@
 """UCT: Monte-Carlo tree search with UCB1 and uniformly random roll-outs, without any knowledge but the rules.
 
 Kocsis & Szepesvári, "Bandit based Monte-Carlo Planning", ECML 2006. Every simulation walks down the tree by UCB1, adds
-one node, plays random moves to the end of the game and adds the result to every node on its way. A whole move is one
-call of one compiled function; the tree is an arena that is reserved once per player.
+one node, plays random moves to the end of the game and adds the result to every node on its way. All of it is one
+compiled function that can be left and entered again; the tree is an arena that is reserved once per player.
 """
 
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -14,6 +16,7 @@ from ..board import Board, Move
 from ..movegen import MAX_MOVES, generate, new_moves
 from .base import PlayerError, check_range, search_moves
 from .kernels import drawn, new_line, new_random, play, random_below, start_line
+from .watching import MoveThought, Thought, Unit
 
 NODE = np.dtype(
     [
@@ -30,6 +33,9 @@ NODE = np.dtype(
 )
 NO_NODE = -1
 MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each
+ENDLESS = 200_000  # roll-outs of an analysis
+_LEAST_VISITS = 10  # of a reply that is shown as expected
+_SLICE = 32  # roll-outs between two looks at the clock, about a millisecond
 MAX_ROLL_OUT_PLIES = 1000  # a longer roll-out counts as a draw; random games seldom reach 200
 SQRT_2 = 2.0**0.5  # UCB1 (Auer, Cesa-Bianchi & Fischer 2002) for rewards in [0, 1]
 
@@ -125,7 +131,7 @@ def _back_up(nodes, path, depth, value):
 
 
 @njit(cache=True)
-def _most_visited(nodes):
+def most_visited(nodes):
     """Number of the root's move with the most visits; the better value decides between equals."""
     best = nodes[0].first_child
     child = nodes[best].next_sibling
@@ -137,23 +143,28 @@ def _most_visited(nodes):
     return nodes[best].move
 
 
+@njit(cache=True)
+def plant(line, root, nodes, moves):
+    """Makes position ``root`` of the line node 0, a tree of one node."""
+    _write_node(nodes[0], 0, line, root, moves)
+    nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, True)  # the game goes on here
+
+
 @njit(cache=True, nogil=True)
-def uct_search(line, root, nodes, positions, path, moves, random, simulations, exploration):
-    """Number of the move chosen for position ``root`` of the line, in the order of ``generate(distinct=True)``.
+def uct_search(line, root, nodes, size, positions, path, moves, random, simulations, exploration):
+    """Goes on with the search that ``plant`` began at position ``root`` of the line; returns the tree's new size.
 
     Args:
-        line: [root + simulations + 1 + MAX_ROLL_OUT_PLIES or more, 4], the game's history up to ``root``.
-        nodes: arena [simulations + 1] of ``NODE``; node 0 is the root. Left filled for inspection.
-        positions: uint32 [simulations + 1, 4], one line entry per node.
-        path: int32 [simulations + 1].
+        line: [root + N + MAX_ROLL_OUT_PLIES or more, 4], the game's history up to ``root``; N = ``size + simulations``.
+        nodes: arena [N] of ``NODE``; node 0 is the root.
+        size: nodes in the tree.
+        positions: uint32 [N, 4], one line entry per node.
+        path: int32 [N].
         moves: buffer [MAX_MOVES] of ``MOVE``.
         random: state of ``next_random``.
         simulations: at least 1.
         exploration: constant of UCB1 for rewards in [0, 1].
     """
-    _write_node(nodes[0], 0, line, root, moves)
-    nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, True)  # the game goes on here
-    size = 1
     for _ in range(simulations):
         node, depth = 0, 0
         path[0] = 0
@@ -171,7 +182,107 @@ def uct_search(line, root, nodes, positions, path, moves, random, simulations, e
         over = nodes[node].num_moves == 0
         value = nodes[node].value if over else roll_out(line, root + depth, moves, random)
         _back_up(nodes, path, depth, value)
-    return _most_visited(nodes)
+    return size
+
+
+class RolloutSearch:
+    """UCT of one board, see ``watching.Thinking``; the arena is reserved once and serves one board after another.
+
+    Args:
+        simulations: roll-outs per move.
+        random: state of ``next_random``.
+        exploration: constant of UCB1 for rewards in [0, 1].
+    """
+
+    unit: Unit = "roll-outs"
+
+    def __init__(self, simulations: int, random: np.ndarray, exploration: float) -> None:
+        self.simulations, self.random, self.exploration = simulations, random, exploration
+        self._line = new_line(simulations + 1 + MAX_ROLL_OUT_PLIES)
+        self._nodes = np.zeros(simulations + 1, NODE)
+        self._positions = np.zeros((simulations + 1, 4), np.uint32)
+        self._path = np.zeros(simulations + 1, np.int32)
+        self._buffer = new_moves()
+        self._moves: list[Move] = []
+        self._board = Board()
+        self._root, self._size = 0, 1
+
+    def set_board(self, board: Board) -> None:
+        """Begins anew; raises PlayerError if the board has no legal move."""
+        self._moves, self._board = search_moves(board), board.copy()
+        self._root, self._size = start_line(board, self._line), 1
+        plant(self._line, self._root, self._nodes, self._buffer)
+
+    @property
+    def count(self) -> int:
+        """Roll-outs made."""
+        return int(self._nodes[0]["visits"])
+
+    @property
+    def progress(self) -> float:
+        """Share of the roll-outs made."""
+        return self.count / self.simulations
+
+    def run(self, simulations: int) -> None:
+        """Makes so many more roll-outs, or as many as are left."""
+        simulations = min(simulations, self.simulations - self.count)
+        if simulations > 0:
+            self._size = uct_search(
+                self._line,
+                self._root,
+                self._nodes,
+                self._size,
+                self._positions,
+                self._path,
+                self._buffer,
+                self.random,
+                simulations,
+                self.exploration,
+            )
+
+    def advance(self, seconds: float) -> bool:
+        """See ``Thinking.advance``."""
+        deadline = time.perf_counter() + seconds
+        while True:
+            self.run(_SLICE)
+            if self.count == self.simulations:
+                return False
+            if time.perf_counter() >= deadline:
+                return True
+
+    def choose(self) -> Move:
+        """The most visited move."""
+        return self._moves[most_visited(self._nodes)]
+
+    def thought(self) -> Thought:
+        """See ``Thinking.thought``."""
+        known, best = [], self.choose()
+        for child in self._children(self._nodes[0]):
+            value = float(child["total"]) / int(child["visits"])
+            known.append(MoveThought(self._moves[child["move"]], int(child["visits"]), value=value))
+        known.sort(key=lambda thought: (thought.move == best, thought.visits), reverse=True)
+        value = -float(self._nodes[0]["total"]) / self.count
+        return Thought(tuple(known), self._expected_line(), value, None, self.count)
+
+    def _children(self, node: Any) -> list[Any]:
+        children, index = [], int(node["first_child"])
+        while index != NO_NODE:
+            children.append(self._nodes[index])
+            index = int(children[-1]["next_sibling"])
+        return children
+
+    def _expected_line(self) -> tuple[Move, ...]:
+        """The best move and the most visited replies, as far as enough roll-outs went through them."""
+        line, board, node = [self.choose()], self._board.copy(), self._nodes[0]
+        while True:
+            number = search_moves(board).index(line[-1])
+            board.push(line[-1])
+            node = next(child for child in self._children(node) if child["move"] == number)
+            replies = self._children(node)
+            most = max(replies, key=lambda child: int(child["visits"]), default=None)
+            if most is None or most["visits"] < _LEAST_VISITS:
+                return tuple(line)
+            line.append(search_moves(board)[most["move"]])
 
 
 class RolloutPlayer:
@@ -192,16 +303,13 @@ class RolloutPlayer:
             raise PlayerError(f"the exploration constant is {exploration}, not a number from 0 up")
         self.exploration = exploration
         self.name = f"rollout:{simulations}"
-        self._line = new_line(simulations + 1 + MAX_ROLL_OUT_PLIES)
-        self._nodes = np.zeros(simulations + 1, NODE)
-        self._positions = np.zeros((simulations + 1, 4), np.uint32)
-        self._path = np.zeros(simulations + 1, np.int32)
-        self._buffer = new_moves()
-        self.seed(seed)
+        self._random = new_random(seed)
+        self._search = RolloutSearch(simulations, self._random, exploration)
+        self._endless: RolloutSearch | None = None
 
     def seed(self, seed: int) -> None:
         """See ``Player.seed``."""
-        self._random = new_random(seed)
+        self._random[:] = new_random(seed)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """See ``Player.choose``."""
@@ -211,15 +319,14 @@ class RolloutPlayer:
         moves = search_moves(board)
         if len(moves) == 1:
             return moves[0]
-        number = uct_search(
-            self._line,
-            start_line(board, self._line),
-            self._nodes,
-            self._positions,
-            self._path,
-            self._buffer,
-            self._random,
-            self.simulations,
-            self.exploration,
-        )
-        return moves[number]
+        self._search.set_board(board)
+        self._search.run(self.simulations)
+        return self._search.choose()
+
+    def begin(self, board: Board, endless: bool = False) -> RolloutSearch:
+        """See ``WatchablePlayer.begin``."""
+        search = self._search
+        if endless:
+            search = self._endless = self._endless or RolloutSearch(ENDLESS, self._random, self.exploration)
+        search.set_board(board)
+        return search

@@ -5,10 +5,15 @@ from collections.abc import Sequence
 
 from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
+from ..search.tree import NO_DISTANCE
 from .base import check_range, search_moves
+from .watching import MoveThought, Proof, Thought, Unit, Wdl
 
 MAX_SIMULATIONS = 200_000
+ENDLESS = 100_000  # simulations of an analysis; its tree takes 60 MB when full
 _TIMED_SIMULATIONS = 50_000  # sizes the tree where only time limits the search
+_SLICE = 256  # simulations between two looks at the clock where no leaf needs its evaluation
+_PROOFS: tuple[Proof | None, ...] = (None, "win", "draw", "loss")
 
 
 class SearchPlayer:
@@ -19,6 +24,8 @@ class SearchPlayer:
         config: settings of the search; ``num_simulations`` per move.
         seconds: time per move instead of a number of simulations; boards asked for together share their time.
         leaf_oracle: decides leaves of few pieces; needed where ``config.oracle`` is not ``off``.
+        explore: play as in training, so that games vary: with the configuration's noise and temperature.
+        seed: of its random numbers, if it explores.
 
     Raises:
         PlayerError: more simulations than fit into memory.
@@ -32,6 +39,8 @@ class SearchPlayer:
         config: SearchConfig | None = None,
         seconds: float | None = None,
         leaf_oracle: LeafOracle | None = None,
+        explore: bool = False,
+        seed: int = 0,
     ) -> None:
         config = config or SearchConfig()
         if seconds is not None:
@@ -40,26 +49,41 @@ class SearchPlayer:
         self.name = name
         self.config = config
         self.seconds = seconds
+        self.explore = explore
         self._evaluator = evaluator
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
+        self._watched: dict[bool, TreeSearch] = {}  # by whether it is endless
+        self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Has no effect on the moves: nothing in this player's search is random."""
+        """See ``Player.seed``; it matters only if the player explores."""
+        self._seed = seed
+        _reseed(self._search, seed)
+        for search in self._watched.values():
+            search.seed(seed)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board; see ``Player.choose``."""
         moves = [search_moves(board) for board in boards]
-        self.think(boards)
-        return [legal[self._search.choose(slot)] for slot, legal in enumerate(moves)]
+        self._think(boards, self.explore)
+        chosen = []
+        for slot, (board, legal) in enumerate(zip(boards, moves, strict=True)):
+            temperature = self.config.temperature_at(board.ply) if self.explore else 0.0
+            chosen.append(legal[self._search.choose(slot, temperature)])
+        return chosen
 
     def think(self, boards: Sequence[Board]) -> LockstepSearch:
-        """Searches the boards and returns the trees, board by board in the slots 0, 1, ..."""
+        """Searches the boards without noise and returns the trees, board by board in the slots 0, 1, ..."""
+        return self._think(boards, False)
+
+    def _think(self, boards: Sequence[Board], explore: bool) -> LockstepSearch:
         if len(boards) > self._search.slots:
             self._search = LockstepSearch(self.config, len(boards), leaf_oracle=self._leaf_oracle)
+            _reseed(self._search, self._seed)
         for slot, board in enumerate(boards):
             self._search.set_board(slot, board)
-            self._search.start(slot, explore=False)
+            self._search.start(slot, explore=explore)
         if self.seconds is None:
             self._search.run(self._evaluator)
         else:
@@ -77,9 +101,161 @@ class SearchPlayer:
         """
         search_moves(board)
         search = self.think([board])
-        line: list[Move] = []
-        after = board.copy()
-        for index in search.principal_variation(0):
-            line.append(search_moves(after)[index])
-            after.push(line[-1])
-        return search.result(0), line, search.choose(0)
+        return search.result(0), line_of(search, board), search.choose(0)
+
+    def begin(self, board: Board, endless: bool = False) -> "TreeSearch":
+        """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
+        ``config.reuse_tree`` says so (PUCT root only); an endless search always has a PUCT root.
+        """
+        if endless not in self._watched:
+            config = self.config
+            if endless:
+                config = config.model_copy(update={"root": "puct", "num_simulations": ENDLESS})
+            trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
+            _reseed(trees, self._seed)
+            few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None and config.oracle != "network" else 0
+            step = _SLICE if config.root == "puct" else config.num_simulations
+            self._watched[endless] = TreeSearch(trees, self._evaluator, step, few, self.explore and not endless)
+        search = self._watched[endless]
+        search.set_board(board)
+        return search
+
+
+class TreeSearch:
+    """A search of one board, see ``watching.Thinking``.
+
+    Args:
+        trees: of one slot; their configuration's ``num_simulations`` are wanted.
+        step: simulations to ask the trees for at once. Where an oracle decides every leaf they come back only when all
+            are made; fewer keep the search stoppable.
+        few: positions of so many pieces are asked for all simulations at once: to ask anew would drop what was found.
+        explore: with the configuration's noise and temperature.
+    """
+
+    unit: Unit = "simulations"
+
+    def __init__(self, trees: LockstepSearch, evaluator: Evaluator, step: int, few: int, explore: bool) -> None:
+        self._trees, self._evaluator, self._step, self._few, self._explore = trees, evaluator, step, few, explore
+        self._wanted = trees.config.num_simulations
+        self._board: Board | None = None
+        self._moves: list[Move] = []
+        self._asked, self._kept, self._finished = 0, 0, False
+
+    def seed(self, seed: int) -> None:
+        """Starts the random numbers afresh and forgets the tree."""
+        _reseed(self._trees, seed)
+        self._board = None
+
+    def set_board(self, board: Board) -> None:
+        """Begins anew, with what an earlier search found of the position; PlayerError if there is no legal move."""
+        moves = search_moves(board)
+        if not self._follow(board):
+            self._trees.set_board(0, board)
+        self._board, self._moves = board.copy(), moves
+        own, opp, _ = board.words()
+        step = self._wanted if (own | opp).bit_count() <= self._few else self._step
+        self._asked, self._finished = min(step, self._wanted), False
+        self._trees.start(0, self._asked, self._explore)
+        self._kept = self._made()
+
+    def _follow(self, board: Board) -> bool:
+        """Plays the moves that lead from the earlier board to this one; False if it is another game."""
+        if self._board is None or not (self._trees.config.reuse_tree and self._trees.config.root == "puct"):
+            return False
+        made = self._board.move_stack
+        later = board.move_stack[len(made) :]
+        if board.start_fen != self._board.start_fen or board.move_stack[: len(made)] != made:
+            return False
+        follower = self._board.copy()
+        for move in later:
+            moves = search_moves(follower)
+            if move not in moves:  # it stands for a move that leads to the same position
+                return False
+            self._trees.play(0, moves.index(move))
+            follower.push(move)
+        return follower.words() == board.words()
+
+    def _made(self) -> int:
+        return self._trees.result(0).simulations
+
+    @property
+    def progress(self) -> float:
+        """Share of the simulations made."""
+        return 1.0 if self._finished else min(1.0, self._made() / max(self._wanted, 1))
+
+    def advance(self, seconds: float) -> bool:
+        """See ``Thinking.advance``."""
+        deadline = time.perf_counter() + seconds
+        while not self._finished:
+            if not self._trees.step(self._evaluator) and not self._extend():
+                self._finished = True
+            elif time.perf_counter() >= deadline:
+                break
+        return not self._finished
+
+    def _extend(self) -> bool:
+        """Asks for more simulations; False if there were enough, or the position is decided."""
+        if self._asked >= self._wanted or self._made() < self._asked:
+            return False
+        self._asked = min(self._asked + self._step, self._wanted)
+        self._trees.start(0, self._asked, explore=False)
+        return True
+
+    def choose(self) -> Move:
+        """The move to play; drawn by the visits if the player explores."""
+        assert self._board is not None
+        temperature = self._trees.config.temperature_at(self._board.ply) if self._explore else 0.0
+        return self._moves[self._trees.choose(0, temperature)]
+
+    def thought(self) -> Thought:
+        """See ``Thinking.thought``."""
+        assert self._board is not None
+        result = self._trees.result(0)
+        line = tuple(line_of(self._trees, self._board))  # without drawing a random number
+        best = self._moves.index(line[0]) if line else int(result.priors.argmax())
+        known = thoughts_of(result, self._moves)
+        first = known.pop(best)
+        known.sort(key=lambda move: (move.proof == "win", move.proof != "loss", move.visits, move.prior), reverse=True)
+        win, draw, loss = (float(share) for share in result.wdl)
+        return Thought(
+            (first, *known), line or (first.move,), win - loss, (win, draw, loss), result.simulations, self._kept
+        )
+
+
+def _reseed(search: LockstepSearch, seed: int) -> None:
+    for slot in range(search.slots):
+        search.reseed(slot, seed + slot)
+
+
+def thoughts_of(result: SearchResult, moves: Sequence[Move]) -> list[MoveThought]:
+    """What a search found, move by move."""
+    thoughts = []
+    for index, move in enumerate(moves):
+        visits, proof = int(result.visits[index]), _PROOFS[result.proofs[index]]
+        value, draw = float(result.values[index]), float(result.draws[index])
+        wdl: Wdl | None = (max(0.0, (1 - draw + value) / 2), draw, max(0.0, (1 - draw - value) / 2))
+        known = visits > 0 or proof is not None
+        plies = int(result.proof_plies[index])
+        decided = proof in ("win", "loss") and plies < NO_DISTANCE
+        thoughts.append(
+            MoveThought(
+                move,
+                visits,
+                float(result.priors[index]),
+                value if known else None,
+                wdl if known else None,
+                proof,
+                plies if decided else None,
+            )
+        )
+    return thoughts
+
+
+def line_of(search: LockstepSearch, board: Board) -> list[Move]:
+    """The principal variation of the tree in slot 0, whose root is the board."""
+    line: list[Move] = []
+    after = board.copy()
+    for index in search.principal_variation(0):
+        line.append(search_moves(after)[index])
+        after.push(line[-1])
+    return line

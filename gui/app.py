@@ -1,0 +1,329 @@
+"""The window: scenes, the event loop, preferences; what ``crownhead play`` opens."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+import pygame
+
+from engine.board import Board
+from engine.errors import DraughtsError
+from engine.fen import Color
+
+from .autosave import Autosave
+from .controller import PERSON, GameController, GamePlan
+from .endgame_info import EndgameInfo, OracleAnswer
+from .help import Action
+from .opponents import CheckpointEntry, Opponents, PlayerFactory
+from .preferences import load_preferences, preferences_path, save_preferences
+from .thinker import Thinker
+from .views.clipboard import get_text, put_text
+from .views.geometry import MIN_WINDOW, Rect, text_unit
+from .views.menu_pages import plan_of
+from .views.navigation import Navigation
+from .views.sounds import Sounds
+from .views.text import Text
+from .views.theme import THEMES, theme_named
+from .views.widgets import Style
+
+FRAMES_PER_SECOND = 60
+_BUSY_WAIT_MS = 33  # looks at a running search so often
+_IDLE_WAIT_MS = 100  # ticks of a clock and of tooltips
+TITLE = "Crownhead"
+
+
+class WindowError(DraughtsError):
+    """There is no display to open a window on."""
+
+
+def no_checkpoints() -> Sequence[CheckpointEntry]:
+    """The list of checkpoints where nobody hands one in."""
+    return ()
+
+
+class App:
+    """The program behind the window.
+
+    Attributes:
+        preferences, controller, opponents, thinker, autosave: what scenes work with.
+        go: the scenes and the ways between them.
+        style: theme, text and size of letters for the present window.
+        frame_seconds: work of the latest frames that drew something, in seconds.
+    """
+
+    def __init__(self, opponents: Opponents, endgame: EndgameInfo, folder: Path | None = None) -> None:
+        self.preferences_file = folder / preferences_path().name if folder else preferences_path()
+        self.preferences, message = load_preferences(self.preferences_file)
+        self.opponents = opponents
+        self.thinker = Thinker(opponents)
+        self.autosave = Autosave(folder / "games" if folder else None)
+        self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
+        self.endgame = endgame
+        if message:
+            self.controller.say(message, alarm=True)
+        self.text, self.sounds = Text(), Sounds()
+        self.style = Style(theme_named(self.preferences.theme), self.text, 16)
+        self.go = Navigation(self)
+        self.running = False
+        self.frame_seconds: deque[float] = deque(maxlen=2000)
+        self._frames = pygame.time.Clock()
+        self._exposed = False
+
+    # --- window
+
+    def open_window(self) -> None:
+        """Opens the window in the size it had last.
+
+        Raises:
+            WindowError: there is no display.
+        """
+        size = (
+            max(MIN_WINDOW[0], self.preferences.window_width),
+            max(MIN_WINDOW[1], self.preferences.window_height),
+        )
+        try:
+            if self.preferences.fullscreen:
+                self.surface = pygame.display.set_mode((0, 0), pygame.FULLSCREEN)
+            else:
+                self.surface = pygame.display.set_mode(size, pygame.RESIZABLE)
+        except pygame.error as error:
+            raise WindowError(f"no window can be opened: {error}") from None
+        pygame.display.set_caption(TITLE)
+        self.restyle()
+
+    @property
+    def scale(self) -> float:
+        """How much larger than usual letters and buttons are."""
+        return self.preferences.ui_scale or 1.0
+
+    def restyle(self) -> None:
+        """Theme, scale or size of the window changed."""
+        width, height = self.surface.get_size()
+        unit = text_unit(width, height, self.scale)
+        unit = min(unit, max(10, height // 22), max(10, width // 26))
+        self.style = Style(theme_named(self.preferences.theme), self.text, unit)
+        for scene in self.go.scenes:
+            scene.resize(Rect(0, 0, width, height), self.style)
+
+    def toggle_fullscreen(self) -> None:
+        """Full screen and back."""
+        self.preferences.fullscreen = not self.preferences.fullscreen
+        self.open_window()
+
+    def act(self, action: Action) -> bool:
+        """Does what every scene can do."""
+        deeds: dict[Action, Callable[[], object]] = {
+            Action.QUIT: self.quit,
+            Action.FULLSCREEN: self.toggle_fullscreen,
+            Action.HELP: self.go.open_help,
+            Action.TUTORIAL: self.go.open_tutorial,
+            Action.THEME: self.next_theme,
+            Action.LARGER: lambda: self.zoom(1.25),
+            Action.SMALLER: lambda: self.zoom(0.8),
+        }
+        if action not in deeds:
+            return False
+        deeds[action]()
+        return True
+
+    def next_theme(self) -> None:
+        """Goes round the themes."""
+        names = list(THEMES)
+        self.preferences.theme = names[(names.index(self.style.theme.name) + 1) % len(names)]
+        self.restyle()
+
+    def zoom(self, factor: float) -> None:
+        """Makes letters and buttons larger or smaller."""
+        self.preferences.ui_scale = round(min(4.0, max(0.5, self.scale * factor)), 2)
+        self.restyle()
+
+    def apply_preferences(self) -> None:
+        """Hands changed preferences to what works with them."""
+        self.controller.input.one_click = self.preferences.one_click
+        self.controller.input.auto_complete = self.preferences.auto_complete
+        self.go.game.flipped = self.preferences.flipped
+        self.restyle()
+
+    def copy(self, text: str) -> None:
+        """Puts a text into the clipboard and says so."""
+        copied = put_text(text)
+        self.controller.say("Copied" if copied else "There is no clipboard here", alarm=not copied)
+
+    def paste(self) -> None:
+        """Takes a game or a position from the clipboard, or says what is wrong with it."""
+        text = get_text()
+        try:
+            if not text.strip():
+                raise WindowError("There is no text in the clipboard")
+            what = self.controller.session.paste(text)
+        except DraughtsError as error:
+            self.controller.say(str(error), alarm=True)
+            self.go.to_game()
+            return
+        self.controller.loaded()
+        self.controller.say(f"Pasted a {what}")
+        self.go.to_game()
+
+    def quit(self) -> None:
+        """Ends the program after this frame."""
+        self.running = False
+
+    def begin(self, plan: GamePlan | None, menu: bool) -> None:
+        """Starts the first game, or takes up the one that was left unfinished."""
+        self.apply_preferences()
+        found = self.controller.notice
+        saved = self.autosave.recover() if plan is None else None
+        if saved is None or not self._recover(saved.path):
+            self.controller.start(plan or plan_of(self))
+        if found:
+            self.controller.say(found, alarm=True)
+        if menu:
+            self.go.open_menu()
+
+    def _recover(self, path: Path) -> bool:
+        try:
+            self.controller.session.load_file(path)
+        except (DraughtsError, OSError):
+            return False
+        self.autosave.resume(path)
+        plan, names = plan_of(self), self.controller.session.names
+        humans = frozenset(color for color in Color if names.get(color) == PERSON)
+        self.controller.resume(GamePlan(humans or plan.humans, plan.agents, control=plan.control))
+        self.controller.say("Your unfinished game goes on; a new one is in the menu")
+        return True
+
+    # --- the loop
+
+    def loop(self) -> None:
+        """Runs until the window is closed."""
+        self.running = True
+        while self.running:
+            for event in self._events():
+                self._dispatch(event)
+            if self.running:
+                self.frame()
+
+    def frame(self) -> None:
+        """Brings the state and the window up to date."""
+        begin = time.perf_counter()
+        scene, now = self.go.scene, time.monotonic()
+        scene.update(now)
+        if scene is self.go.scene:
+            changed = scene.draw(self.surface, now)
+            if changed or self._exposed:
+                pygame.display.update(changed if not self._exposed else None)
+                self._exposed = False
+                self.frame_seconds.append(time.perf_counter() - begin)
+
+    def _events(self) -> list[pygame.event.Event]:
+        """What happened since the last frame; waits for it where nothing moves."""
+        if self.go.scene.lively:
+            self._frames.tick(FRAMES_PER_SECOND)
+            events = pygame.event.get()
+        else:
+            first = pygame.event.wait(_BUSY_WAIT_MS if self.thinker.busy else _IDLE_WAIT_MS)
+            events = [first, *pygame.event.get()] if first.type != pygame.NOEVENT else []
+        kept: list[pygame.event.Event] = []
+        for event in events:  # of several motions in a row the last one counts
+            if kept and event.type == kept[-1].type == pygame.MOUSEMOTION:
+                kept[-1] = event
+            else:
+                kept.append(event)
+        return kept
+
+    def _dispatch(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.QUIT:
+            self.quit()
+        elif event.type == pygame.VIDEORESIZE:
+            self._resized()
+        elif event.type in (pygame.WINDOWEXPOSED, pygame.WINDOWRESTORED, pygame.WINDOWSHOWN):
+            self._exposed = True
+        else:
+            self.go.scene.handle(event)
+
+    def _resized(self) -> None:
+        self.surface = pygame.display.get_surface()
+        if not self.preferences.fullscreen:
+            width, height = self.surface.get_size()
+            self.preferences.window_width = max(MIN_WINDOW[0], width)
+            self.preferences.window_height = max(MIN_WINDOW[1], height)
+        self.restyle()
+
+    def save_preferences(self) -> None:
+        """Stores the preferences; says so if that fails."""
+        try:
+            save_preferences(self.preferences, self.preferences_file)
+        except DraughtsError as error:
+            self.controller.say(str(error), alarm=True)
+
+    def close(self) -> None:
+        """Stops everything that runs beside the window and stores what is to be kept."""
+        self.controller.leave()
+        self.thinker.close()
+        self.endgame.close()
+        self.autosave.save(self.controller.session)
+        self.autosave.close()
+        self.save_preferences()
+
+
+def start_pygame() -> None:
+    """Starts what the window needs of pygame.
+
+    Raises:
+        WindowError: there is no display.
+    """
+    try:
+        pygame.display.init()
+    except pygame.error as error:
+        raise WindowError(f"no display to open a window on: {error}") from None
+    driver = os.environ.get("SDL_AUDIODRIVER")
+    os.environ["SDL_AUDIODRIVER"] = "dummy"  # sounds open the device themselves, and say so where there is none
+    pygame.init()  # pygame-menu asks for all of it
+    pygame.mixer.quit()
+    pygame.joystick.quit()  # while it runs, waiting for events costs processor time
+    if driver is None:
+        del os.environ["SDL_AUDIODRIVER"]
+    else:
+        os.environ["SDL_AUDIODRIVER"] = driver
+
+
+def run(
+    make_network: PlayerFactory | None = None,
+    make_external: PlayerFactory | None = None,
+    find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = no_checkpoints,
+    oracle: Callable[[Board], OracleAnswer | None] | None = None,
+    folder: Path | None = None,
+    plan: GamePlan | None = None,
+    menu: bool = False,
+) -> None:
+    """Opens the window and returns when it is closed.
+
+    Args:
+        make_network: makes the player of a spec of kind ``network``: ``spec.checkpoint`` is a folder, or None for the
+            shipped network; ``spec.search``, ``spec.timed``, ``spec.seconds``, ``spec.vary`` and ``spec.threads``
+            say how it plays. It runs in the thinker's thread and may take seconds. Without it there are no networks.
+        make_external: the same for kind ``external`` (``spec.command``).
+        find_checkpoints: lists the networks to choose from; called when a menu shows them.
+        oracle: judges an endgame (``None`` where it has nothing to say); called outside the window's thread.
+        folder: keeps preferences and games there, not in the platform's places.
+        plan: the game to begin with; None begins the one that the preferences describe, or goes on with an unfinished
+            one.
+        menu: begin with the main menu instead of the board.
+
+    Raises:
+        WindowError: there is no display; one line.
+    """
+    start_pygame()
+    pygame.key.set_repeat(350, 60)
+    app = App(Opponents(make_network, make_external, find_checkpoints), EndgameInfo(oracle=oracle), folder)
+    try:
+        app.open_window()
+        app.begin(plan, menu)
+        app.loop()
+    finally:
+        app.close()
+        pygame.quit()

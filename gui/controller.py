@@ -1,0 +1,388 @@
+"""A game in play without a window: who moves, when an agent thinks, clocks, hints, offers, what to say. No pygame."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.board import Move
+from engine.errors import DraughtsError
+from engine.fen import START_FEN, Color
+
+from .autosave import Autosave
+from .clocks import Clock, TimeControl
+from .endgame_info import EndgameInfo, Verdict
+from .messages import Message, message_of
+from .move_input import MoveInput
+from .opponents import OpponentSpec
+from .session import GameSession
+from .thinker import Snapshot, Thinker
+
+BOTH = frozenset(Color)
+PERSON = "Human"  # the name of people in games
+_MOVES_LEFT = 20  # an agent with a Fischer clock plans for so many more moves
+_DRAW_VALUE = 0.0  # an agent accepts a draw if its value is at most this
+_ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
+
+
+@dataclass(frozen=True)
+class GamePlan:
+    """What the menu decides before a game.
+
+    Attributes:
+        humans: the colours that people play.
+        agents: who plays a colour where no person does, and who gives hints and analyses.
+        fen, opening: the position to start from and PDN moves made there at once.
+    """
+
+    humans: frozenset[Color] = frozenset({Color.BLACK})
+    agents: Mapping[Color, OpponentSpec] = field(
+        default_factory=lambda: {color: OpponentSpec(kind="network") for color in Color}
+    )
+    fen: str = START_FEN
+    opening: tuple[str, ...] = ()
+    control: TimeControl = field(default_factory=TimeControl)
+
+
+class GameController:
+    """Moves a game on. The window calls ``tick`` every frame and the actions as they are asked for.
+
+    Attributes:
+        session, input, clock: the game, the move being entered, the clocks; views read them.
+        humans, agents: who plays; see ``GamePlan``.
+        analysing: think while people think, and show it.
+        hint: the move suggested for the position shown, or None.
+        notice: one line that the last action has to say, "" otherwise; ``alarm`` if it is bad news.
+        scores: ply → expected score of Black, as far as the agents said.
+        paused: agents wait, on request.
+        browsing: the position shown was gone to, so agents do not move there.
+    """
+
+    def __init__(
+        self,
+        thinker: Thinker,
+        endgame: EndgameInfo,
+        autosave: Autosave,
+        kinds: Sequence[str] = ("network",),
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.thinker, self.endgame, self.autosave = thinker, endgame, autosave
+        self._kinds = tuple(kinds)
+        self.session = GameSession()
+        self.input = MoveInput(self.session.board)
+        self.clock = Clock(now=now)
+        plan = GamePlan()
+        self.humans: frozenset[Color] = plan.humans
+        self.agents = dict(plan.agents)
+        self.analysing = False
+        self.hint: Move | None = None
+        self.notice, self.alarm = "", False
+        self.scores: dict[int, float] = {}
+        self.paused, self.browsing = False, False
+        self._line: list[str] = []
+        self._asked: tuple[int, str, int] | None = None  # request number, mode, session version
+        self._version = -1
+
+    # --- beginning
+
+    def start(self, plan: GamePlan) -> None:
+        """Begins a game."""
+        self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
+        self.thinker.forget()
+        self.autosave.begin()
+        self.session.new_game(plan.fen, self._names(), plan.opening)
+        self.clock.reset(plan.control)
+        self._began()
+
+    def loaded(self) -> None:
+        """The session has got another game or position: people play both sides until somebody takes one over."""
+        self.thinker.forget()
+        self.humans = BOTH
+        self.clock.reset(TimeControl())
+        self._began()
+
+    def resume(self, plan: GamePlan) -> None:
+        """The session holds a recovered game: play goes on between the players of ``plan``."""
+        self.thinker.forget()
+        self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
+        self.clock.reset(plan.control)
+        self._began()
+
+    def _began(self) -> None:
+        self._asked, self.hint, self.paused, self.browsing = None, None, False, False
+        self.notice, self.alarm = "", False
+        self.scores, self._line = {}, []
+        self._synchronise()
+        if not self.session.is_over:
+            self.clock.start(self.session.board.turn)
+
+    def _names(self) -> dict[Color, str]:
+        return {color: PERSON if color in self.humans else self.agents[color].name for color in Color}
+
+    # --- every frame
+
+    def tick(self, ready: bool = True) -> None:
+        """Follows the session, takes what the thinker found and asks it for more; ``ready``: no animation runs."""
+        self._synchronise()
+        flagged = self.clock.flagged()
+        if flagged is not None and not self.session.is_over and self.session.at_end:
+            self.session.flag(flagged)
+            self.clock.stop()
+            self._drop_request()
+            self._synchronise()
+        self._collect(ready)
+        self._ask()
+
+    def _synchronise(self) -> None:
+        if self._version == self.session.version:
+            return
+        self._version = self.session.version
+        self.hint = None
+        self.input.set_board(self.session.board, frozenset() if self.session.is_over else self.humans)
+        texts = self.session.texts
+        same = 0
+        while same < min(len(texts), len(self._line)) and texts[same] == self._line[same]:
+            same += 1
+        self.scores = {ply: score for ply, score in self.scores.items() if ply <= same}
+        self._line = list(texts)
+        if self._asked is not None and self._asked[2] != self._version:
+            self._drop_request()
+        if self.session.is_over:
+            self.clock.stop()
+        self.autosave.save(self.session)
+
+    def _collect(self, ready: bool) -> None:
+        snapshot = self.thinker.snapshot
+        if snapshot is None or self._asked is None or snapshot.number != self._asked[0]:
+            return
+        score = self._score(snapshot)
+        if score is not None and snapshot.fen == self.session.board.fen():
+            before = self.scores.get(self.session.ply)
+            if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
+                self.scores[self.session.ply] = score
+        if snapshot.busy:
+            return
+        mode = self._asked[1]
+        if snapshot.status == "failed":
+            self._asked = None
+            self.say(snapshot.error or "the player failed", alarm=True)
+            self.paused = mode == "play"
+            self.analysing = self.analysing and mode == "play"
+        elif mode == "hint":
+            self.hint, self._asked = snapshot.move, None
+            self.say(f"Hint: {self.session.board.pdn(snapshot.move)}" if snapshot.move else "no hint was found")
+        elif mode == "play" and ready:
+            self._asked = None
+            if snapshot.move is not None:
+                self.make(snapshot.move)
+
+    @staticmethod
+    def _score(snapshot: Snapshot) -> float | None:
+        value = snapshot.value_of(Color.BLACK)
+        return None if value is None else (1 + value) / 2
+
+    def _ask(self) -> None:
+        session = self.session
+        if self._asked is not None or session.board.outcome() is not None:
+            return
+        color = session.board.turn
+        if self.agent_to_move and not self.paused:
+            number = self.thinker.request(session.board, self.agents[color], "play", self._seconds(color))
+            self._asked = (number, "play", session.version)
+        elif self.analysing and (color in self.humans or self.paused or self.browsing or session.is_over):
+            number = self.thinker.request(session.board, self.adviser(), "analyse")
+            self._asked = (number, "analyse", session.version)
+
+    def _seconds(self, color: Color) -> float | None:
+        """The most that an agent with this clock should think."""
+        left = self.clock.remaining(color)
+        if left is None:
+            return None
+        control = self.clock.control
+        share = 0.8 * left if control.kind == "move" else left / _MOVES_LEFT + 0.8 * control.increment_s
+        return max(0.05, min(share, 0.8 * left))
+
+    def adviser(self) -> OpponentSpec:
+        """Who analyses and gives hints: an agent of the game that judges positions, or the network."""
+        order = (self.session.board.turn.other, self.session.board.turn)
+        known = [self.agents[color] for color in order if self.agents[color].kind not in ("random", "external")]
+        if known and (known[0].kind == "network" or "network" not in self._kinds):
+            return known[0]
+        return OpponentSpec(kind="network" if "network" in self._kinds else "alphabeta")
+
+    def _drop_request(self) -> None:
+        if self._asked is not None:
+            self.thinker.cancel()
+            self._asked = None
+
+    # --- what is going on
+
+    @property
+    def agent_to_move(self) -> bool:
+        """An agent's turn in a game that goes on."""
+        return not self.browsing and not self.session.is_over and self.session.board.turn not in self.humans
+
+    @property
+    def thinking(self) -> str:
+        """Mode of the request that runs, or ""."""
+        return self._asked[1] if self._asked is not None else ""
+
+    def thought(self) -> Snapshot | None:
+        """What the thinker says about the position shown."""
+        snapshot = self.thinker.snapshot
+        return snapshot if snapshot is not None and snapshot.fen == self.session.board.fen() else None
+
+    def verdict(self) -> Verdict | None:
+        """What tables and oracle say about the position shown."""
+        return self.endgame.ask(self.session.board)
+
+    def say(self, text: str, alarm: bool = False) -> None:
+        """Shows one line until the next move or message."""
+        self.notice, self.alarm = text, alarm
+
+    def message(self) -> Message:
+        """The line for the status panel."""
+        return message_of(self)
+
+    # --- actions
+
+    def make(self, move: Move) -> None:
+        """Makes a move for the side to move."""
+        color = self.session.board.turn
+        self._drop_request()
+        self.browsing = False
+        self.clock.press(color)
+        try:
+            self.session.push(move, self.clock.remaining(color))
+        except DraughtsError as error:
+            self.say(str(error), alarm=True)
+            return
+        self.notice = ""
+        self._synchronise()
+
+    def go_to(self, ply: int) -> None:
+        """Shows the position after so many moves."""
+        if ply == self.session.ply:
+            return
+        self._drop_request()
+        self.session.go_to(ply)
+        self.notice = ""
+        self.clock.rewind(self.session.nodes[: self.session.ply], self.session.first_color)
+        self.browsing = not self.session.at_end
+        self._synchronise()
+
+    def undo(self) -> None:
+        """Back to the last position in which a person was to move."""
+        self._step(-1)
+
+    def redo(self) -> None:
+        """On to the next position in which a person is to move."""
+        self._step(1)
+
+    def _step(self, step: int) -> None:
+        ply = self.session.ply + step
+        last = len(self.session.nodes)
+        while 0 < ply < last and self.humans and self._turn_at(ply) not in self.humans:
+            ply += step
+        self.go_to(min(max(ply, 0), last))
+
+    def _turn_at(self, ply: int) -> Color:
+        first = self.session.first_color
+        return first if ply % 2 == 0 else first.other
+
+    def ask_hint(self) -> None:
+        """Looks for a move to suggest."""
+        if self.session.board.outcome() is None and not self.session.is_over and not self.agent_to_move:
+            self._drop_request()
+            number = self.thinker.request(self.session.board, self.adviser(), "hint", seconds=3.0)
+            self._asked = (number, "hint", self.session.version)
+            self.notice = ""
+
+    def move_now(self) -> None:
+        """Ends the agent's thinking; in a position gone back to, lets the agent move from there."""
+        if self.thinking in ("play", "hint"):
+            self.thinker.move_now()
+        elif self.agent_to_move:
+            self.paused = False
+        elif not self.session.is_over and not self.session.board.outcome():
+            color = self.session.board.turn
+            self._drop_request()
+            self.browsing = self.paused = False
+            number = self.thinker.request(self.session.board, self.agents[color], "play", self._seconds(color))
+            self._asked = (number, "play", self.session.version)
+
+    def toggle_pause(self) -> None:
+        """Agents wait, or go on."""
+        self.paused = not self.paused
+        if self.paused:
+            self._drop_request()
+
+    def toggle_analysis(self) -> None:
+        """Shows what the agent thinks while people think, or no longer."""
+        self.analysing = not self.analysing
+        if not self.analysing and self.thinking == "analyse":
+            self._drop_request()
+
+    def take_over(self) -> None:
+        """Changes sides with the agent; between two people or two agents, the side to move changes hands."""
+        turn = self.session.board.turn
+        if len(self.humans) == 1:
+            self.humans = BOTH - self.humans
+        else:
+            self.humans = self.humans ^ {turn}
+        self._drop_request()
+        for color, name in self._names().items():
+            self.session.rename(color, name)
+        self.paused = False
+        self._version = -1
+        self._synchronise()
+
+    def person(self) -> Color | None:
+        """The person whom resigning and offering a draw is about: the one to move, else the only one."""
+        turn = self.session.board.turn
+        if turn in self.humans:
+            return turn
+        return next(iter(self.humans), None)
+
+    def resign(self) -> None:
+        """The person gives up."""
+        color = self.person()
+        if color is not None:
+            self._attempt(lambda: self.session.resign(color))
+
+    def offer_draw(self) -> None:
+        """The person offers a draw; an agent answers at once, by what it thought of the position last."""
+        color = self.person()
+        if color is None:
+            return
+        if not self._attempt(lambda: self.session.offer_draw(color)) or color.other in self.humans:
+            return
+        score = self.scores.get(self.session.ply, self.scores.get(self.session.ply - 1))
+        value = None if score is None else (2 * score - 1) * (1 if color.other is Color.BLACK else -1)
+        accepts = value is not None and value <= _DRAW_VALUE
+        self.answer_draw(accepts)
+        if not accepts:
+            self.say(f"{color.other} declines the draw")
+
+    def answer_draw(self, accept: bool) -> None:
+        """The other side's answer."""
+        self._attempt(lambda: self.session.answer_draw(accept))
+
+    def _attempt(self, action: Callable[[], None]) -> bool:
+        try:
+            action()
+        except DraughtsError as error:
+            self.say(str(error), alarm=True)
+            return False
+        if self.session.is_over:
+            self._drop_request()
+        self._synchronise()
+        return True
+
+    def leave(self) -> None:
+        """Stops all thinking and clocks (the window closes, or the menu opens)."""
+        self._drop_request()
+        self.clock.pause()
+
+    def enter(self) -> None:
+        """Back from the menu."""
+        self.clock.resume()

@@ -1,0 +1,194 @@
+"""What is known for certain, or almost, of an endgame: the tables' result and distance, and the oracle's verdict."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from engine.board import Board
+from engine.fen import Color
+from engine.tablebase import MissingTableError, Tablebase, read_tablebase
+
+Exact = Literal["win", "draw", "loss"]
+_EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
+_KEPT = 512  # verdicts
+_CLOSING = 1.0  # seconds that ``close`` waits for the thread
+_MOST_SHOWN = 0.999  # an oracle can be wrong: never shown as 100 %
+_SHOWN = 200  # characters of an error
+
+
+class OracleAnswer(Protocol):
+    """What an oracle says of a position, seen by its side to move; see ``Verdict``."""
+
+    @property
+    def wdl(self) -> tuple[float, float, float]:
+        """Probabilities of win, draw, loss."""
+
+    @property
+    def verdict(self) -> str:
+        """ "win", "draw" or "loss"."""
+
+    @property
+    def confidence(self) -> float:
+        """Probability of the verdict."""
+
+    @property
+    def source(self) -> str:
+        """How it was reached, in a word or two."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of a position, seen by its side to move.
+
+    Attributes:
+        fen, turn: the position.
+        exact: of the tables, which know neither draws by repetition nor the 80-ply rule; None where they end.
+        plies: to the end of the game, of the tables of distances; None for draws and where these end.
+        oracle: None where it was not asked.
+        error: one line, if tables or oracle failed.
+    """
+
+    fen: str
+    turn: Color
+    exact: Exact | None = None
+    plies: int | None = None
+    oracle: OracleAnswer | None = None
+    error: str | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verdict in words."""
+        lines = []
+        if self.exact is not None:
+            distance = "" if self.plies is None else f" in {self.plies} {'ply' if self.plies == 1 else 'plies'}"
+            lines.append(f"{self._result(self.exact)}{distance} (tables)")
+        if self.oracle is not None:
+            sure = min(self.oracle.confidence, _MOST_SHOWN)
+            lines.append(f"Oracle: {self._result(self.oracle.verdict)}, {sure:.1%} sure ({self.oracle.source})")
+        return (*lines, self.error) if self.error else tuple(lines)
+
+    def _result(self, result: str) -> str:
+        winners = {"win": self.turn, "loss": self.turn.other}
+        return f"{winners[result]} wins" if result in winners else "Draw"
+
+
+class EndgameInfo:
+    """Looks positions up in a thread of its own: tables are read from disk, and the oracle may search.
+
+    Args:
+        read_tables: opens the tables, once, when the first position with few pieces comes.
+        oracle: judges a position; None where it has no opinion.
+        oracle_pieces: the most pieces that the oracle is asked about.
+        table_pieces: the most pieces that tables are looked for.
+    """
+
+    def __init__(
+        self,
+        read_tables: Callable[[], Tablebase] = read_tablebase,
+        oracle: Callable[[Board], OracleAnswer | None] | None = None,
+        oracle_pieces: int = 8,
+        table_pieces: int = 8,
+    ) -> None:
+        self._read_tables: Callable[[], Tablebase] | None = read_tables
+        self._oracle, self._oracle_pieces, self._table_pieces = oracle, oracle_pieces, table_pieces
+        self._tables: Tablebase | None = None
+        self._changed = threading.Condition()  # guards what follows
+        self._known: OrderedDict[str, Verdict] = OrderedDict()
+        self._wanted: Board | None = None
+        self._pending: str | None = None  # FEN of what is wanted or being looked up
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def ask(self, board: Board) -> Verdict | None:
+        """What is known of the board's position; ask in every frame.
+
+        Returns:
+            None while it is being looked up, and where there is nothing to look up: too many pieces, or no move left.
+        """
+        own, opp, _ = board.words()
+        most = max(self._table_pieces, self._oracle_pieces if self._oracle is not None else 0)
+        if (own | opp).bit_count() > most:
+            return None
+        fen = board.fen()
+        with self._changed:
+            if fen in self._known:
+                return self._known[fen]
+            if not self._closed and self._pending != fen:
+                self._wanted, self._pending = board.copy(), fen
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._work, name="endgames", daemon=True)
+                    self._thread.start()
+                self._changed.notify()
+        return None
+
+    def close(self) -> None:
+        """Ends the thread and closes the tables; may be called again."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(_CLOSING)
+        tables, self._tables = self._tables, None
+        if tables is not None:
+            tables.close()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while self._wanted is None and not self._closed:
+                    self._changed.wait()
+                board, self._wanted = self._wanted, None
+                if self._closed or board is None:
+                    return
+            verdict = self._look_up(board)
+            with self._changed:
+                self._known[verdict.fen] = verdict
+                if self._pending == verdict.fen:
+                    self._pending = None
+                while len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
+
+    def _look_up(self, board: Board) -> Verdict:
+        exact: Exact | None = None
+        plies, answer, errors = None, None, []
+        own, opp, _ = board.words()
+        pieces = (own | opp).bit_count()
+        if not board.legal_moves:
+            return Verdict(board.fen(), board.turn)
+        try:
+            tables = self._open_tables() if pieces <= self._table_pieces else None
+            if tables is not None and pieces <= tables.max_pieces:
+                exact, plies = _probe(tables, board)
+        except Exception as error:  # a damaged file, say: the game goes on without
+            errors.append(_one_line("tables", error))
+        try:
+            if self._oracle is not None and pieces <= self._oracle_pieces:
+                answer = self._oracle(board)
+        except Exception as error:
+            errors.append(_one_line("oracle", error))
+        return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None)
+
+    def _open_tables(self) -> Tablebase | None:
+        """The tables; a folder that cannot be opened is reported once and not tried again."""
+        if self._read_tables is not None:
+            read, self._read_tables = self._read_tables, None
+            self._tables = read()
+        return self._tables
+
+
+def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:
+    """Result and distance of a position, each None where no table covers it."""
+    value = tables.get_wdl(board)
+    if value is None:
+        return None, None
+    try:
+        return _EXACT[value], tables.probe_distance(board)
+    except MissingTableError:
+        return _EXACT[value], None
+
+
+def _one_line(what: str, error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"{what}: {text}"[:_SHOWN]

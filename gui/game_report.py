@@ -1,0 +1,192 @@
+"""What a finished game was like: how every position stood, which moves lost something, and which were better.
+
+The expected score of a position is P(win) + P(draw) / 2. The loss of a move is the expected score of the best move
+less that of the move played, and nothing if it was the best move or the only one. A move's accuracy is
+100 * 2 ** (-loss / 0.1): 100 without a loss, half for every tenth of a point given away. A side's accuracy is the mean
+over its moves that had an alternative.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.board import Board, Move
+from engine.fen import Color
+from engine.players import Thinking, WatchablePlayer
+from engine.players.base import search_moves
+
+Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
+HALVING_LOSS = 0.1  # expected score; the loss that halves a move's accuracy
+LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "blunder": 0.2}
+_LONGEST_LINE = 8  # plies of a better line
+_SLICE = 0.02  # seconds between two looks at the clock
+
+
+def move_accuracy(loss: float) -> float:
+    """Accuracy, 0 to 100, of a move that gave away so much expected score."""
+    return 100.0 * 2.0 ** (-loss / HALVING_LOSS)
+
+
+def judge(loss: float) -> Judgement:
+    """The word for a move that gave away so much expected score."""
+    words = [word for word, least in LEAST_LOSS.items() if loss >= least]
+    return words[-1] if words else ""
+
+
+@dataclass(frozen=True)
+class MoveReport:
+    """One move of the game.
+
+    Attributes:
+        ply: counted from 0, the move made in the position after ``ply`` moves.
+        forced: it was the only move.
+        best, best_pdn: the better move, or the one played. line_pdn: how the game would have gone on from there.
+        before, after: expected scores of the side that moved, of its best move and of this one.
+        loss: ``before - after``, 0 to 1.
+        accuracy: 0 to 100.
+    """
+
+    ply: int
+    color: Color
+    move: Move
+    pdn: str
+    forced: bool
+    best: Move
+    best_pdn: str
+    line_pdn: tuple[str, ...]
+    before: float
+    after: float
+
+    @property
+    def loss(self) -> float:
+        """Expected score given away."""
+        return self.before - self.after
+
+    @property
+    def accuracy(self) -> float:
+        """See the module."""
+        return move_accuracy(self.loss)
+
+    @property
+    def judgement(self) -> Judgement:
+        """One word for it; empty for a good move."""
+        return judge(self.loss)
+
+
+@dataclass(frozen=True)
+class GameReport:
+    """All that is known so far.
+
+    Attributes:
+        moves: in the order of the game.
+        graph: expected score of Black in the first position, after one move, and so on.
+    """
+
+    moves: tuple[MoveReport, ...] = ()
+    graph: tuple[float, ...] = ()
+
+    def accuracy(self, color: Color) -> float | None:
+        """A side's accuracy, 0 to 100; None if it never had a choice."""
+        marks = [move.accuracy for move in self.moves if move.color is color and not move.forced]
+        return sum(marks) / len(marks) if marks else None
+
+    def worst(self, count: int = 5, color: Color | None = None) -> tuple[MoveReport, ...]:
+        """The moves that lost the most, of one side or of both, the worst first; those that are good are left out."""
+        bad = [move for move in self.moves if move.judgement and color in (None, move.color)]
+        return tuple(sorted(bad, key=lambda move: -move.loss)[:count])
+
+    def counts(self, color: Color) -> dict[Judgement, int]:
+        """How many inaccuracies, mistakes and blunders a side made."""
+        words = [move.judgement for move in self.moves if move.color is color]
+        return {word: words.count(word) for word in LEAST_LOSS}
+
+
+@dataclass(frozen=True)
+class _Opinion:
+    """Of one position: the mover's expected score, and its best line, empty where the game is over."""
+
+    score: float
+    line: tuple[Move, ...] = field(default=())
+
+
+class GameReview:
+    """Writes the report of a game in slices.
+
+    Args:
+        board: at the end of the game; it is left as it is.
+        player: judges every position with a search of its usual size.
+        seconds: a limit for each of them.
+
+    Attributes:
+        report: as far as it is written; a new object after every move.
+    """
+
+    def __init__(self, board: Board, player: WatchablePlayer, seconds: float | None = None) -> None:
+        self._moves, self._outcome = tuple(board.move_stack), board.outcome()
+        self._board = Board(board.start_fen)
+        self._player, self._limit = player, seconds
+        self._thinking: Thinking | None = None
+        self._spent = 0.0
+        self._before: _Opinion | None = None
+        self._finished = False
+        self.report = GameReport()
+
+    @property
+    def progress(self) -> float:
+        """Share of the positions that are judged, 0 to 1."""
+        return len(self.report.graph) / (len(self._moves) + 1)
+
+    def advance(self, seconds: float) -> bool:
+        """Works on for about ``seconds``; True while there is more to do."""
+        deadline = time.perf_counter() + seconds
+        while not self._finished:
+            opinion = self._think(max(0.0, min(_SLICE, deadline - time.perf_counter())))
+            if opinion is not None:
+                self._enter(opinion)
+            if time.perf_counter() >= deadline:
+                break
+        return not self._finished
+
+    def _think(self, seconds: float) -> _Opinion | None:
+        """Goes on with the present position; its opinion once there is one."""
+        if self._board.ply == len(self._moves) and self._outcome is not None:
+            winner = self._outcome.winner
+            return _Opinion(0.5 if winner is None else float(winner is self._board.turn))
+        if self._thinking is None:
+            self._thinking, self._spent = self._player.begin(self._board), 0.0
+        begun = time.perf_counter()
+        more = self._thinking.advance(seconds)
+        self._spent += time.perf_counter() - begun
+        if more and (self._limit is None or self._spent < self._limit):
+            return None
+        thought, self._thinking = self._thinking.thought(), None
+        value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
+        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.line)
+
+    def _enter(self, opinion: _Opinion) -> None:
+        """Takes the opinion of the present position into the report and goes to the next one."""
+        black = opinion.score if self._board.turn is Color.BLACK else 1.0 - opinion.score
+        moves, ply = self.report.moves, self._board.ply
+        if self._before is not None:
+            moves = (*moves, self._report_of(self._board.pop(), self._before, 1.0 - opinion.score))
+            self._board.push(self._moves[ply - 1])
+        self.report = GameReport(moves, (*self.report.graph, black))
+        self._before = opinion
+        self._finished = ply == len(self._moves)
+        if not self._finished:
+            self._board.push(self._moves[ply])
+
+    def _report_of(self, move: Move, before: _Opinion, after: float) -> MoveReport:
+        """The report of a move made on the present board."""
+        board = self._board.copy()
+        forced = len(search_moves(board)) == 1
+        color, ply, pdn, best_pdn = board.turn, board.ply, board.pdn(move), board.pdn(before.line[0])
+        line = []
+        for better in before.line[:_LONGEST_LINE]:
+            line.append(board.pdn(better))
+            board.push(better)
+        best_score = max(before.score, after)
+        if move == before.line[0]:
+            best_score = after  # the later search has seen more: nothing was given away
+        return MoveReport(ply, color, move, pdn, forced, before.line[0], best_pdn, tuple(line), best_score, after)

@@ -1,0 +1,55 @@
+"""What a game has to say to its players, in one line. No pygame."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.fen import Color
+
+if TYPE_CHECKING:
+    from .controller import GameController
+
+
+@dataclass(frozen=True)
+class Message:
+    """What goes on, in one line; ``kind`` is ``calm``, ``busy``, ``warn`` or ``over``; ``progress`` 0 to 1 or None."""
+
+    text: str
+    kind: str = "calm"
+    detail: str = ""
+    progress: float | None = None
+
+
+def message_of(game: "GameController") -> Message:
+    """The line that matters most now: a refusal, news, the result, an offer, who moves."""
+    session, entry = game.session, game.input
+    if entry.message:
+        return Message(entry.message, "warn")
+    if game.notice:
+        return Message(game.notice, "warn" if game.alarm else "calm")
+    if game.autosave.error:
+        return Message(game.autosave.error, "warn")
+    if session.ending is not None and session.at_end:
+        return Message(session.ending.text, "over")
+    if session.draw_offer is not None and session.at_end:
+        return Message(f"{session.draw_offer} offers a draw")
+    if entry.typed:
+        return Message(f"Move: {entry.typed}", detail="Enter plays it, Escape drops it")
+    turn = session.board.turn
+    if game.agent_to_move:
+        return Message("Paused", detail="Move now goes on") if game.paused else _thinking(game, turn)
+    if game.browsing:
+        return Message(f"{turn} to move", detail=f"position {session.ply} of {len(session.nodes)}")
+    if game.thinking == "hint":
+        return Message("Looking for a hint", "busy")
+    text = f"{turn} to move" if len(game.humans) != 1 else "Your move"
+    return Message(text, detail=f"{turn} must capture" if entry.must_capture else "")
+
+
+def _thinking(game: "GameController", turn: Color) -> Message:
+    snapshot = game.thought()
+    if snapshot is None or not snapshot.busy:
+        return Message(f"{turn} to move")
+    loading = snapshot.status == "loading"
+    text = "Loading the player" if loading else f"{turn} is thinking"
+    effort = "" if loading or not snapshot.count else f"{snapshot.count:,} {snapshot.unit}"
+    return Message(text, "busy", effort, snapshot.progress)

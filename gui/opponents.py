@@ -1,0 +1,254 @@
+"""Who can be played against: what an opponent is, how strong, and how it is made."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engine.errors import DraughtsError
+from engine.players import AlphaBetaPlayer, Player, PlayerError, RandomPlayer, RolloutPlayer
+from engine.players.alphabeta import MAX_DEPTH
+from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
+from engine.search import SearchConfig
+
+Kind = Literal["random", "rollout", "alphabeta", "network", "external"]
+KIND_NAMES: dict[Kind, str] = {
+    "network": "network",
+    "alphabeta": "alpha-beta",
+    "rollout": "roll-outs",
+    "random": "random",
+    "external": "external engine",
+}
+SHIPPED_NAME = "Crownhead"
+_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
+_SIMULATIONS = (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200)
+_ROLLOUTS = (1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS)
+_DEPTHS = tuple(range(1, 21))
+
+
+class OpponentError(DraughtsError):
+    """An opponent that cannot be: settings that contradict each other, or a kind that is not to be had here."""
+
+
+class OpponentSpec(BaseModel):
+    """Everything that decides how an opponent plays; can be stored as JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    kind: Kind = Field("network", description="what plays")
+    checkpoint: str | None = Field(None, description="network: its folder; none is the shipped network")
+    command: str | None = Field(None, description="external engine: the command that starts it")
+    timed: bool = Field(False, description="strength is seconds per move, not an amount of search")
+    seconds: float = Field(1.0, ge=0.05, le=600, description="per move, where strength is seconds")
+    rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
+    depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
+    search: SearchConfig = Field(
+        SearchConfig(num_simulations=400, oracle="tablebase"), description="network: settings of its search"
+    )
+    vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
+    threads: int = Field(1, ge=1, le=64, description="network: processor threads of one evaluation")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "OpponentSpec":
+        if self.kind == "external" and not (self.command or "").strip():
+            raise ValueError("an external engine needs the command that starts it")
+        if self.kind == "network" and self.timed and self.search.root == "gumbel":
+            raise ValueError("a Gumbel root needs a number of simulations: choose these, or a puct root, for seconds")
+        return self
+
+    def changed(self, **changes: object) -> "OpponentSpec":
+        """A copy with other values.
+
+        Raises:
+            OpponentError: a value is out of range or contradicts another; one line.
+        """
+        try:
+            return OpponentSpec.model_validate({**dict(self), **changes})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = " ".join(str(part) for part in first["loc"])
+            text = first["msg"].removeprefix("Value error, ")
+            raise OpponentError(f"{where}: {text}" if where else text) from error
+
+    @property
+    def by_time(self) -> bool:
+        """Whether its strength is seconds per move."""
+        return self.kind == "external" or (self.timed and self.kind != "random")
+
+    @property
+    def adjustable(self) -> bool:
+        """Whether it has a strength to set."""
+        return self.kind != "random"
+
+    @property
+    def amount(self) -> int | float:
+        """Its strength: seconds, simulations, roll-outs or plies; 0 where there is none to set."""
+        if self.by_time:
+            return self.seconds
+        amounts: dict[Kind, int] = {
+            "network": self.search.num_simulations,
+            "rollout": self.rollouts,
+            "alphabeta": self.depth,
+        }
+        return amounts.get(self.kind, 0)
+
+    @property
+    def name(self) -> str:
+        """Short, for the players' names of a game."""
+        if self.kind == "network":
+            return Path(self.checkpoint).name if self.checkpoint else SHIPPED_NAME
+        if self.kind == "external":
+            return Path((self.command or "").split()[0]).name
+        return self.kind if self.kind == "random" else f"{self.kind}:{self.amount:g}{'s' if self.by_time else ''}"
+
+    @property
+    def label(self) -> str:
+        """Long, for menus."""
+        name = self.name if self.kind in ("network", "external") else KIND_NAMES[self.kind]
+        return f"{name}, {strength_text(self)}" if self.adjustable else name
+
+
+def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
+    """The stops of the strength slider, weakest first; none where there is nothing to set."""
+    if spec.by_time:
+        return _SECONDS
+    steps: dict[Kind, tuple[int, ...]] = {"network": _SIMULATIONS, "rollout": _ROLLOUTS, "alphabeta": _DEPTHS}
+    return steps.get(spec.kind, ())
+
+
+def strength_position(spec: OpponentSpec) -> int:
+    """Index of the stop that is nearest to the strength, by ratio; 0 where there is none."""
+    steps = strength_steps(spec)
+
+    def ratio(index: int) -> float:
+        amount = max(spec.amount, 0.01)
+        return max(amount / steps[index], steps[index] / amount)
+
+    return min(range(len(steps)), key=ratio, default=0)
+
+
+def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
+    """The opponent at a stop of the slider; positions outside it count as its ends."""
+    steps = strength_steps(spec)
+    if not steps:
+        return spec
+    amount = steps[max(0, min(position, len(steps) - 1))]
+    if spec.by_time:
+        return spec.changed(seconds=amount)
+    if spec.kind == "network":
+        return spec.changed(search=spec.search.model_copy(update={"num_simulations": amount}))
+    return spec.changed(rollouts=amount) if spec.kind == "rollout" else spec.changed(depth=amount)
+
+
+def strength_text(spec: OpponentSpec) -> str:
+    """The strength in words, such as ``400 simulations``; empty where there is none to set."""
+    if not spec.adjustable:
+        return ""
+    if spec.by_time:
+        return f"{spec.seconds:g} s"
+    units: dict[Kind, tuple[str, str]] = {
+        "network": ("simulation", "simulations"),
+        "rollout": ("roll-out", "roll-outs"),
+        "alphabeta": ("ply", "plies"),
+    }
+    return f"{spec.amount} {units[spec.kind][spec.amount != 1]}"
+
+
+@dataclass(frozen=True)
+class CheckpointEntry:
+    """A network to choose from.
+
+    Attributes:
+        folder: what ``OpponentSpec.checkpoint`` takes.
+        elo, plus_minus: rating and half of its 95 % interval, None where it has none.
+        detail: more about it, such as its run.
+    """
+
+    name: str
+    folder: str
+    elo: float | None = None
+    plus_minus: float | None = None
+    detail: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name and rating."""
+        if self.elo is None:
+            return f"{self.name} — not rated"
+        spread = "" if self.plus_minus is None else f" ± {self.plus_minus:.0f}"
+        return f"{self.name} — Elo {self.elo:.0f}{spread}"
+
+
+class PlayerFactory(Protocol):
+    """Makes the player of a spec; may take seconds, and raises a ValueError of one line if it cannot.
+
+    Where the spec goes by time, the player must be able to search for ``spec.seconds``.
+    """
+
+    def __call__(self, spec: OpponentSpec) -> Player:
+        """The player."""
+
+
+class Opponents:
+    """Makes opponents; what needs other packages is handed in.
+
+    Args:
+        network, external: make players of these kinds; without them there are none.
+        find_checkpoints: the networks at hand.
+    """
+
+    def __init__(
+        self,
+        network: PlayerFactory | None = None,
+        external: PlayerFactory | None = None,
+        find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = tuple,
+    ) -> None:
+        self._factories: dict[Kind, PlayerFactory] = {"alphabeta": _alphabeta, "rollout": _rollout, "random": _random}
+        if network is not None:
+            self._factories["network"] = network
+        if external is not None:
+            self._factories["external"] = external
+        self._find_checkpoints = find_checkpoints
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Those that can be made."""
+        return tuple(kind for kind in KIND_NAMES if kind in self._factories)
+
+    def checkpoints(self) -> tuple[CheckpointEntry, ...]:
+        """The networks at hand, strongest first, the unrated ones last by name. Reads files."""
+        return tuple(
+            sorted(self._find_checkpoints(), key=lambda entry: (entry.elo is None, -(entry.elo or 0.0), entry.name))
+        )
+
+    def make(self, spec: OpponentSpec) -> Player:
+        """The player of a spec; may take seconds.
+
+        Raises:
+            PlayerError: there are no players of this kind here.
+            ValueError: what the factory says.
+        """
+        if spec.kind not in self._factories:
+            raise PlayerError(f"{KIND_NAMES[spec.kind]}: no such opponent here; choose {', '.join(self.kinds)}")
+        return self._factories[spec.kind](spec)
+
+
+def _random(spec: OpponentSpec) -> Player:
+    return RandomPlayer(_fresh_seed())
+
+
+def _rollout(spec: OpponentSpec) -> Player:
+    return RolloutPlayer(MAX_ROLLOUTS if spec.by_time else spec.rollouts, seed=_fresh_seed())
+
+
+def _alphabeta(spec: OpponentSpec) -> Player:
+    depth, seconds = (MAX_DEPTH, spec.seconds) if spec.by_time else (spec.depth, None)
+    return AlphaBetaPlayer(depth, seconds, seed=_fresh_seed())
+
+
+def _fresh_seed() -> int:
+    """Another one at every start, so that no two games need be alike."""
+    return secrets.randbits(32)

@@ -1,0 +1,171 @@
+"""The settings of a search as a menu shows them: every field of ``SearchConfig`` with its meaning and range."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from engine.errors import DraughtsError
+from engine.search import SearchConfig
+
+from .opponents import OpponentSpec
+
+SettingKind = Literal["int", "float", "bool", "choice"]
+SettingValue = int | float | bool | str
+_ON, _OFF = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
+_SHOWN = 20  # characters of a wrong text that a message repeats
+
+# name → label, what has to be chosen for it to matter; the order is that of the menu
+_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Search": {
+        "num_simulations": ("Simulations", "strength by simulations"),
+        "root": ("Root", ""),
+        "c_puct": ("Exploration", ""),
+        "fpu_reduction": ("Untried moves", ""),
+        "reuse_tree": ("Keep the tree", "puct root"),
+    },
+    "Variety": {
+        "temperature": ("Temperature", "varied play, puct root"),
+        "temperature_plies": ("Temperature plies", "varied play, puct root"),
+        "final_temperature": ("Later temperature", "varied play, puct root"),
+        "noise_fraction": ("Noise", "varied play, puct root"),
+        "dirichlet_scale": ("Noise spread", "varied play, puct root, noise"),
+    },
+    "Endgame": {
+        "oracle": ("Oracle", ""),
+        "oracle_pieces": ("Oracle pieces", "network oracle"),
+        "oracle_confidence": ("Oracle confidence", "network oracle"),
+    },
+    "Gumbel": {
+        "gumbel_considered": ("Moves considered", "gumbel root"),
+        "gumbel_scale": ("Gumbel noise", "varied play, gumbel root"),
+        "c_visit": ("Visit offset", "gumbel root"),
+        "c_scale": ("Value scale", "gumbel root"),
+        "rescale_q": ("Stretch values", "gumbel root"),
+    },
+}
+
+
+class SettingError(DraughtsError):
+    """A value that a setting cannot take; one line."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of ``SearchConfig``.
+
+    Attributes:
+        label, group: as the menu shows them. meaning: one phrase.
+        default: of ``SearchConfig``.
+        minimum, maximum: of a number; the minimum itself is excluded if ``above_minimum``.
+        choices: of a choice.
+        needs: what else has to be chosen for it to have an effect, in words; empty if nothing.
+    """
+
+    name: str
+    label: str
+    meaning: str
+    group: str
+    kind: SettingKind
+    default: SettingValue
+    minimum: float | None = None
+    maximum: float | None = None
+    above_minimum: bool = False
+    choices: tuple[str, ...] = ()
+    needs: str = ""
+
+    @property
+    def range_text(self) -> str:
+        """What it can be, in words."""
+        if self.kind == "bool":
+            return "on or off"
+        if self.kind == "choice":
+            return ", ".join(self.choices[:-1]) + " or " + self.choices[-1]
+        low = f"above {self.minimum:g}" if self.above_minimum else f"{self.minimum:,.10g}"
+        return f"{low} to {self.maximum:,.10g}"
+
+    def text(self, config: SearchConfig) -> str:
+        """Its value in a configuration, as ``with_setting`` reads it."""
+        value = getattr(config, self.name)
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _setting(name: str, field: FieldInfo, group: str, label: str, needs: str) -> Setting:
+    kind: SettingKind
+    if get_origin(field.annotation) is Literal:
+        kind, choices = "choice", get_args(field.annotation)
+    else:
+        kinds: dict[Any, SettingKind] = {bool: "bool", int: "int", float: "float"}
+        kind, choices = kinds[field.annotation], ()
+    bounds = {
+        sign: getattr(bound, sign) for bound in field.metadata for sign in ("gt", "ge", "le") if hasattr(bound, sign)
+    }
+    meaning = (field.description or "").replace("``", "")
+    return Setting(
+        name,
+        label,
+        meaning,
+        group,
+        kind,
+        field.default,
+        bounds.get("gt", bounds.get("ge")),
+        bounds.get("le"),
+        "gt" in bounds,
+        choices,
+        needs,
+    )
+
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    _setting(name, SearchConfig.model_fields[name], group, label, needs)
+    for group, fields in _GROUPS.items()
+    for name, (label, needs) in fields.items()
+)
+_BY_NAME = {entry.name: entry for entry in SETTINGS}
+
+
+def setting(name: str) -> Setting:
+    """The setting of that name; KeyError if there is none."""
+    return _BY_NAME[name]
+
+
+def with_setting(config: SearchConfig, name: str, value: SettingValue) -> SearchConfig:
+    """A configuration with one setting changed.
+
+    Args:
+        value: of the setting's kind, or its text.
+
+    Raises:
+        SettingError: the value is not in the setting's range.
+    """
+    entry = _BY_NAME[name]
+    refusal = SettingError(f"{entry.label} is {entry.range_text}, not {str(value)[:_SHOWN]!r}")
+    if entry.kind == "bool" and isinstance(value, str):
+        word = value.strip().lower()
+        if word not in _ON + _OFF:
+            raise refusal
+        value = word in _ON
+    try:
+        return SearchConfig.model_validate(
+            {**config.model_dump(), name: value.strip() if isinstance(value, str) else value}
+        )
+    except ValidationError as error:
+        raise refusal from error
+
+
+def in_use(spec: OpponentSpec, name: str) -> bool:
+    """Whether a setting has an effect on how an opponent plays, its other settings being as they are."""
+    config = spec.search
+    given = {
+        "strength by simulations": not spec.by_time,
+        "puct root": config.root == "puct",
+        "gumbel root": config.root == "gumbel",
+        "varied play": spec.vary,
+        "noise": config.noise_fraction > 0,
+        "network oracle": config.oracle == "network",
+    }
+    needs = _BY_NAME[name].needs
+    return spec.kind == "network" and all(given[need] for need in needs.split(", ") if need)

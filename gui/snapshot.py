@@ -1,0 +1,143 @@
+"""What a view shows of a search: one immutable picture of a moment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.board import Board, Move
+from engine.fen import Color
+from engine.players import MoveThought, Thought
+from engine.players.watching import Proof, Unit, Wdl
+
+from .game_report import GameReport
+
+Mode = Literal["play", "analyse", "hint"]
+Status = Literal["loading", "thinking", "done", "stopped", "failed"]
+BUSY: tuple[Status, ...] = ("loading", "thinking")
+_LONGEST_LINE = 16  # plies of the principal variation
+
+
+@dataclass(frozen=True)
+class MoveRow:
+    """One line of the table of moves; see ``MoveThought``, everything is seen by the side that moves.
+
+    Attributes:
+        share: of all visits, 0 to 1.
+    """
+
+    move: Move
+    pdn: str
+    visits: int = 0
+    share: float = 0.0
+    prior: float | None = None
+    value: float | None = None
+    wdl: Wdl | None = None
+    proof: Proof | None = None
+    proof_plies: int | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A search at one moment.
+
+    Attributes:
+        number: of the request. player: its name.
+        fen, ply, turn: the position that is thought about.
+        moves: the best first.
+        pv, pv_pdn: the expected line of play; its first move is ``best``.
+        value, wdl: P(win) - P(loss), and win, draw, loss, seen by ``turn``; None while or where they are not known.
+        count: work done, in ``unit``. seconds: since the search began. per_second: of ``unit``.
+        depth: plies, of a search that goes by depth.
+        progress: 0 to 1 of what is to be done, None if there is no end to it.
+        move: the move to play or to show, once the status is "done" and the mode "play" or "hint".
+        error: one line, where the status is "failed".
+    """
+
+    number: int
+    mode: Mode
+    status: Status
+    player: str
+    fen: str
+    ply: int
+    turn: Color
+    moves: tuple[MoveRow, ...] = ()
+    pv: tuple[Move, ...] = ()
+    pv_pdn: tuple[str, ...] = ()
+    wdl: Wdl | None = None
+    value: float | None = None
+    count: int = 0
+    unit: Unit = "simulations"
+    seconds: float = 0.0
+    per_second: float = 0.0
+    depth: int | None = None
+    progress: float | None = None
+    move: Move | None = None
+    error: str | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is still going on."""
+        return self.status in BUSY
+
+    @property
+    def best(self) -> Move | None:
+        """The move it would play now."""
+        return self.moves[0].move if self.moves else None
+
+    def wdl_of(self, color: Color) -> Wdl | None:
+        """Win, draw, loss of a colour."""
+        return self.wdl if self.wdl is None or color is self.turn else (self.wdl[2], self.wdl[1], self.wdl[0])
+
+    def value_of(self, color: Color) -> float | None:
+        """P(win) - P(loss) of a colour."""
+        return self.value if self.value is None or color is self.turn else -self.value
+
+
+@dataclass(frozen=True)
+class Review:
+    """The writing of a game report at one moment.
+
+    Attributes:
+        progress: 0 to 1.
+        report: as far as it is written.
+        error: one line, where the status is "failed".
+    """
+
+    number: int
+    status: Status
+    progress: float = 0.0
+    report: GameReport = field(default_factory=GameReport)
+    error: str | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is still being written."""
+        return self.status in BUSY
+
+
+def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...]:
+    """The table of moves of a position."""
+    visits = sum(thought.visits for thought in thoughts)
+    return tuple(
+        MoveRow(
+            thought.move,
+            board.pdn(thought.move),
+            thought.visits,
+            thought.visits / visits if visits else 0.0,
+            thought.prior,
+            thought.value,
+            thought.wdl,
+            thought.proof,
+            thought.proof_plies,
+        )
+        for thought in thoughts
+    )
+
+
+def line_of(board: Board, thought: Thought) -> tuple[tuple[Move, ...], tuple[str, ...]]:
+    """The expected line of play, no longer than can be shown, as moves and in PDN."""
+    line, texts, after = thought.line[:_LONGEST_LINE], [], board.copy()
+    for move in line:
+        texts.append(after.pdn(move))
+        after.push(move)
+    return line, tuple(texts)

@@ -1,0 +1,366 @@
+"""The thread that thinks, so that the window never waits: requests in, snapshots out.
+
+Everything here returns at once. One request is worked on at a time, and a new one takes the place of the old. The
+window reads ``snapshot`` and ``review`` whenever it draws; both are immutable and replaced as a whole.
+"""
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from engine.board import Board, Move
+from engine.errors import IllegalMoveError
+from engine.players import Player, PlayerError, Thinking, WatchablePlayer
+from engine.players.base import search_moves
+
+from .game_report import GameReport, GameReview
+from .opponents import Opponents, OpponentSpec
+from .snapshot import Mode, MoveRow, Review, Snapshot, Status, line_of, rows_of
+
+__all__ = ["Mode", "MoveRow", "Review", "Snapshot", "Status", "Thinker"]
+SLICE = 0.02  # seconds of search between two looks at what the window wants
+LOOK = 0.1  # seconds between two snapshots
+_MOST_PLAYERS = 4  # kept ready: two that play each other, one that analyses, one more
+_CLOSING = 1.0  # seconds that ``close`` waits for the thread
+_SHOWN = 200  # characters of an error
+_log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+class _SupersededError(Exception):
+    """The request is not wanted any more."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """A request: think about ``board``, or review the game that led to it if ``mode`` is None."""
+
+    number: int
+    board: Board
+    spec: OpponentSpec
+    mode: Mode | None
+    seconds: float | None = None
+    cancelled: bool = False
+    hurried: bool = False
+    wake: threading.Event = field(default_factory=threading.Event)
+
+    def check(self) -> None:
+        if self.cancelled:
+            raise _SupersededError
+
+
+class Thinker:
+    """Searches and reviews for the window.
+
+    Args:
+        opponents: makes the players. It is asked in other threads.
+        clock: seconds, for what is shown and for time limits.
+
+    Attributes:
+        snapshot: of the latest ``request``; None before the first.
+        review: of the latest ``review_game``; None before the first.
+    """
+
+    def __init__(self, opponents: Opponents, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.snapshot: Snapshot | None = None
+        self.review: Review | None = None
+        self._clock = clock
+        self._bench = _Bench(opponents)
+        self._changed = threading.Condition()  # guards all that follows, and the two attributes above
+        self._job: _Job | None = None  # the one that counts
+        self._waiting: _Job | None = None  # not taken up yet
+        self._closed = False
+        self._number = 0
+        self._thread = threading.Thread(target=self._work, name="thinker", daemon=True)
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request or a review is being worked on."""
+        return self._job is not None
+
+    def request(self, board: Board, spec: OpponentSpec, mode: Mode = "play", seconds: float | None = None) -> int:
+        """Begins to think about a board, which is copied; whatever ran before is cancelled.
+
+        Args:
+            mode: "play": as the opponent of ``spec`` plays. "hint": the same without its variety. "analyse": without
+                end, until it is cancelled or all memory is used.
+            seconds: a limit beside that of ``spec``, such as what a clock leaves.
+
+        Returns:
+            The number that its snapshots carry.
+        """
+        return self._put(board, spec if mode == "play" else _steady(spec), mode, seconds)
+
+    def review_game(self, board: Board, spec: OpponentSpec) -> int:
+        """Begins the report of the game that led to a board, every position searched as ``spec`` says; see ``request``.
+
+        Returns:
+            The number that its reviews carry.
+        """
+        return self._put(board, _steady(spec), None, None)
+
+    def _put(self, board: Board, spec: OpponentSpec, mode: Mode | None, seconds: float | None) -> int:
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("this thinker was closed")
+            self._stop()
+            self._number += 1
+            job = self._job = self._waiting = _Job(self._number, board.copy(), spec, mode, seconds)
+            if mode is None:
+                self.review = Review(job.number, "loading")
+            else:
+                fen, ply, turn = board.fen(), board.ply, board.turn
+                self.snapshot = Snapshot(job.number, mode, "loading", spec.name, fen, ply, turn)
+            self._changed.notify()
+            return job.number
+
+    def move_now(self) -> None:
+        """Ends the search for a move; the best so far is played. Without effect on what cannot be watched."""
+        job = self._job
+        if job is not None and job.mode in ("play", "hint"):
+            job.hurried = True
+
+    def cancel(self) -> None:
+        """Ends whatever runs, at once: it is "stopped", and its move will not come."""
+        with self._changed:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._job is not None:
+            self._job.cancelled = True
+            self._job.wake.set()
+        self._job = self._waiting = None
+        if self.snapshot is not None and self.snapshot.busy:
+            self.snapshot = replace(self.snapshot, status="stopped")
+        if self.review is not None and self.review.busy:
+            self.review = replace(self.review, status="stopped")
+
+    def forget(self) -> None:
+        """Cancels, and clears snapshot and review: for a new game."""
+        with self._changed:
+            self._stop()
+            self.snapshot = self.review = None
+
+    def close(self) -> None:
+        """Ends the thread and the players; may be called again. Nothing can be requested afterwards."""
+        with self._changed:
+            self._stop()
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(_CLOSING)
+        self._bench.close()
+
+    # --- the thread
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while self._waiting is None and not self._closed:
+                    self._changed.wait()
+                if self._waiting is None:
+                    return
+                job, self._waiting = self._waiting, None
+            try:
+                self._answer(job)
+            except _SupersededError:
+                pass
+            except BaseException as error:  # whatever a player does, the window lives on
+                if not isinstance(error, ValueError):
+                    _log.exception("%s failed", job.spec.label)
+                self._show(job, status="failed", error=_one_line(job.spec, error))
+
+    def _show(self, job: _Job, **changes: Any) -> None:
+        """Replaces the job's snapshot or review, unless it is not wanted any more."""
+        with self._changed:
+            if self._job is not job:
+                return
+            shown: Snapshot | Review | None = self.review if job.mode is None else self.snapshot
+            assert shown is not None
+            shown = replace(shown, **changes)
+            if isinstance(shown, Review):
+                self.review = shown
+            else:
+                self.snapshot = shown
+            if not shown.busy:
+                self._job = None
+
+    def _answer(self, job: _Job) -> None:
+        moves = search_moves(job.board) if job.mode is not None else []
+        if len(moves) == 1 and job.mode != "analyse":
+            row = MoveRow(moves[0], job.board.pdn(moves[0]))
+            self._show(job, status="done", progress=1.0, moves=(row,), pv=(row.move,), pv_pdn=(row.pdn,), move=row.move)
+            return
+        player = self._await(self._bench.player(job.spec), job)
+        if not isinstance(player, WatchablePlayer) and job.mode not in ("play", "hint"):
+            raise PlayerError("it cannot analyse, only play; choose another engine for this")
+        self._show(job, status="thinking")
+        try:
+            self._use(job, player)
+        except _SupersededError:
+            raise
+        except BaseException:  # in what state it is now, nobody knows
+            self._bench.drop(job.spec)
+            raise
+
+    def _use(self, job: _Job, player: Player) -> None:
+        if not isinstance(player, WatchablePlayer):
+            self._ask(job, player)
+        elif job.mode is None:
+            self._review(job, player)
+        else:
+            self._watch(job, player.begin(job.board, job.mode == "analyse"))
+
+    def _await(self, future: "Future[Result]", job: _Job) -> Result:
+        """A result that another thread works on, unless the job is cancelled before."""
+        future.add_done_callback(lambda _: job.wake.set())
+        while not future.done() and not job.cancelled:
+            job.wake.wait()
+            job.wake.clear()
+        job.check()
+        return future.result()
+
+    def _watch(self, job: _Job, thinking: Thinking) -> None:
+        """Searches in slices, with a look at the window's wishes after each."""
+        begun = looked = self._clock()
+        limits = [job.seconds, job.spec.seconds if job.spec.by_time else None] if job.mode != "analyse" else []
+        limit = min((limit for limit in limits if limit is not None), default=None)
+        while True:
+            left = SLICE if limit is None else min(SLICE, begun + limit - self._clock())
+            more = thinking.advance(max(0.0, left))
+            job.check()
+            now = self._clock()
+            if not more or job.hurried or (limit is not None and now - begun >= limit):
+                break
+            if now - looked >= LOOK:
+                looked = now
+                self._show(job, **self._picture(job, thinking, now - begun, limit))
+        picture = self._picture(job, thinking, now - begun, limit)
+        move = None if job.mode == "analyse" else _legal(job.board, thinking.choose())
+        progress = None if job.mode == "analyse" else 1.0
+        self._show(job, **{**picture, "status": "done", "move": move, "progress": progress})
+
+    def _picture(self, job: _Job, thinking: Thinking, seconds: float, limit: float | None) -> dict[str, Any]:
+        """Fields of a snapshot."""
+        thought = thinking.thought()
+        pv, pv_pdn = line_of(job.board, thought)
+        progress = max(thinking.progress, min(1.0, seconds / limit) if limit else 0.0)
+        return {
+            "moves": rows_of(job.board, thought.moves),
+            "pv": pv,
+            "pv_pdn": pv_pdn,
+            "wdl": thought.wdl,
+            "value": thought.value,
+            "count": thought.count,
+            "unit": thinking.unit,
+            "seconds": seconds,
+            "per_second": (thought.count - thought.kept) / seconds if seconds > 0 else 0.0,
+            "depth": thought.depth,
+            "progress": None if job.mode == "analyse" else progress,
+        }
+
+    def _ask(self, job: _Job, player: Player) -> None:
+        """The move of a player that cannot be watched; one that is left while it thinks is not asked again."""
+        begun = self._clock()
+        try:
+            answer = self._await(_apart(lambda: player.choose([job.board.copy()])), job)
+        except _SupersededError:
+            self._bench.drop(job.spec)
+            raise
+        if len(answer) != 1:
+            raise PlayerError(f"it answered with {len(answer)} moves, not one")
+        move = _legal(job.board, answer[0])
+        row = MoveRow(move, job.board.pdn(move))
+        seconds = self._clock() - begun
+        shown = {"moves": (row,), "pv": (move,), "pv_pdn": (row.pdn,), "seconds": seconds, "progress": 1.0}
+        self._show(job, status="done", move=move, **shown)
+
+    def _review(self, job: _Job, player: WatchablePlayer) -> None:
+        review = GameReview(job.board, player, job.spec.seconds if job.spec.by_time else None)
+        seen: GameReport | None = None
+        while review.advance(SLICE):
+            job.check()
+            if review.report is not seen:
+                seen = review.report
+                self._show(job, progress=review.progress, report=seen)
+        self._show(job, status="done", progress=1.0, report=review.report)
+
+
+class _Bench:
+    """The players that are ready, or being made: each by its spec, the one used longest ago goes first."""
+
+    def __init__(self, opponents: Opponents) -> None:
+        self._opponents = opponents
+        self._players: OrderedDict[OpponentSpec, Future[Player]] = OrderedDict()
+
+    def player(self, spec: OpponentSpec) -> "Future[Player]":
+        """The player of a spec, made in a thread of its own if it is new or could not be made before."""
+        known = self._players.get(spec)
+        if known is None or (known.done() and known.exception() is not None):
+            self._players[spec] = _apart(lambda: self._opponents.make(spec))
+            while len(self._players) > _MOST_PLAYERS:
+                self.drop(next(iter(self._players)))
+        self._players.move_to_end(spec)
+        return self._players[spec]
+
+    def drop(self, spec: OpponentSpec) -> None:
+        """Ends a player, as soon as it is there; without effect if there is none."""
+        future = self._players.pop(spec, None)
+        if future is not None:
+            future.add_done_callback(_close)
+
+    def close(self) -> None:
+        """Ends all players."""
+        for spec in list(self._players):
+            self.drop(spec)
+
+
+def _close(future: "Future[Player]") -> None:
+    """Gives back what a player holds, if it holds anything."""
+    close = getattr(future.result(), "close", None) if future.exception() is None else None
+    if close is not None:
+        try:
+            close()
+        except Exception:
+            _log.exception("closing a player failed")
+
+
+def _apart(work: Callable[[], Result]) -> "Future[Result]":
+    """Does work in a thread of its own, which nobody has to wait for."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="player", daemon=True).start()
+    return future
+
+
+def _steady(spec: OpponentSpec) -> OpponentSpec:
+    """The same opponent without its variety."""
+    return spec.changed(vary=False)
+
+
+def _legal(board: Board, move: Move) -> Move:
+    """The move with its path; IllegalMoveError if it is not legal."""
+    after = board.copy()
+    try:
+        after.push(move)
+    except IllegalMoveError as error:
+        raise IllegalMoveError(f"it played an illegal move: {error}") from error
+    return after.peek()
+
+
+def _one_line(spec: OpponentSpec, error: BaseException) -> str:
+    """What went wrong, for people."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
+    return f"{spec.name}: {kind}{text}"[:_SHOWN]

@@ -1,0 +1,91 @@
+"""Moves in motion: where the piece is at a time, and how far the captured ones have faded. Free of pygame."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine.board import Move
+from engine.fen import Color
+
+HOP_SECONDS = 0.17
+CROWN_SECONDS = 0.28
+
+
+def eased(share: float) -> float:
+    """A share of the way (0 to 1) with a soft start and end."""
+    share = min(1.0, max(0.0, share))
+    return share * share * (3 - 2 * share)
+
+
+@dataclass(frozen=True)
+class MoveAnimation:
+    """A move on its way.
+
+    Attributes:
+        path: PDN numbers stood on.
+        color, king: the piece as it was when the move began.
+        captured: PDN number → (colour, is king), in the order of capture.
+        crowned: the move ends in a promotion.
+        begin: time at which it starts, in seconds.
+        hop: seconds per step or jump.
+    """
+
+    path: tuple[int, ...]
+    color: Color
+    king: bool
+    captured: tuple[tuple[int, Color, bool], ...]
+    crowned: bool
+    begin: float
+    hop: float = HOP_SECONDS
+
+    @property
+    def travel(self) -> float:
+        return self.hop * (len(self.path) - 1)
+
+    @property
+    def seconds(self) -> float:
+        return self.travel + (CROWN_SECONDS if self.crowned else 0.0)
+
+    def done(self, now: float) -> bool:
+        return now >= self.begin + self.seconds
+
+    def leg(self, now: float) -> tuple[int, int, float]:
+        """The squares that the piece is between, and the eased share of the way from the first to the second."""
+        passed = min(max(0.0, now - self.begin), self.travel) / self.hop
+        index = min(int(passed), len(self.path) - 2)
+        return self.path[index], self.path[index + 1], eased(passed - index)
+
+    def fading(self, now: float) -> list[tuple[int, Color, bool, float]]:
+        """The captured pieces still to be seen: number, colour, is king, opacity 0 to 1."""
+        passed = max(0.0, now - self.begin) / self.hop
+        shown = [(n, color, king, 1.0 - eased(passed - i - 0.3)) for i, (n, color, king) in enumerate(self.captured)]
+        return [piece for piece in shown if piece[3] > 0.0]
+
+    def crowning(self, now: float) -> float:
+        """Share of the crowning that is done, 0 while the piece still moves."""
+        return min(1.0, max(0.0, now - self.begin - self.travel) / CROWN_SECONDS) if self.crowned else 0.0
+
+
+def jumped(start: int, end: int) -> int:
+    """PDN number of the square between two squares a jump apart."""
+    upper, lower = min(start, end), max(start, end)
+    row, place = divmod(upper - 1, 4)
+    right = (lower - 1) % 4 > place
+    if row % 2 == 0:
+        return upper + (5 if right else 4)
+    return upper + (4 if right else 3)
+
+
+def animate(
+    move: Move,
+    before: Mapping[int, tuple[Color, bool]],
+    after: Mapping[int, tuple[Color, bool]],
+    now: float,
+    hop: float,
+) -> MoveAnimation:
+    """The animation of a move made between two positions (maps of PDN number → (colour, is king))."""
+    path = move.path or (move.start, move.end)
+    color, king = before[move.start]
+    taken = [jumped(a, b) for a, b in pairwise(path)] if move.captured else []
+    captured = tuple((number, *before[number]) for number in taken if number in before)
+    return MoveAnimation(path, color, king, captured, after[move.end][1] and not king, now, hop)

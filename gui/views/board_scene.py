@@ -1,0 +1,169 @@
+"""A board with a text and buttons beside it: what setting up, tutorial and report have in common."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pygame
+
+from ..help import Action
+from .board_view import BoardPicture, BoardView, Motion
+from .geometry import Rect, game_layout, square_under
+from .scene import Scene
+from .shapes import rounded
+from .widgets import Button, Buttons, Panel, Style
+
+if TYPE_CHECKING:
+    from ..app import App
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A heading, paragraphs (separated by empty lines) and lines of warning."""
+
+    title: str
+    text: str = ""
+    warnings: tuple[str, ...] = ()
+    note: str = ""
+
+
+class TextPanel(Panel[Passage]):
+    """Running text; letters shrink a little where it would not fit."""
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        passage = self.state
+        theme = style.theme
+        rounded(surface, self.rect, theme.panel, style.radius)
+        inner = self.rect.inset(2 * style.gap, style.gap)
+        size = style.unit
+        for size in (style.unit * 9 // 8, style.unit, style.unit * 7 // 8, max(8, style.unit * 3 // 4)):
+            rows = self._rows(passage, size, inner.w, style)
+            if sum(height for _, height, _, _ in rows) <= inner.h:
+                break
+        y = inner.y
+        for text, height, color, bold in rows:
+            style.text.draw(surface, text, (inner.x, y + height // 2), size, color, bold, width=inner.w)
+            y += height
+
+    def _rows(
+        self, passage: Passage, size: int, width: int, style: Style
+    ) -> list[tuple[str, int, tuple[int, int, int], bool]]:
+        theme, line = style.theme, round(1.45 * size)
+        rows = [
+            (part, round(line * 1.2), theme.text, True) for part in style.text.wrap(passage.title, size, width, True)
+        ]
+        for paragraph in filter(None, passage.text.split("\n\n")):
+            rows.append(("", line // 3, theme.text, False))
+            rows += [(part, line, theme.text, False) for part in style.text.wrap(paragraph, size, width)]
+        if passage.note:
+            rows.append(("", line // 2, theme.dim, False))
+            rows += [(part, line, theme.dim, False) for part in style.text.wrap(passage.note, size, width)]
+        for warning in passage.warnings:
+            rows.append(("", line // 3, theme.warning, False))
+            rows += [(part, line, theme.warning, True) for part in style.text.wrap("! " + warning, size, width)]
+        return rows
+
+
+class BoardScene(Scene):
+    """A board, a text panel and buttons with labels in a column."""
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self.board_view, self.motion = BoardView(app.style.text), Motion()
+        self.passage = TextPanel(Passage(""))
+        self.rows: list[Buttons] = []
+        self.panels = [self.passage]
+        self.flipped = app.preferences.flipped
+        self._focus: tuple[int, str] | None = None
+
+    def set_buttons(self, *rows: tuple[Button, ...]) -> None:
+        """The rows of buttons below the text."""
+        while len(self.rows) < len(rows):
+            self.rows.append(Buttons(2.1))
+            self.panels.append(self.rows[-1])
+        for panel, buttons in zip(self.rows, rows, strict=True):
+            panel.buttons = buttons
+
+    def place(self) -> None:
+        layout = game_layout(self.window.w, self.window.h, self.app.scale)
+        self.board_rect = layout.board
+        top, bottom = layout.status.y, max(layout.side.bottom, layout.toolbar.bottom)
+        side = Rect(layout.side.x, top, layout.side.w, bottom - top)
+        for panel in reversed(self.rows):
+            panel.rect, side = side.cut_bottom(round(2.1 * self.style.unit), layout.gap)
+        self.passage.rect = side
+
+    def picture(self) -> BoardPicture:
+        raise NotImplementedError
+
+    def press(self, name: str) -> None:
+        """A button was pressed."""
+
+    def square(self, number: int | None, begin: bool) -> None:
+        """The pointer was pressed on the board (``begin``) or moved over it with the button held."""
+
+    def drawn_over(self, rect: Rect) -> None:
+        if rect.meets(self.board_rect):
+            self.board_view.forget()
+
+    def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
+        self.motion.now = now
+        changed = self.board_view.draw(surface, self.board_rect, self.picture(), self.style.theme, self.motion)
+        return changed + super().draw_panels(surface, now)
+
+    @property
+    def lively(self) -> bool:
+        return self.motion.animation is not None
+
+    def update(self, now: float) -> None:
+        if self.motion.animation is not None and self.motion.animation.done(now):
+            self.motion.animation = None
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.MOUSEWHEEL or event.type == pygame.MOUSEBUTTONUP:
+            return
+        inside = self.board_rect.contains(event.pos)
+        number = square_under(self.board_rect, event.pos, self.flipped) if inside else None
+        if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+            if inside:
+                self.square(number, True)
+            for panel in self.rows:
+                button = panel.at(event.pos, self.style.unit)
+                if button is not None and button.enabled:
+                    self.press(button.name)
+                    return
+        elif event.type == pygame.MOUSEMOTION:
+            if event.buttons[0] and inside:
+                self.square(number, False)
+            for panel in self.rows:
+                button = panel.at(event.pos, self.style.unit)
+                panel.hovered = button.name if button else None
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        if action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
+            self._move_focus(1 if action is Action.NEXT_CONTROL else -1)
+        elif action is Action.MENU:
+            if self._focus is not None:
+                self._move_focus(0)
+            else:
+                self.leave()
+        elif action is Action.FLIP:
+            self.flipped = not self.flipped
+        elif action is Action.NUMBERS:
+            self.app.preferences.show_numbers = not self.app.preferences.show_numbers
+        elif action in (Action.ENTER, Action.SHOW_MOVE) and self._focus is not None:
+            self.press(self._focus[1])
+        else:
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Escape."""
+        self.app.go.back()
+
+    def _move_focus(self, step: int) -> None:
+        stops: list[tuple[int, str] | None] = [None]
+        stops += [(row, b.name) for row, panel in enumerate(self.rows) for b in panel.buttons if b.enabled]
+        now = stops.index(self._focus) if self._focus in stops else 0
+        self._focus = stops[(now + step) % len(stops)] if step else None
+        for row, panel in enumerate(self.rows):
+            panel.focused = self._focus[1] if self._focus is not None and self._focus[0] == row else None

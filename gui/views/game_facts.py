@@ -1,0 +1,192 @@
+"""What the panels of a game show, made from the state of the game: plain values, compared to see what changed."""
+
+from collections.abc import Sequence
+
+from engine.board import Board, Move
+from engine.fen import Color
+
+from ..controller import GameController
+from ..preferences import Preferences
+from ..thinker import MoveRow, Snapshot
+from .board_view import Arrow, BoardPicture, sorted_pieces
+from .move_panels import LineState, MoveListState, TableRow, TableState
+from .panels import GraphState, PlayerState, ThoughtHead, Wdl
+
+_ARROWS = 4
+_LEAST_SHARE = 0.04  # moves with fewer of the visits get no arrow
+_LOW_CLOCK = 20.0  # seconds
+_PROOFS = {"win": "win", "draw": "draw", "loss": "loss"}
+
+
+def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...]:
+    """Moves with their numbers: ``first`` is 1 if White moved first in the game, ``start`` plies came before."""
+    texts = []
+    for index, move in enumerate(moves):
+        slot = start + index + first
+        if slot % 2 == 0:
+            texts.append(f"{slot // 2 + 1}. {move}")
+        else:
+            texts.append(f"{slot // 2 + 1}… {move}" if index == 0 else move)
+    return tuple(texts)
+
+
+def board_wdl(wdl: tuple[float, float, float] | None, turn: Color) -> Wdl | None:
+    """Win, draw, loss of the side to move as Black wins, draw, White wins."""
+    if wdl is None:
+        return None
+    return (wdl[0], wdl[1], wdl[2]) if turn is Color.BLACK else (wdl[2], wdl[1], wdl[0])
+
+
+def snapshot_wdl(snapshot: Snapshot | None) -> Wdl | None:
+    """The shares of a snapshot; of a player that knows values only, a value stands for an expected score."""
+    if snapshot is None:
+        return None
+    if snapshot.wdl is not None:
+        return board_wdl(snapshot.wdl, snapshot.turn)
+    return None
+
+
+def score_wdl(score: float | None) -> Wdl | None:
+    """A bar without draws for an expected score of Black."""
+    return None if score is None else (score, 0.0, 1.0 - score)
+
+
+def player_state(controller: GameController, color: Color) -> PlayerState:
+    """One side's strip."""
+    board, clock = controller.session.board, controller.clock
+    pieces = board.piece_map().values()
+    own = sum(owner is color for owner, _ in pieces)
+    left = clock.remaining(color)
+    over = controller.session.is_over
+    name = controller.session.names.get(color, "") or str(color)
+    to_move = not over and board.turn is color
+    low = to_move and left is not None and left < _LOW_CLOCK and clock.control.kind == "fischer"
+    shown = name if name.lower() == str(color).lower() else f"{color} · {name}"
+    return PlayerState(color, shown, clock.text(color), to_move, own, 2 * own - len(pieces), low)
+
+
+def signed(value: float | None) -> str:
+    """A value in -1 to 1 with its sign."""
+    return "" if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+def short_count(count: int) -> str:
+    """A count of at most five characters."""
+    if count < 10_000:
+        return str(count)
+    return f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1e6:.1f}M"
+
+
+def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> ThoughtHead:
+    """The heading of the analysis."""
+    if snapshot is None:
+        return ThoughtHead(None, "Thoughts", "", verdict)
+    value = snapshot.value_of(Color.BLACK)
+    text = f"{snapshot.turn}: {snapshot.player}" if value is None else f"Black {signed(value)}"
+    parts = [f"{short_count(snapshot.count)} {snapshot.unit}" if snapshot.count else ""]
+    parts.append(f"depth {snapshot.depth}" if snapshot.depth else "")
+    parts.append(f"{short_count(round(snapshot.per_second))}/s" if snapshot.per_second else "")
+    wdl = snapshot_wdl(snapshot)
+    if wdl is None and value is not None:
+        wdl = score_wdl((1 + value) / 2)
+    return ThoughtHead(wdl, text, " · ".join(part for part in parts if part), verdict)
+
+
+def _table_row(row: MoveRow, turn: Color) -> TableRow:
+    proof = _PROOFS[row.proof] if row.proof else ""
+    if proof and row.proof_plies:
+        proof += f" in {row.proof_plies}"
+    prior = "" if row.prior is None else f"{100 * row.prior:.0f}%"
+    visits = short_count(row.visits) if row.visits else ""
+    return TableRow(row.pdn, visits, prior, signed(row.value), board_wdl(row.wdl, turn), row.share, proof)
+
+
+def table_state(snapshot: Snapshot | None, hovered: int | None, most: int) -> TableState:
+    """The table of moves, at most so many."""
+    if snapshot is None:
+        return TableState((), "", None)
+    rows = tuple(_table_row(row, snapshot.turn) for row in snapshot.moves[:most])
+    return TableState(rows, snapshot.unit, hovered)
+
+
+def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> LineState:
+    """The principal variation."""
+    if snapshot is None or not snapshot.pv_pdn:
+        return LineState("line", ())
+    return LineState("line", numbered(snapshot.pv_pdn, int(first is Color.WHITE), snapshot.ply), hovered)
+
+
+def graph_state(controller: GameController, hovered: int | None, marks: tuple[int, ...] = ()) -> GraphState:
+    """The evaluation over the game."""
+    count = len(controller.session.nodes) + 1
+    scores = tuple(None if (score := controller.scores.get(ply)) is None else round(score, 3) for ply in range(count))
+    return GraphState(scores, controller.session.ply, marks, hovered)
+
+
+def move_list_state(controller: GameController, scroll: int, hovered: int | None) -> MoveListState:
+    """The moves of the game."""
+    session = controller.session
+    result = ""
+    if session.ending is not None:
+        result = f"{session.ending.result.replace('1/2-1/2', '½–½')}  {session.ending.text}"
+    first = int(session.first_color is Color.WHITE)
+    return MoveListState(tuple(session.texts), first, session.ply, result, (), scroll, hovered)
+
+
+def line_board(snapshot: Snapshot, moves: int) -> tuple[Board, Move | None]:
+    """The board after so many moves of the principal variation, and the last of them."""
+    board = Board(snapshot.fen)
+    for move in snapshot.pv[:moves]:
+        board.push(move)
+    return board, snapshot.pv[moves - 1] if moves else None
+
+
+def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
+    """Moves under thought in the position shown, as wide as they are visited; of a row pointed at, only its move."""
+    shown: list[Arrow] = []
+    snapshot = controller.thought()
+    if snapshot is not None and snapshot.moves:
+        if row is not None and row < len(snapshot.moves):
+            return (Arrow(snapshot.moves[row].move.path, 1.0),)
+        top = max((move.share for move in snapshot.moves), default=0.0) or 1.0
+        for move in snapshot.moves[:_ARROWS]:
+            if move.share >= _LEAST_SHARE:
+                shown.append(Arrow(move.move.path, round(move.share / top, 1)))
+    if controller.hint is not None:
+        shown = [Arrow(controller.hint.path, 0.8, hint=True)]
+    return tuple(shown)
+
+
+def board_picture(
+    controller: GameController, preferences: Preferences, flipped: bool, row: int | None, plain: bool
+) -> BoardPicture:
+    """What the board shows in play; ``plain`` leaves out what belongs to a move being entered (during an animation)."""
+    entry, session = controller.input, controller.session
+    last = session.last_move
+    path = entry.path if len(entry.path) > 1 else ()
+    pieces = session.board.piece_map()
+    if path and entry.selected in pieces:
+        pieces[path[-1]] = pieces.pop(path[0])
+    active = not plain
+    may = preferences.show_movable or entry.must_capture
+    return BoardPicture(
+        pieces=sorted_pieces(pieces),
+        flipped=flipped,
+        numbers=preferences.show_numbers,
+        last=last.path if last is not None and preferences.show_last_move else (),
+        selected=entry.path[-1] if active and entry.path else None,
+        cursor=entry.cursor if active else None,
+        targets=_targets(controller, preferences) if active else frozenset(),
+        movable=frozenset(entry.movable) if active and may and entry.selected is None else frozenset(),
+        must=entry.must_capture,
+        path=path if active else (),
+        taken=frozenset(entry.jumped) if active else frozenset(),
+        arrows=arrows(controller, row) if active and (preferences.show_arrows or controller.hint) else (),
+    )
+
+
+def _targets(controller: GameController, preferences: Preferences) -> frozenset[int]:
+    if not preferences.show_targets:
+        return frozenset()
+    entry = controller.input
+    return frozenset(entry.targets) if entry.selected is not None else frozenset(entry.hover_targets)

@@ -1,0 +1,309 @@
+"""The game: board, players, thoughts, moves and buttons."""
+
+from typing import TYPE_CHECKING, Any
+
+import pygame
+
+from engine.board import Board, Move
+from engine.fen import Color
+
+from ..help import Action, keys_of
+from ..messages import Message
+from . import game_facts as facts
+from .animation import animate
+from .board_view import BoardPicture, BoardView, Motion, sorted_pieces
+from .game_keys import ACTION_OF_TOOL, TOOLS, GameKeys
+from .geometry import Rect, game_layout, panel_heights, square_under
+from .move_panels import LinePanel, MoveList, MovesTable
+from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
+from .scene import Scene
+from .widgets import Button, Buttons, Panel
+
+if TYPE_CHECKING:
+    from ..app import App
+
+
+class GameScene(Scene):
+    """Play and analysis of one game."""
+
+    name = "game"
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self.controller = app.controller
+        self.flipped = app.preferences.flipped
+        self.board_view = BoardView(app.style.text)
+        self.status, self.bar = StatusPanel(Message("")), BalanceBar((None, self.flipped))
+        self.players = tuple(PlayerPanel(facts.player_state(self.controller, color)) for color in Color)
+        self.tools = Buttons()
+        self.thought = ThoughtPanel(facts.thought_head(None, ()))
+        self.table, self.line = MovesTable(facts.table_state(None, None, 0)), LinePanel()
+        self.graph, self.moves = GraphPanel(facts.graph_state(self.controller, None)), MoveList()
+        self.panels = [
+            self.status,
+            self.bar,
+            *self.players,
+            self.tools,
+            self.thought,
+            self.table,
+            self.line,
+            self.graph,
+            self.moves,
+        ]
+        self.motion = Motion()
+        self._seen: tuple[int, int, Board] | None = None  # game, ply and board of the last frame
+        self.row: int | None = None  # pointed at: row of the table, move of the line, ply of graph and list
+        self.pv: int | None = None
+        self._ply: int | None = None
+        self._listed: int | None = None
+        self._scroll = 0
+        self._dropped = False  # the last move was let fall by the mouse: it needs no animation
+        self._verdict_lines = 0
+        self.keys = GameKeys(self)
+
+    # --- layout
+
+    def place(self) -> None:
+        layout = self.layout = game_layout(self.window.w, self.window.h, self.app.scale)
+        unit, gap, show = layout.unit, layout.gap, self.app.preferences
+        self.board_rect, self.bar.rect = layout.board, layout.bar
+        self.players[0].rect, self.players[1].rect = layout.top, layout.bottom
+        self.status.rect, self.tools.rect = layout.status, layout.toolbar
+        wanted = [("moves", 4.5, 8.0, 1)]
+        if show.show_graph:
+            wanted.insert(0, ("graph", 3.2, 7.0, 5))
+        if show.show_line:
+            wanted.insert(0, ("line", 3.4, 4.9, 4))
+        if show.show_moves_table:
+            wanted.insert(0, ("table", 5.0, 11.0, 3))
+        if show.show_wdl:
+            high = 3.9 + 1.45 * self._verdict_lines
+            wanted.insert(0, ("thought", high, high, 2))
+        named: dict[str, Rect] = {}
+        rest = layout.side
+        if not layout.wide and rest.w > 40 * unit:
+            left, rest = rest.cut_left(rest.w // 2, gap)
+            wanted = [panel for panel in wanted if panel[0] != "moves"]
+            named["moves"] = rest
+            rest = left
+        heights = panel_heights(rest.h, unit, gap, wanted)
+        for name, height in heights.items():
+            height = rest.h if name == next(reversed(heights)) and name == "moves" else height
+            named[name], rest = rest.cut_top(height, gap)
+        nowhere = Rect(0, 0, 0, 0)
+        panels: tuple[Panel[Any], ...] = (self.thought, self.table, self.line, self.graph, self.moves)
+        for name, panel in zip(("thought", "table", "line", "graph", "moves"), panels, strict=True):
+            panel.rect = named.get(name, nowhere)
+
+    # --- every frame
+
+    def update(self, now: float) -> None:
+        self.motion.now = now
+        self._follow(now)
+        if self.motion.animation is not None and self.motion.animation.done(now):
+            self.motion.animation = None
+        self.controller.tick(ready=self.motion.animation is None)
+        self._follow(now)
+        controller, snapshot = self.controller, self.controller.thinker.snapshot
+        self.controller.input.flipped = self.flipped
+        verdict = controller.verdict()
+        lines = tuple(verdict.lines) if verdict is not None else ()
+        if len(lines) != self._verdict_lines:
+            self._verdict_lines = len(lines)
+            self.place()
+            self.forget()
+        self.status.state = controller.message()
+        upper = Color.WHITE if self.flipped else Color.BLACK
+        self.players[0].state = facts.player_state(controller, upper)
+        self.players[1].state = facts.player_state(controller, upper.other)
+        self.thought.state = facts.thought_head(snapshot, lines)
+        rows = max(1, self.table.rect.h // max(1, round(1.5 * self.style.unit)) - 1)
+        self.table.state = facts.table_state(snapshot, self.row, rows)
+        self.line.state = facts.line_state(snapshot, controller.session.first_color, self.pv)
+        self.graph.state = facts.graph_state(controller, self._ply)
+        self.moves.state = facts.move_list_state(controller, self._scroll, self._listed)
+        self.bar.state = (self._balance(), self.flipped)
+        self.tools.buttons = self._buttons()
+
+    def _balance(self) -> tuple[float, float, float] | None:
+        thought = self.controller.thought()
+        known = facts.snapshot_wdl(thought)
+        if known is None:
+            known = facts.score_wdl(self.controller.scores.get(self.controller.session.ply))
+        return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
+
+    def _follow(self, now: float) -> None:
+        """Notices moves and starts their animations."""
+        session = self.controller.session
+        seen = (session.game, session.ply, session.board)
+        if self._seen is not None and self._seen[:2] == seen[:2]:
+            return
+        if self._seen is not None and seen[:2] == (self._seen[0], self._seen[1] + 1) and session.last_move is not None:
+            self._sound(session.last_move, self._seen[2], session.board)
+            hop = self.app.preferences.animation_ms / 1000
+            if hop > 0 and not self._dropped:
+                before = self._seen[2].piece_map()
+                self.motion.animation = animate(session.last_move, before, session.board.piece_map(), now, hop)
+        else:
+            self.motion.animation = None
+        self._dropped, self._scroll, self.pv, self.row = False, 0, None, None
+        self._seen = (session.game, session.ply, session.board.copy())
+
+    def _sound(self, move: Move, before: Board, after: Board) -> None:
+        crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
+        had_error = self.app.sounds.error
+        self.app.sounds.play(
+            "crown" if crowned else "capture" if move.captured else "move", self.app.preferences.sounds
+        )
+        if self.app.sounds.error and not had_error:
+            self.controller.say(self.app.sounds.error)
+
+    @property
+    def lively(self) -> bool:
+        return self.motion.animation is not None or self.controller.input.dragging
+
+    def drawn_over(self, rect: Rect) -> None:
+        if rect.meets(self.board_rect):
+            self.board_view.forget()
+
+    def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
+        changed = self.board_view.draw(surface, self.board_rect, self._picture(), self.style.theme, self.motion)
+        return changed + super().draw_panels(surface, now)
+
+    def _picture(self) -> BoardPicture:
+        snapshot = self.controller.thinker.snapshot
+        if self.pv is not None and snapshot is not None and self.pv < len(snapshot.pv):
+            board, last = facts.line_board(snapshot, self.pv + 1)
+            return BoardPicture(
+                sorted_pieces(board.piece_map()), self.flipped, self.app.preferences.show_numbers,
+                last.path if last else (), ghost=True,
+            )  # fmt: skip
+        self.motion.dragged = self.controller.input.selected if self.controller.input.dragging else None
+        plain = self.motion.animation is not None
+        return facts.board_picture(self.controller, self.app.preferences, self.flipped, self.row, plain)
+
+    def _buttons(self) -> tuple[Button, ...]:
+        controller = self.controller
+        session, person = controller.session, controller.person()
+        can_end = person is not None and not session.is_over and session.at_end
+        enabled = {
+            "first": session.ply > 0,
+            "previous": session.ply > 0,
+            "next": not session.at_end,
+            "last": not session.at_end,
+            "undo": session.ply > 0,
+            "redo": not session.at_end,
+            "hint": not session.is_over and not controller.agent_to_move,
+            "move_now": not session.is_over,
+            "take_over": not session.is_over,
+            "draw": can_end,
+            "resign": can_end,
+        }
+        on = {"analyse": controller.analysing}
+        return tuple(
+            Button(name, f"{tip} ({keys_of(action)})", name, "", enabled.get(name, True), on.get(name, False))
+            for name, action, tip in TOOLS
+        )
+
+    # --- the mouse
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.MOUSEWHEEL:
+            self._wheel(event.y)
+        elif event.type == pygame.MOUSEMOTION:
+            self._motion(event)
+        elif event.button == 1:
+            if event.type == pygame.MOUSEBUTTONDOWN:
+                self._press(event.pos)
+            else:
+                self._release(event.pos)
+        elif event.button == 3 and event.type == pygame.MOUSEBUTTONDOWN:
+            self.controller.input.cancel()
+            self.controller.say("")
+
+    def _square(self, point: tuple[int, int]) -> int | None:
+        return square_under(self.board_rect, point, self.flipped)
+
+    def _press(self, point: tuple[int, int]) -> None:
+        controller = self.controller
+        self.motion.pointer = point
+        if self.board_rect.contains(point):
+            self.motion.animation = None  # who plays on has seen enough
+            controller.say("")
+            move = controller.input.press(self._square(point))
+            if move is not None:
+                controller.make(move)
+            return
+        button = self.tools.at(point, self.style.unit)
+        if button is not None:
+            if button.enabled:
+                self.keys.perform(ACTION_OF_TOOL[button.name])
+            return
+        ply = self.moves.ply_at(point) if self.moves.rect.contains(point) else None
+        if ply is None and self.graph.rect.contains(point):
+            ply = self.graph.ply_at(point, len(controller.session.nodes) + 1)
+        if ply is not None:
+            controller.go_to(ply)
+
+    def _release(self, point: tuple[int, int]) -> None:
+        entry = self.controller.input
+        held = entry.dragging
+        move = entry.release(self._square(point))
+        if move is not None:
+            self._dropped = held and not (move.captured and len(move.path) > 2)
+            self.controller.make(move)
+
+    def _motion(self, event: pygame.event.Event) -> None:
+        self.motion.pointer = event.pos
+        square = self._square(event.pos)
+        if event.buttons[0]:
+            self.controller.input.drag(square)
+        else:
+            self.controller.input.hover(square)
+        unit = self.style.unit
+        button = self.tools.at(event.pos, unit)
+        self.tools.hovered = button.name if button else None
+        near = self.tools.place_of(button.name, unit) if button else None
+        self.tip(button.tip if button else None, near, self.motion.now)
+        self.row = self.table.row_at(event.pos, unit) if self.table.rect.contains(event.pos) else None
+        self.pv = self.line.move_at(event.pos) if self.line.rect.contains(event.pos) else None
+        self._listed = self.moves.ply_at(event.pos) if self.moves.rect.contains(event.pos) else None
+        self._ply = self.graph.ply_at(event.pos, len(self.controller.session.nodes) + 1)
+
+    def _wheel(self, turns: int) -> None:
+        if self.moves.rect.contains(self.motion.pointer):
+            rows = len(self.controller.session.nodes) // 2
+            self._scroll = min(max(self._scroll + 2 * turns, -rows), rows)
+        elif turns:
+            self.controller.go_to(max(0, min(len(self.controller.session.nodes), self.controller.session.ply - turns)))
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        entry = self.controller.input
+        if action is Action.TYPE:
+            entry.type_text(event.unicode)
+            return True
+        return self.keys.perform(action)
+
+    # --- questions
+
+    def ask_resign(self) -> None:
+        person = self.controller.person()
+        if person is None or self.controller.session.is_over or not self.controller.session.at_end:
+            return
+        answers = {"yes": ("Resign", self.controller.resign), "no": ("Play on", None)}
+        self.ask(f"Resign as {person}? {person.other} wins the game.", answers)
+
+    def offer_draw(self) -> None:
+        controller = self.controller
+        controller.offer_draw()
+        offer = controller.session.draw_offer
+        if offer is not None and not controller.session.is_over:
+            answers = {
+                "yes": ("Accept", lambda: controller.answer_draw(True)),
+                "no": ("Decline", lambda: controller.answer_draw(False)),
+            }
+            self.ask(f"{offer} offers a draw. Does {offer.other} accept?", answers)
+
+    def answer_draw(self, accept: bool) -> None:
+        if self.controller.session.draw_offer is not None:
+            self.controller.answer_draw(accept)

@@ -1,0 +1,209 @@
+"""Where things lie in the window: rectangles, squares of the board, layouts for any window size. Free of pygame."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+MIN_WINDOW = (480, 360)
+COLUMNS = 8
+
+
+class Rect(NamedTuple):
+    """A rectangle in pixels; pygame takes it wherever it takes a rectangle."""
+
+    x: int
+    y: int
+    w: int
+    h: int
+
+    @property
+    def right(self) -> int:
+        return self.x + self.w
+
+    @property
+    def bottom(self) -> int:
+        return self.y + self.h
+
+    @property
+    def center(self) -> tuple[int, int]:
+        return self.x + self.w // 2, self.y + self.h // 2
+
+    def contains(self, point: tuple[float, float]) -> bool:
+        return self.x <= point[0] < self.right and self.y <= point[1] < self.bottom
+
+    def meets(self, other: "Rect") -> bool:
+        """Whether the two share a pixel."""
+        return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
+
+    def relative_to(self, other: "Rect") -> "Rect":
+        """The same rectangle with ``other``'s upper left corner as origin."""
+        return Rect(self.x - other.x, self.y - other.y, self.w, self.h)
+
+    def inset(self, dx: int, dy: int | None = None) -> "Rect":
+        """The rectangle made smaller on every side (or larger, below 0); no side becomes negative."""
+        dy = dx if dy is None else dy
+        return Rect(self.x + dx, self.y + dy, max(0, self.w - 2 * dx), max(0, self.h - 2 * dy))
+
+    def cut_top(self, height: int, gap: int = 0) -> tuple["Rect", "Rect"]:
+        """The upper ``height`` pixels, and what is left below a gap."""
+        height = min(height, self.h)
+        rest = min(height + gap, self.h)
+        return Rect(self.x, self.y, self.w, height), Rect(self.x, self.y + rest, self.w, self.h - rest)
+
+    def cut_bottom(self, height: int, gap: int = 0) -> tuple["Rect", "Rect"]:
+        """The lower ``height`` pixels, and what is left above a gap."""
+        height = min(height, self.h)
+        rest = min(height + gap, self.h)
+        return Rect(self.x, self.bottom - height, self.w, height), Rect(self.x, self.y, self.w, self.h - rest)
+
+    def cut_left(self, width: int, gap: int = 0) -> tuple["Rect", "Rect"]:
+        """The left ``width`` pixels, and what is left beyond a gap."""
+        width = min(width, self.w)
+        rest = min(width + gap, self.w)
+        return Rect(self.x, self.y, width, self.h), Rect(self.x + rest, self.y, self.w - rest, self.h)
+
+    def columns(self, count: int, gap: int = 0) -> list["Rect"]:
+        """``count`` rectangles of nearly equal width side by side."""
+        total = self.w - gap * (count - 1)
+        edges = [self.x + total * i // count + gap * i for i in range(count + 1)]
+        return [Rect(left, self.y, right - gap - left, self.h) for left, right in pairwise(edges)]
+
+
+def union(rects: Sequence[Rect]) -> Rect:
+    """The smallest rectangle around all of them."""
+    left, top = min(rect.x for rect in rects), min(rect.y for rect in rects)
+    right, bottom = max(rect.right for rect in rects), max(rect.bottom for rect in rects)
+    return Rect(left, top, right - left, bottom - top)
+
+
+def cell_of(number: int, flipped: bool) -> tuple[int, int]:
+    """Column and row (0-7, from the upper left) of a PDN number; unflipped, White sits at the bottom."""
+    row, place = divmod(number - 1, 4)
+    column = 2 * place + (1 if row % 2 == 0 else 0)
+    return (7 - column, 7 - row) if flipped else (column, row)
+
+
+def number_at(column: int, row: int, flipped: bool) -> int | None:
+    """PDN number of a cell, None for a light one or one outside the board."""
+    if not (0 <= column < COLUMNS and 0 <= row < COLUMNS):
+        return None
+    if flipped:
+        column, row = 7 - column, 7 - row
+    return None if (column + row) % 2 == 0 else 4 * row + column // 2 + 1
+
+
+def square_rect(board: Rect, number: int, flipped: bool) -> Rect:
+    """The cell of a PDN number in the window."""
+    column, row = cell_of(number, flipped)
+    size = board.w // COLUMNS
+    return Rect(board.x + column * size, board.y + row * size, size, size)
+
+
+def square_under(board: Rect, point: tuple[float, float], flipped: bool) -> int | None:
+    """PDN number of the dark square at a point of the window, or None."""
+    if not board.contains(point):
+        return None
+    size = board.w // COLUMNS
+    return number_at(int(point[0] - board.x) // size, int(point[1] - board.y) // size, flipped)
+
+
+def text_unit(width: int, height: int, scale: float = 1.0) -> int:
+    """Height of body text in pixels: grows slower than the window, and with the user's scale."""
+    return max(10, round((7 + min(width, 1.4 * height) / 120) * scale))
+
+
+@dataclass(frozen=True)
+class GameLayout:
+    """Places of the game's parts.
+
+    Attributes:
+        unit: height of body text in pixels, from which the parts take their measures.
+        gap: between parts.
+        board: square, its side a multiple of 8.
+        bar: the win/draw/loss bar beside the board.
+        top, bottom: names and clocks of the players above and below the board.
+        status, toolbar: message and buttons.
+        side: what is left for panels.
+        wide: the panels stand beside the board, not below it.
+    """
+
+    window: Rect
+    unit: int
+    gap: int
+    board: Rect
+    bar: Rect
+    top: Rect
+    bottom: Rect
+    status: Rect
+    toolbar: Rect
+    side: Rect
+    wide: bool
+
+
+def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
+    """The layout of a game in a window of that size, down to ``MIN_WINDOW``."""
+    unit = text_unit(width, height, scale)
+    unit = min(unit, max(10, height // 22), max(10, width // 26))  # a great scale must leave room for the board
+    gap = max(4, unit // 2)
+    window = Rect(0, 0, width, height)
+    strip, bar = round(1.9 * unit), max(8, round(0.8 * unit))
+    wide = width >= 1.08 * height
+    if wide:
+        side_least = max(15 * unit, width * 30 // 100)
+        room = min(height - 2 * strip - 2 * gap, width - side_least - bar - 4 * gap)
+    else:
+        room = min(width - bar - 3 * gap, height - 2 * strip - 14 * unit)
+    side_length = max(COLUMNS * 16, room // COLUMNS * COLUMNS)
+    left, upper = gap, gap
+    if wide:
+        upper = max(gap, (height - side_length - 2 * strip) // 2)
+        spare = width - side_length - bar - 4 * gap - 36 * unit
+        left = gap + max(0, spare // 2)
+    else:
+        left = max(gap, (width - side_length - bar - gap) // 2)
+    bar_rect = Rect(left, upper + strip, bar, side_length)
+    board = Rect(left + bar + gap, upper + strip, side_length, side_length)
+    top = Rect(board.x, upper, board.w, strip)
+    bottom = Rect(board.x, board.bottom, board.w, strip)
+    if wide:
+        x = board.right + 2 * gap
+        side = Rect(x, upper, min(width - gap - x, 36 * unit), side_length + 2 * strip)
+    else:
+        side = Rect(gap, bottom.bottom, width - 2 * gap, height - bottom.bottom - gap)
+    status, side = side.cut_top(round((3.4 if wide else 3.1) * unit), gap)
+    toolbar, side = side.cut_bottom(toolbar_height(side.w, unit), gap)
+    return GameLayout(window, unit, gap, board, bar_rect, top, bottom, status, toolbar, side, wide)
+
+
+TOOLBAR_BUTTONS = 14
+
+
+def toolbar_height(width: int, unit: int) -> int:
+    """One row of buttons where they fit, else two."""
+    button = round(2.2 * unit)
+    return button if TOOLBAR_BUTTONS * (button + 2) <= width else 2 * button + max(2, unit // 4)
+
+
+def panel_heights(room: int, unit: int, gap: int, wanted: Sequence[tuple[str, float, float, int]]) -> dict[str, int]:
+    """Shares out the height of a column.
+
+    Args:
+        room: pixels to share.
+        wanted: name, least height and greatest height in text units, and rank: where room is short, panels of a
+            higher rank number are left out first.
+
+    Returns:
+        Name → height in pixels of the panels that find room, in the order given; the rest is spread up to the
+        greatest heights, the last panel takes what remains.
+    """
+    chosen = list(wanted)
+    while chosen and sum(int(low * unit) for _, low, _, _ in chosen) + gap * (len(chosen) - 1) > room:
+        chosen.remove(max(chosen, key=lambda panel: panel[3]))
+    heights = {name: int(low * unit) for name, low, _, _ in chosen}
+    spare = room - sum(heights.values()) - gap * max(0, len(chosen) - 1)
+    for name, low, high, _ in sorted(chosen, key=lambda panel: panel[3]):
+        more = min(spare, int((high - low) * unit))
+        heights[name] += more
+        spare -= more
+    return heights

@@ -1,0 +1,131 @@
+"""The help page: every key of every scene, in as many columns as fit."""
+
+from typing import TYPE_CHECKING
+
+import pygame
+
+from ..help import SCENES, Action, help_rows
+from .geometry import Rect
+from .scene import Scene
+from .shapes import rounded
+from .widgets import Button, Buttons, Panel, Style
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_TITLES = {
+    "game": "Keys at the board",
+    "setup": "Keys of the set-up",
+    "tutorial": "Keys of the tutorial",
+    "report": "Keys of the report",
+    "menu": "Keys of the menus",
+    "help": "Keys of this page",
+}
+
+
+class KeysPanel(Panel[tuple[str, int]]):
+    """Groups of keys in columns; ``state``: (scene, first row shown)."""
+
+    def __init__(self) -> None:
+        super().__init__(("game", 0))
+        self.hidden = 0  # rows that found no room
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        scene, first = self.state
+        theme, unit = style.theme, style.unit
+        rows = self._rows(scene)
+        line = round(1.42 * unit)
+        columns = max(1, self.rect.w // (21 * unit))
+        per_column = max(1, (self.rect.h - style.gap) // line)
+        if columns * per_column > len(rows):
+            columns = max(1, -(-len(rows) // per_column))
+        shown = rows[first : first + columns * per_column]
+        self.hidden = max(0, len(rows) - columns * per_column)
+        for column, area in enumerate(self.rect.columns(columns, style.gap)):
+            rounded(surface, area, theme.panel, style.radius)
+            inner = area.inset(style.gap, style.gap // 2)
+            for index, (keys, text) in enumerate(shown[column * per_column : (column + 1) * per_column]):
+                y = inner.y + index * line + line // 2
+                if not text:
+                    style.text.draw(surface, keys, (inner.x, y), unit, theme.accent, True)
+                    continue
+                width = min(inner.w * 2 // 5, 10 * unit)
+                style.text.draw(surface, keys, (inner.x, y), unit - 1, theme.text, True, width=width - style.gap)
+                style.text.draw(surface, text, (inner.x + width, y), unit - 1, theme.dim, width=inner.w - width)
+
+    @staticmethod
+    def _rows(scene: str) -> list[tuple[str, str]]:
+        rows: list[tuple[str, str]] = []
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for group, keys, text in help_rows(scene):
+            groups.setdefault(group, []).append((keys, text))
+        for group, entries in groups.items():
+            rows += [(group, ""), *entries]
+        return rows
+
+
+class HelpScene(Scene):
+    """Every key; begins with those of the scene it was opened from."""
+
+    name = "help"
+
+    def __init__(self, app: "App", about: str = "game") -> None:
+        super().__init__(app)
+        self.about = about if about in SCENES and about not in ("menu", "help") else "game"
+        self._first = 0
+        self.keys, self.tabs = KeysPanel(), Buttons(2.0)
+        self.panels = [self.tabs, self.keys]
+
+    def place(self) -> None:
+        unit, gap = self.style.unit, self.style.gap
+        inner = self.window.inset(gap * 2)
+        self.tabs.rect, inner = inner.cut_top(round(2.0 * unit), gap)
+        self.keys.rect = inner
+
+    def update(self, now: float) -> None:
+        scenes = ("game", "setup", "tutorial", "report")
+        self.tabs.buttons = (
+            *(
+                Button(scene, label=_TITLES[scene].rsplit(" ", 1)[1].title(), on=scene == self.about)
+                for scene in scenes
+            ),
+            Button("leave", label="Back"),
+        )
+        self.keys.state = (self.about, self._first)
+
+    def _press(self, name: str) -> None:
+        if name == "leave":
+            self.app.go.back()
+        else:
+            self.about, self._first = name, 0
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.MOUSEWHEEL:
+            self._scroll(-2 * event.y)
+            return
+        button = self.tabs.at(event.pos, self.style.unit)
+        if event.type == pygame.MOUSEMOTION:
+            self.tabs.hovered = button.name if button else None
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and button is not None:
+            self._press(button.name)
+
+    def _scroll(self, rows: int) -> None:
+        self._first = min(max(0, self._first + rows), self.keys.hidden)
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        names = [button.name for button in self.tabs.buttons]
+        if action is Action.MENU:
+            self.app.go.back()
+        elif action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
+            place = names.index(self.about) + (1 if action is Action.NEXT_CONTROL else -1)
+            self._press(names[:-1][place % (len(names) - 1)])
+        elif action in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
+            self._scroll(8 if action is Action.NEXT_PAGE else -8)
+        else:
+            return action is Action.HELP
+        return True
+
+    @property
+    def area(self) -> Rect:
+        """Where the keys stand."""
+        return self.keys.rect

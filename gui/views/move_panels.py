@@ -1,0 +1,234 @@
+"""Panels made of moves: the table of moves under thought, the principal variation, the moves of the game."""
+
+from dataclasses import dataclass
+
+import pygame
+
+from .geometry import Rect
+from .panels import Wdl, wdl_strip
+from .shapes import rounded
+from .theme import mix
+from .widgets import Panel, Style
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A move of the table as text; ``share`` of the visits, 0 to 1; ``proof``: what has been proved, or ""."""
+
+    move: str
+    visits: str
+    prior: str
+    value: str
+    wdl: Wdl | None
+    share: float
+    proof: str = ""
+
+
+@dataclass(frozen=True)
+class TableState:
+    rows: tuple[TableRow, ...]
+    unit: str
+    hovered: int | None = None
+
+
+class MovesTable(Panel[TableState]):
+    """Move, visits, prior, value and win/draw/loss of the moves under thought, best first."""
+
+    def _line(self, style_unit: int) -> int:
+        return round(1.5 * style_unit)
+
+    def row_at(self, point: tuple[int, int], unit: int) -> int | None:
+        """Number of the row under a point."""
+        state = self.state
+        line = self._line(unit)
+        index = (point[1] - self.rect.y - unit // 4) // line - 1
+        return index if self.rect.contains(point) and 0 <= index < len(state.rows) else None
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        state = self.state
+        theme, unit = style.theme, style.unit
+        rounded(surface, self.rect, theme.panel, style.radius)
+        inner = self.rect.inset(style.gap, unit // 4)
+        small, line = max(8, round(unit * 0.8)), self._line(unit)
+        narrow = inner.w < 17 * unit
+        columns = self._columns(inner, narrow)
+        y = inner.y + line // 2
+        for title, x, align in columns:
+            style.text.draw(surface, title, (x, y), small, theme.dim, align=align)
+        for index, row in enumerate(state.rows):
+            y += line
+            if y + line // 2 > inner.bottom:
+                break
+            area = Rect(inner.x - style.gap // 2, y - line // 2, inner.w + style.gap, line)
+            surface.fill(mix(theme.panel, theme.arrow, 0.22), (area.x, area.y + 1, round(area.w * row.share), line - 2))
+            if index == state.hovered:
+                pygame.draw.rect(surface, theme.text, area, 1)
+            texts = {"move": row.move, "visits": row.visits, "prior": row.prior, "value": row.value}
+            for title, x, align in columns:
+                if title in texts:
+                    bold = title == "move" and index == 0
+                    style.text.draw(surface, texts[title], (x, y), unit - 1, theme.text, bold, align, inner.w // 3)
+            self._chances(surface, row, y, columns, inner, style)
+
+    def _columns(self, inner: Rect, narrow: bool) -> list[tuple[str, int, str]]:
+        shares = (
+            (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
+            if narrow
+            else (
+                ("move", 0.0, "left"),
+                ("visits", 0.40, "right"),
+                ("prior", 0.57, "right"),
+                ("value", 0.73, "right"),
+                ("B = W", 1.0, "right"),
+            )
+        )
+        return [(title, round(inner.x + inner.w * share), align) for title, share, align in shares]
+
+    def _chances(
+        self,
+        surface: pygame.Surface,
+        row: TableRow,
+        y: int,
+        columns: list[tuple[str, int, str]],
+        inner: Rect,
+        style: Style,
+    ) -> None:
+        if columns[-1][0] != "B = W":
+            return
+        width, height = round(inner.w * 0.22), max(4, style.unit * 6 // 10)
+        rect = Rect(inner.right - width, y - height // 2, width, height)
+        if row.proof:
+            style.text.draw(surface, row.proof, (inner.right, y), style.unit - 1, style.theme.accent, True, "right")
+        elif row.wdl is not None:
+            wdl_strip(surface, rect, row.wdl, style.theme)
+
+
+@dataclass(frozen=True)
+class LineState:
+    """A line of play: a heading, its moves with numbers, and the one pointed at."""
+
+    title: str
+    moves: tuple[str, ...]
+    hovered: int | None = None
+
+
+class LinePanel(Panel[LineState]):
+    """The principal variation; its moves can be pointed at."""
+
+    def __init__(self) -> None:
+        super().__init__(LineState("", ()))
+        self._places: list[Rect] = []
+
+    def move_at(self, point: tuple[int, int]) -> int | None:
+        """Index of the move under a point."""
+        return next((index for index, rect in enumerate(self._places) if rect.contains(point)), None)
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        state = self.state
+        theme, unit = style.theme, style.unit
+        rounded(surface, self.rect, theme.panel, style.radius)
+        inner = self.rect.inset(style.gap, style.gap // 2)
+        line, space = round(1.45 * unit), max(3, unit // 3)
+        x, y = inner.x, inner.y
+        x += style.text.draw(surface, state.title, (x, y + line // 2), max(8, unit * 5 // 6), theme.dim) + space
+        self._places = []
+        for index, move in enumerate(state.moves):
+            width = style.text.width(move, unit) + space
+            if x + width > inner.right and x > inner.x:
+                x, y = inner.x, y + line
+                if y + line > inner.bottom + line // 3:
+                    break
+            rect = Rect(x, y, width, line)
+            if state.hovered is not None and index <= state.hovered:
+                rounded(
+                    surface, rect, mix(theme.panel, theme.arrow, 0.45 if index == state.hovered else 0.2), style.radius
+                )
+            style.text.draw(surface, move, (x + space // 2, y + line // 2), unit, theme.text)
+            self._places.append(rect)
+            x += width
+
+
+@dataclass(frozen=True)
+class MoveListState:
+    """The moves of a game.
+
+    Attributes:
+        moves: as PDN.
+        first: 0 if Black moved first, 1 if White did.
+        ply: moves made in the position shown.
+        result: shown behind the last move, "" while the game goes on.
+        marks: ply → "?", "??", ... from a report.
+        scroll: rows scrolled up by the user.
+    """
+
+    moves: tuple[str, ...]
+    first: int
+    ply: int
+    result: str = ""
+    marks: tuple[tuple[int, str], ...] = ()
+    scroll: int = 0
+    hovered: int | None = None
+
+
+class MoveList(Panel[MoveListState]):
+    """The game's moves in two columns; the position shown is marked, any move can be clicked on."""
+
+    def __init__(self) -> None:
+        super().__init__(MoveListState((), 0, 0))
+        self._places: list[tuple[Rect, int]] = []
+        self.rows_shown = 0
+
+    def ply_at(self, point: tuple[int, int]) -> int | None:
+        """Number of moves made when the move under a point has been made."""
+        return next((ply for rect, ply in self._places if rect.contains(point)), None)
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        state = self.state
+        theme, unit = style.theme, style.unit
+        rounded(surface, self.rect, theme.panel, style.radius)
+        inner = self.rect.inset(style.gap, style.gap // 2)
+        line = round(1.5 * unit)
+        self.rows_shown = max(1, inner.h // line)
+        slots = len(state.moves) + state.first
+        rows = (slots + 1) // 2 + bool(state.result)
+        current = (max(0, state.ply - 1) + state.first) // 2
+        if state.result and state.ply == len(state.moves):
+            current = rows - 1
+        top = max(0, min(rows - self.rows_shown, current - self.rows_shown // 2 - state.scroll))
+        self._places = []
+        marks = dict(state.marks)
+        number_width = style.text.width("000.", unit) + style.gap
+        half = (inner.w - number_width) // 2
+        if not state.moves and not state.result:
+            style.text.draw(
+                surface, "moves of the game", inner.center, max(8, unit * 5 // 6), theme.dim, align="center"
+            )
+        for row in range(top, min(rows, top + self.rows_shown)):
+            y = inner.y + (row - top) * line
+            if state.result and row == rows - 1:
+                style.text.draw(
+                    surface, state.result, (inner.x, y + line // 2), unit, theme.accent, True, width=inner.w
+                )
+                continue
+            label = (inner.x + number_width - style.gap, y + line // 2)
+            style.text.draw(surface, f"{row + 1}.", label, unit, theme.dim, align="right")
+            for column in (0, 1):
+                index = 2 * row + column - state.first
+                if not 0 <= index < len(state.moves):
+                    continue
+                rect = Rect(inner.x + number_width + column * half, y, half, line)
+                self._cell(surface, rect, index, state, marks.get(index, ""), style)
+
+    def _cell(
+        self, surface: pygame.Surface, rect: Rect, index: int, state: MoveListState, mark: str, style: Style
+    ) -> None:
+        theme = style.theme
+        shown = index + 1 == state.ply
+        if shown:
+            rounded(surface, rect.inset(0, 1), theme.accent, style.radius)
+        elif index + 1 == state.hovered:
+            rounded(surface, rect.inset(0, 1), theme.raised, style.radius)
+        ink = theme.accent_text if shown else theme.text if index < state.ply else theme.dim
+        at = (rect.x + style.gap // 2, rect.center[1])
+        style.text.draw(surface, state.moves[index] + mark, at, style.unit, ink, shown, width=rect.w - style.gap // 2)
+        self._places.append((rect, index + 1))

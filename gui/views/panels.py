@@ -1,0 +1,255 @@
+"""The panels of a game that show plain facts: message, players, balance, verdict, graph."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pygame
+
+from engine.fen import Color
+
+from ..messages import Message
+from .geometry import Rect
+from .pieces import colors_of
+from .shapes import disc, line_strip, polygon, ring, rounded
+from .theme import Theme, mix
+from .widgets import Panel, Style
+
+Wdl = tuple[float, float, float]  # Black wins, draw, White wins
+
+
+class StatusPanel(Panel[Message]):
+    """The message, its mark, and how far a search has got."""
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        message = self.state
+        theme = style.theme
+        fill = {"warn": mix(theme.panel, theme.warning, 0.22), "over": mix(theme.panel, theme.accent, 0.22)}
+        rounded(surface, self.rect, fill.get(message.kind, theme.panel), style.radius)
+        inner = self.rect.inset(style.gap, style.gap // 3)
+        text, size = message.text, style.unit
+        if message.kind == "warn":
+            badge = Rect(inner.x, inner.center[1] - size * 2 // 3, size * 4 // 3, size * 4 // 3)
+            surface.blit(disc(badge.w, theme.warning), badge)
+            style.text.draw(surface, "!", badge.center, size, theme.background, True, "center")
+            _, inner = inner.cut_left(badge.w, style.gap)
+        lines = style.text.wrap(text, size, inner.w, bold=True)
+        if message.detail:
+            lines = lines[:1]
+        height = style.text.height(size)
+        if len(lines) * height > inner.h + size // 3:
+            size = max(8, size * 5 // 6)
+            height = style.text.height(size)
+            lines = style.text.wrap(text, size, inner.w)
+        rows = [(line, theme.text, size == style.unit) for line in lines]
+        if message.detail:
+            rows.append((message.detail, theme.dim, False))
+        y = inner.center[1] - (len(rows) - 1) * height // 2
+        for line, color, bold in rows:
+            style.text.draw(surface, line, (inner.x, y), size, color, bold, width=inner.w)
+            y += height
+        if message.progress is not None:
+            track = Rect(self.rect.x, self.rect.bottom - max(2, style.unit // 6), self.rect.w, max(2, style.unit // 6))
+            surface.fill(theme.raised, track)
+            surface.fill(theme.accent, (track.x, track.y, round(track.w * message.progress), track.h))
+
+
+@dataclass(frozen=True)
+class PlayerState:
+    """A player: ``clock`` is "" without one, ``pieces`` the men and kings left, ``low`` a clock near its end."""
+
+    color: Color
+    name: str
+    clock: str
+    to_move: bool
+    pieces: int
+    ahead: int
+    low: bool = False
+
+
+class PlayerPanel(Panel[PlayerState]):
+    """Name, pieces left and clock of one side; who is to move has a pointer and bold letters."""
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        player = self.state
+        theme, unit = style.theme, style.unit
+        y, size = self.rect.center[1], unit
+        x = self.rect.x
+        if player.to_move:
+            half = unit // 3
+            polygon(surface, [(x, y - half), (x + half * 1.6, y), (x, y + half)], theme.accent)
+        x += round(unit * 0.75)
+        side = round(unit * 1.05) // 2 * 2
+        colors = colors_of(theme, player.color)
+        surface.blit(disc(side, colors.face), (x, y - side // 2))
+        surface.blit(ring(side, theme.dim, max(1, unit // 12)), (x, y - side // 2))
+        x += side + style.gap
+        right = self.rect.right
+        if player.clock:
+            width = style.text.width("00:00", round(unit * 1.15), True) + style.gap * 2
+            width = max(width, style.text.width(player.clock, round(unit * 1.15), True) + style.gap * 2)
+            box = Rect(right - width, self.rect.y + 2, width, self.rect.h - 4)
+            fill = theme.warning if player.low else theme.accent if player.to_move else theme.panel
+            rounded(surface, box, fill, style.radius)
+            ink = theme.accent_text if player.to_move or player.low else theme.text
+            style.text.draw(surface, player.clock, box.center, round(unit * 1.15), ink, True, "center")
+            right = box.x - style.gap
+        count = f"{player.pieces}" + (f"  +{player.ahead}" if player.ahead > 0 else "")
+        right -= (
+            style.text.draw(surface, count, (right, y), max(9, size * 9 // 10), theme.dim, align="right") + style.gap
+        )
+        color = theme.text if player.to_move else theme.dim
+        style.text.draw(surface, player.name, (x, y), size, color, player.to_move, width=right - x)
+
+
+class BalanceBar(Panel[tuple[Wdl | None, bool]]):
+    """A bar beside the board: Black's wins, draws, White's wins; ``state``: (shares or None, flipped)."""
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        wdl, flipped = self.state
+        rounded(surface, self.rect, style.theme.panel, style.radius)
+        if wdl is None:
+            return
+        inner = self.rect.inset(1)
+        order = (2, 1, 0) if flipped else (0, 1, 2)
+        y = inner.y
+        for place, index in enumerate(order):
+            end = inner.bottom if place == 2 else y + round(inner.h * wdl[index])
+            end = min(end, inner.bottom)
+            surface.fill(style.theme.wdl[index], (inner.x, y, inner.w, end - y))
+            y = end
+        middle = inner.center[1]
+        surface.fill(style.theme.accent, (inner.x, middle - 1, inner.w, max(2, style.unit // 10)))
+
+
+def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> None:
+    """A lying bar of the three shares, with a thin outline so that no share is lost on any background."""
+    surface.fill(theme.edge, rect.inset(-1))
+    x = rect.x
+    for index in range(3):
+        end = rect.right if index == 2 else min(rect.right, x + round(rect.w * wdl[index]))
+        surface.fill(theme.wdl[index], (x, rect.y, end - x, rect.h))
+        x = end
+
+
+@dataclass(frozen=True)
+class ThoughtHead:
+    """The heading of the analysis: shares, value, effort, and what the endgame tables say."""
+
+    wdl: Wdl | None
+    value: str
+    effort: str
+    verdict: tuple[str, ...]
+
+
+class ThoughtPanel(Panel[ThoughtHead]):
+    """Win/draw/loss with figures, the effort, and the endgame's verdict."""
+
+    @staticmethod
+    def units(head: ThoughtHead) -> float:
+        """Height in text units."""
+        return 4.0 + 1.5 * len(head.verdict)
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        head = self.state
+        theme, unit = style.theme, style.unit
+        rounded(surface, self.rect, theme.panel, style.radius)
+        inner = self.rect.inset(style.gap, style.gap // 2)
+        line = round(1.45 * unit)
+        y = inner.y + line // 2
+        right = inner.right - style.text.draw(
+            surface,
+            head.effort,
+            (inner.right, y),
+            max(8, unit * 5 // 6),
+            theme.dim,
+            align="right",
+            width=inner.w * 6 // 10,
+        )
+        style.text.draw(surface, head.value, (inner.x, y), unit, theme.text, True, width=right - inner.x - style.gap)
+        y += line
+        if head.wdl is not None:
+            bar = Rect(inner.x, y - unit // 2, inner.w, unit)
+            wdl_strip(surface, bar, head.wdl, theme)
+            self._figures(surface, bar, head.wdl, style)
+        else:
+            style.text.draw(surface, "no estimate yet", (inner.x, y), unit, theme.dim)
+        for text in head.verdict:
+            y += line
+            style.text.draw(surface, text, (inner.x, y), unit, theme.accent, width=inner.w)
+
+    def _figures(self, surface: pygame.Surface, bar: Rect, wdl: Wdl, style: Style) -> None:
+        size = max(8, round(style.unit * 0.8))
+        x = float(bar.x)
+        for index, share in enumerate(wdl):
+            width = bar.w * share
+            text = f"{('B', '=', 'W')[index]} {100 * share:.0f}%"
+            if style.text.width(text, size, True) + 4 < width:
+                ink = style.theme.wdl[0] if index else style.theme.wdl[2]
+                style.text.draw(surface, text, (round(x + width / 2), bar.center[1]), size, ink, True, "center")
+            x += width
+
+
+@dataclass(frozen=True)
+class GraphState:
+    """Expected score of Black (0 to 1, None unknown) after every ply, the ply shown, and plies to mark."""
+
+    scores: tuple[float | None, ...]
+    ply: int
+    marks: tuple[int, ...] = ()
+    hovered: int | None = None
+
+
+class GraphPanel(Panel[GraphState]):
+    """The evaluation over the game: White above, Black below the middle line, as on the board."""
+
+    def plot(self) -> Rect:
+        return self.rect.inset(max(4, self.rect.h // 14))
+
+    def ply_at(self, point: tuple[int, int], count: int) -> int | None:
+        """The ply under a point, of a game of so many positions."""
+        if not self.rect.contains(point) or count < 1:
+            return None
+        plot = self.plot()
+        share = (point[0] - plot.x) / max(1, plot.w)
+        return min(count - 1, max(0, round(share * max(1, count - 1))))
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        state = self.state
+        theme, plot = style.theme, self.plot()
+        rounded(surface, self.rect, theme.panel, style.radius)
+        surface.fill(mix(theme.panel, theme.edge, 0.8), (plot.x, plot.center[1], plot.w, 1))
+        last = max(1, len(state.scores) - 1)
+
+        def place(ply: int, score: float) -> tuple[float, float]:
+            return plot.x + plot.w * ply / last, plot.y + plot.h * score
+
+        known = [(ply, score) for ply, score in enumerate(state.scores) if score is not None]
+        small = max(8, style.unit * 3 // 4)
+        if plot.h > 4 * small:
+            style.text.draw(surface, "W", (plot.x, plot.y + small // 2), small, theme.dim)
+            style.text.draw(surface, "B", (plot.x, plot.bottom - small // 2), small, theme.dim)
+        if not known:
+            text = "evaluation of the game" if plot.h > 2 * style.unit else ""
+            style.text.draw(surface, text, plot.center, max(8, style.unit * 5 // 6), theme.dim, align="center")
+        points = [place(ply, score) for ply, score in known]
+        if len(points) > 1:
+            base = float(plot.center[1])
+            polygon(surface, [(points[0][0], base), *points, (points[-1][0], base)], theme.accent, 60)
+            line_strip(surface, points, theme.accent, max(1.5, style.unit / 9))
+        elif points:
+            surface.blit(disc(6, theme.accent), (points[0][0] - 3, points[0][1] - 3))
+        x = round(place(min(state.ply, last), 0)[0])
+        surface.fill(theme.text, (x, plot.y, max(1, style.unit // 12), plot.h))
+        if state.hovered is not None:
+            surface.fill(theme.dim, (round(place(state.hovered, 0)[0]), plot.y, 1, plot.h))
+        size = max(6, style.unit // 2) // 2 * 2
+        for ply in state.marks:
+            score = state.scores[ply] if ply < len(state.scores) else None
+            if score is not None:
+                at = place(ply, score)
+                surface.blit(disc(size, theme.warning), (round(at[0]) - size // 2, round(at[1]) - size // 2))
+
+
+def black_score(wdl: Sequence[float]) -> float:
+    """Expected score of Black from (Black wins, draw, White wins)."""
+    return wdl[0] + wdl[1] / 2

@@ -1,0 +1,212 @@
+"""The report on a game: accuracy of both sides, the graph, and the moves that lost the most with the better ones."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pygame
+
+from engine.board import Board
+from engine.fen import Color
+
+from ..game_report import GameReport, MoveReport
+from ..help import Action
+from .board_scene import BoardScene, Passage
+from .board_view import Arrow, BoardPicture, sorted_pieces
+from .geometry import Rect
+from .panels import GraphPanel, GraphState
+from .shapes import rounded
+from .theme import mix
+from .widgets import Button, Panel, Style
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_WORST = 8
+
+
+@dataclass(frozen=True)
+class MistakeRow:
+    """A move that lost something: what was played, what was better, and the loss of expected score."""
+
+    played: str
+    better: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class MistakesState:
+    rows: tuple[MistakeRow, ...]
+    chosen: int | None
+
+
+class MistakesPanel(Panel[MistakesState]):
+    """The moves that lost the most; one of them is chosen."""
+
+    def row_at(self, point: tuple[int, int], unit: int) -> int | None:
+        state = self.state
+        index = (point[1] - self.rect.y - unit // 4) // round(1.6 * unit) - 1
+        return index if self.rect.contains(point) and 0 <= index < len(state.rows) else None
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        state = self.state
+        theme, unit = style.theme, style.unit
+        rounded(surface, self.rect, theme.panel, style.radius)
+        inner = self.rect.inset(style.gap, unit // 4)
+        line = round(1.6 * unit)
+        y = inner.y + line // 2
+        columns = ((0.0, "left"), (0.5, "left"), (1.0, "right"))
+        for (share, align), title in zip(columns, ("played", "better", "loss"), strict=True):
+            x = round(inner.x + inner.w * share)
+            style.text.draw(surface, title, (x, y), max(8, unit * 4 // 5), theme.dim, align=align)
+        for index, row in enumerate(state.rows):
+            y += line
+            if y + line // 2 > inner.bottom:
+                break
+            area = Rect(self.rect.x + 2, y - line // 2, self.rect.w - 4, line)
+            if index == state.chosen:
+                rounded(surface, area, mix(theme.panel, theme.accent, 0.3), style.radius)
+            for (share, align), text in zip(columns, (row.played, row.better, row.loss), strict=True):
+                x = round(inner.x + inner.w * share)
+                bold = index == state.chosen
+                style.text.draw(surface, text, (x, y), unit, theme.text, bold, align, inner.w * 48 // 100)
+
+
+class ReportScene(BoardScene):
+    """Runs the report and shows what is known so far."""
+
+    name = "report"
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self.flipped = app.go.game.flipped
+        self.session = app.controller.session
+        self.mistakes, self.graph = MistakesPanel(MistakesState((), None)), GraphPanel(GraphState((), 0))
+        self.panels += [self.mistakes, self.graph]
+        self.boards = [Board(self.session.start_fen)]
+        for node in self.session.nodes:
+            self.boards.append(self.boards[-1].copy())
+            self.boards[-1].push(node.move)
+        self.ply = len(self.boards) - 1
+        self.chosen: int | None = None
+        self._worst: tuple[MoveReport, ...] = ()
+        self._number = (
+            app.thinker.review_game(self.boards[-1], app.controller.adviser()) if self.session.nodes else None
+        )
+        self.set_buttons(
+            (
+                Button("first", label="«"),
+                Button("back", label="‹"),
+                Button("forward", label="›"),
+                Button("last", label="»"),
+            ),
+            (Button("play", label="Play on"), Button("leave", label="Back")),
+        )
+
+    def place(self) -> None:
+        super().place()
+        unit, gap = self.style.unit, self.style.gap
+        rect = self.passage.rect
+        self.passage.rect, rect = rect.cut_top(min(round(9.5 * unit), rect.h * 42 // 100), gap)
+        self.graph.rect, rect = rect.cut_top(min(round(7 * unit), rect.h * 35 // 100), gap)
+        self.mistakes.rect = rect
+
+    def update(self, now: float) -> None:
+        super().update(now)
+        review = self.app.thinker.review
+        report = review.report if review is not None and review.number == self._number else None
+        if self._number is None:
+            self.passage.state = Passage("Game report", "There are no moves to report on yet.")
+        elif review is not None and review.number == self._number:
+            note = {"loading": "loading the network", "thinking": f"{100 * review.progress:.0f} % done"}
+            warnings = (review.error,) if review.error else ()
+            self.passage.state = Passage("Game report", self._summary(report), warnings, note.get(review.status, ""))
+        if report is None:
+            return
+        self._worst = tuple(move for move in report.worst(_WORST) if move.loss > 0.005)
+        rows = tuple(self._row(move) for move in self._worst)
+        self.mistakes.state = MistakesState(rows, self.chosen)
+        marks = tuple(move.ply + 1 for move in self._worst if move.judgement)
+        scores = (*report.graph, *(None for _ in range(len(self.boards) - len(report.graph))))
+        self.graph.state = GraphState(scores, self.ply, marks)
+
+    def _summary(self, report: GameReport | None) -> str:
+        if report is None:
+            return ""
+        lines = []
+        for color in Color:
+            accuracy, counts = report.accuracy(color), report.counts(color)
+            faults = ", ".join(
+                f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count and name
+            )
+            shown = "—" if accuracy is None else f"{accuracy:.0f} %"
+            lines.append(
+                f"{color}: accuracy {shown}" + (f" — {faults.replace('inaccuracys', 'inaccuracies')}" if faults else "")
+            )
+        return "\n\n".join(lines)
+
+    def _row(self, move: MoveReport) -> MistakeRow:
+        mark = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}.get(move.judgement, "")
+        return MistakeRow(
+            f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
+        )
+
+    def picture(self) -> BoardPicture:
+        board = self.boards[self.ply]
+        arrows: tuple[Arrow, ...] = ()
+        last: tuple[int, ...] = board.move_stack[-1].path if board.move_stack else ()
+        if self.chosen is not None and self.chosen < len(self._worst):
+            move = self._worst[self.chosen]
+            if self.ply == move.ply:
+                arrows = (Arrow(move.move.path, 0.45), Arrow(move.best.path, 0.8, hint=True))
+                last = ()
+        pieces = sorted_pieces(board.piece_map())
+        return BoardPicture(pieces, self.flipped, self.app.preferences.show_numbers, last, arrows=arrows)
+
+    def _choose(self, index: int) -> None:
+        if self._worst:
+            self.chosen = min(max(0, index), len(self._worst) - 1)
+            self.ply = self._worst[self.chosen].ply
+
+    def _go(self, ply: int) -> None:
+        self.ply, self.chosen = min(max(0, ply), len(self.boards) - 1), None
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.MOUSEWHEEL:
+            self._go(self.ply - event.y)
+            return
+        if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+            row = self.mistakes.row_at(event.pos, self.style.unit)
+            ply = self.graph.ply_at(event.pos, len(self.boards))
+            if row is not None:
+                self._choose(row)
+            elif ply is not None:
+                self._go(ply)
+        super().mouse(event)
+
+    def press(self, name: str) -> None:
+        steps = {"first": 0, "back": self.ply - 1, "forward": self.ply + 1, "last": len(self.boards) - 1}
+        if name in steps:
+            self._go(steps[name])
+        elif name == "play":
+            self.leave()
+            self.app.go.to_game()
+            self.app.controller.go_to(self.ply)
+        else:
+            self.leave()
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        if super().act(action, event):
+            return True
+        names = {Action.FIRST: "first", Action.PREVIOUS: "back", Action.NEXT: "forward", Action.LAST: "last"}
+        if action in names:
+            self.press(names[action])
+        elif action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
+            step = 1 if action is Action.CURSOR_DOWN else -1
+            self._choose(0 if self.chosen is None else self.chosen + step)
+        else:
+            return False
+        return True
+
+    def leave(self) -> None:
+        self.app.thinker.cancel()
+        super().leave()

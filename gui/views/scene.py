@@ -1,0 +1,166 @@
+"""What every scene is: panels, a question or tooltip over them, and where input goes."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pygame
+
+from ..help import Action, action_for, combination
+from .geometry import Rect
+from .widgets import Panel, Question, Style, tooltip
+
+if TYPE_CHECKING:
+    from ..app import App
+
+TIP_SECONDS = 0.45  # the pointer rests so long before a tooltip shows
+
+
+def key_of(event: pygame.event.Event) -> str:
+    """The name that ``gui.help`` gives to a pressed key with its modifiers."""
+    mods = event.mod
+    ctrl = bool(mods & (pygame.KMOD_CTRL | pygame.KMOD_META))
+    shift, alt = bool(mods & pygame.KMOD_SHIFT), bool(mods & pygame.KMOD_ALT)
+    return combination(pygame.key.name(event.key), ctrl, shift, alt, event.unicode)
+
+
+class Scene:
+    """A view of the whole window. Subclasses place their panels in ``place`` and answer ``act`` and the mouse.
+
+    Attributes:
+        name: of the scene in ``gui.help``.
+        window, style: set before anything is drawn.
+        panels: all panels, repainted when they change.
+    """
+
+    name = "game"
+
+    def __init__(self, app: "App") -> None:
+        self.app = app
+        self.window = Rect(0, 0, 1, 1)
+        self.style: Style = app.style
+        self.panels: list[Panel[Any]] = []
+        self.question: Question | None = None
+        self._answers: dict[str, Callable[[], None] | None] = {}
+        self._tip: tuple[str, Rect] | None = None
+        self._tip_since = 0.0
+        self._over: object = None  # what lies over the panels
+        self._over_rect: Rect | None = None
+        self._blank = True
+
+    # --- for subclasses
+
+    def place(self) -> None:
+        """Lays the panels out for ``window`` and ``style``."""
+
+    def update(self, now: float) -> None:
+        """Brings the state up to date, once a frame."""
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        """Does what a key stands for; False if the scene has no use for it."""
+        return False
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        """A press, release, motion or turn of the wheel."""
+
+    def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
+        """Paints what changed and returns where."""
+        return [rect for panel in self.panels for rect in panel.draw(surface, self.style)]
+
+    @property
+    def lively(self) -> bool:
+        """Whether something moves, so that every frame counts."""
+        return False
+
+    # --- for the app
+
+    def resize(self, window: Rect, style: Style) -> None:
+        self.window, self.style = window, style
+        self.place()
+        self.forget()
+
+    def forget(self) -> None:
+        """Everything is painted again."""
+        self._blank = True
+
+    def ask(self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]]) -> None:
+        """Puts a question over the scene; ``answers``: name → (label, function or None). Escape means the last one."""
+        self.question = Question(text, [(name, label) for name, (label, _) in answers.items()])
+        self._answers = {name: function for name, (_, function) in answers.items()}
+
+    def tip(self, text: str | None, near: Rect | None, now: float) -> None:
+        """Sets what the tooltip says, None for none."""
+        tip = (text, near) if text and near else None
+        if tip != self._tip:
+            self._tip, self._tip_since = tip, now
+
+    def handle(self, event: pygame.event.Event) -> None:
+        """One event of mouse or keyboard."""
+        if event.type == pygame.KEYDOWN:
+            self._tip = None
+            key = key_of(event)
+            if self.question is not None:
+                self._answer(self.question.key(key))
+                return
+            action = action_for(self.name, key)
+            if action is not None and not self.act(action, event):
+                self.app.act(action)
+        elif event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEMOTION, pygame.MOUSEWHEEL):
+            if self.question is None:
+                self.mouse(event)
+            elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+                self._answer(self.question.press(event.pos, self.style.unit))
+            elif event.type == pygame.MOUSEMOTION:
+                button = self.question.buttons.at(event.pos, self.style.unit)
+                self.question.buttons.hovered = button.name if button else None
+
+    def _answer(self, name: str | None) -> None:
+        if name is None:
+            return
+        function = self._answers.get(name)
+        self.question = None
+        if function is not None:
+            function()
+
+    def draw(self, surface: pygame.Surface, now: float) -> list[Rect]:
+        """Paints what changed since the last frame and returns where."""
+        over = self._over_state(now)
+        changed: list[Rect] = []
+        if self._blank:
+            surface.fill(self.style.theme.background)
+            for panel in self.panels:
+                panel.forget()
+            self.drawn_over(self.window)
+            changed.append(self.window)
+            self._blank, self._over_rect = False, None
+        elif over != self._over and self._over_rect is not None:
+            surface.fill(self.style.theme.background, self._over_rect)
+            for panel in self.panels:
+                if panel.rect.meets(self._over_rect):
+                    panel.forget()
+            self.drawn_over(self._over_rect)
+            changed.append(self._over_rect)
+            self._over_rect = None
+        changed += self.draw_panels(surface, now)
+        hidden = self._over_rect is None or any(rect.meets(self._over_rect) for rect in changed)
+        if over is not None and (over != self._over or hidden):
+            changed.append(self._draw_over(surface))
+        self._over = over
+        return changed
+
+    def drawn_over(self, rect: Rect) -> None:
+        """Part of the window was painted over: forget what was drawn there apart from the panels."""
+
+    def _over_state(self, now: float) -> object:
+        if self.question is not None:
+            return self.question, self.question.buttons.focused, self.question.buttons.hovered
+        if self._tip is not None and now - self._tip_since >= TIP_SECONDS:
+            return self._tip
+        return None
+
+    def _draw_over(self, surface: pygame.Surface) -> Rect:
+        if self.question is not None:
+            self._over_rect = self.question.draw(surface, self.style)[0]
+        else:
+            assert self._tip is not None
+            self._over_rect = tooltip(surface, self._tip[1], self._tip[0], self.style)
+        return self._over_rect

@@ -1,0 +1,62 @@
+"""The sounds of a move, a capture and a promotion, computed here; without a device one line says so."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pygame
+
+_RATE = 44_100  # samples per second
+_TONES = {"move": (310.0, 0.07), "capture": (230.0, 0.11), "crown": (620.0, 0.22)}  # hertz, seconds
+
+
+@contextlib.contextmanager
+def _quiet_libraries() -> Iterator[None]:
+    """Audio libraries write a page to standard error where there is no device; our one line says it."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def knock(hertz: float, seconds: float) -> np.ndarray:
+    """A short wooden knock: int16 [samples, 2]."""
+    time = np.arange(round(_RATE * seconds)) / _RATE
+    tone = np.sin(2 * np.pi * hertz * time) + 0.5 * np.sin(2 * np.pi * 2.76 * hertz * time)
+    fade = np.exp(-time * 7 / seconds) * np.minimum(1.0, time * 800)
+    return np.repeat((tone * fade * 9000).astype(np.int16)[:, None], 2, axis=1)
+
+
+class Sounds:
+    """Plays sounds once ``on``; the audio device is opened when it is first needed.
+
+    Attributes:
+        error: why there is no sound, in one line; "" if there is, or none was asked for.
+    """
+
+    def __init__(self) -> None:
+        self.error = ""
+        self._sounds: dict[str, pygame.mixer.Sound] = {}
+
+    def _open(self) -> None:
+        try:
+            with _quiet_libraries():
+                pygame.mixer.init(_RATE, -16, 2, 512)
+            for name, (hertz, seconds) in _TONES.items():
+                self._sounds[name] = pygame.sndarray.make_sound(knock(hertz, seconds))
+        except pygame.error as error:
+            self.error = f"no sound: {error}"
+
+    def play(self, name: str, on: bool) -> None:
+        """Plays ``move``, ``capture`` or ``crown`` if sounds are ``on`` and the device works."""
+        if not on or self.error:
+            return
+        if not self._sounds:
+            self._open()
+        if name in self._sounds:
+            self._sounds[name].play()

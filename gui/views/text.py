@@ -1,0 +1,94 @@
+"""Text, sharp at every size: Open Sans (Apache licence, shipped with pygame-menu), each word rendered once."""
+
+from collections import OrderedDict
+
+import pygame
+import pygame_menu.font
+
+from .theme import RGB
+
+REGULAR, BOLD = pygame_menu.font.FONT_OPEN_SANS, pygame_menu.font.FONT_OPEN_SANS_BOLD
+_KEPT = 1500  # rendered texts
+
+
+class Text:
+    """Renders and measures text; sizes are heights of body text in pixels."""
+
+    def __init__(self) -> None:
+        self._fonts: dict[tuple[int, bool], pygame.font.Font] = {}
+        self._kept: OrderedDict[tuple[str, int, RGB, bool], pygame.Surface] = OrderedDict()
+
+    def font(self, size: int, bold: bool = False) -> pygame.font.Font:
+        """The font of a size."""
+        key = (size, bold)
+        if key not in self._fonts:
+            self._fonts[key] = pygame.font.Font(BOLD if bold else REGULAR, max(6, size))
+        return self._fonts[key]
+
+    def width(self, text: str, size: int, bold: bool = False) -> int:
+        """Pixels that a line takes."""
+        return self.font(size, bold).size(text)[0]
+
+    def height(self, size: int) -> int:
+        """Pixels from one line to the next."""
+        return self.font(size).get_linesize()
+
+    def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
+        """One line as a surface; it is kept, so it must not be changed."""
+        key = (text, size, color, bold)
+        surface = self._kept.get(key)
+        if surface is None:
+            surface = self.font(size, bold).render(text, True, color)
+            self._kept[key] = surface
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(key)
+        return surface
+
+    def cut(self, text: str, size: int, width: int, bold: bool = False) -> str:
+        """The text, shortened with an ellipsis where it is wider than ``width`` pixels."""
+        if self.width(text, size, bold) <= width:
+            return text
+        low, high = 0, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.width(text[:middle].rstrip() + "…", size, bold) <= width:
+                low = middle
+            else:
+                high = middle - 1
+        return text[:low].rstrip() + "…"
+
+    def wrap(self, text: str, size: int, width: int, bold: bool = False) -> list[str]:
+        """The text as lines of at most ``width`` pixels, broken between words (a longer word is cut)."""
+        lines: list[str] = []
+        for paragraph in text.split("\n"):
+            line = ""
+            for word in paragraph.split():
+                longer = f"{line} {word}" if line else word
+                if line and self.width(longer, size, bold) > width:
+                    lines.append(self.cut(line, size, width, bold))
+                    line = word
+                else:
+                    line = longer
+            lines.append(self.cut(line, size, width, bold))
+        return lines
+
+    def draw(
+        self,
+        surface: pygame.Surface,
+        text: str,
+        at: tuple[int, int],
+        size: int,
+        color: RGB,
+        bold: bool = False,
+        align: str = "left",
+        width: int | None = None,
+    ) -> int:
+        """Draws a line; ``at`` is its left, centre or right end at half its height. Returns its width in pixels."""
+        if width is not None:
+            text = self.cut(text, size, width, bold)
+        image = self.render(text, size, color, bold)
+        x = at[0] - {"left": 0, "center": image.get_width() // 2, "right": image.get_width()}[align]
+        surface.blit(image, (x, at[1] - image.get_height() // 2))
+        return image.get_width()

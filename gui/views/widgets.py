@@ -1,0 +1,233 @@
+"""Parts that every scene uses: the style, panels that repaint only when they changed, buttons, tooltips, questions."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import pygame
+
+from .geometry import Rect
+from .icons import icon
+from .shapes import rounded
+from .text import Text
+from .theme import Theme, mix
+
+State = TypeVar("State", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Style:
+    """What drawing needs to know everywhere: ``unit`` is the height of body text in pixels."""
+
+    theme: Theme
+    text: Text
+    unit: int
+
+    @property
+    def radius(self) -> int:
+        return max(3, self.unit // 3)
+
+    @property
+    def gap(self) -> int:
+        return max(4, self.unit // 2)
+
+
+class Panel(Generic[State]):
+    """A rectangle of the window that is painted again only when what it shows has changed.
+
+    Attributes:
+        state: what it shows, compared with what it showed.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.rect = Rect(0, 0, 0, 0)
+        self.state = state
+        self._shown: Hashable = None
+
+    def forget(self) -> None:
+        """The window was drawn over."""
+        self._shown = None
+
+    def draw(self, surface: pygame.Surface, style: Style) -> list[Rect]:
+        """Paints the panel if need be; returns the parts of the window that changed."""
+        key = (self.rect, self.state, style.theme.name, style.unit)
+        if key == self._shown or self.rect.w <= 0 or self.rect.h <= 0:
+            return []
+        clip = surface.get_clip()
+        surface.set_clip(self.rect)
+        surface.fill(style.theme.background, self.rect)
+        self.paint(surface, style)
+        surface.set_clip(clip)
+        self._shown = key
+        return [self.rect]
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Button:
+    """A button of a toolbar or a question.
+
+    Attributes:
+        name: what it does; the caller's key.
+        tip: what the tooltip says.
+        icon: picture, or None for ``label``.
+        on: drawn as switched on.
+    """
+
+    name: str
+    tip: str = ""
+    icon: str | None = None
+    label: str = ""
+    enabled: bool = True
+    on: bool = False
+
+
+ButtonsState = tuple[tuple[Button, ...], str | None, str | None]
+
+
+class Buttons(Panel[ButtonsState]):
+    """Buttons in rows, as many in a row as fit."""
+
+    def __init__(self, size_units: float = 2.2) -> None:
+        super().__init__(((), None, None))
+        self.buttons: tuple[Button, ...] = ()
+        self.hovered: str | None = None
+        self.focused: str | None = None
+        self._size_units = size_units
+
+    def places(self, unit: int) -> list[tuple[Button, Rect]]:
+        """Where each button lies."""
+        size, gap = round(self._size_units * unit), max(2, unit // 4)
+        if any(button.label for button in self.buttons):
+            return self._labelled(size, gap)
+        per_row = max(1, (self.rect.w + gap) // (size + gap))
+        count = len(self.buttons)
+        if count > per_row:
+            per_row = (count + 1) // 2  # two even rows; buttons shrink where need be
+        width = min(size * 8 // 5, (self.rect.w - gap * (per_row - 1)) // max(1, per_row))
+        places = []
+        for index, button in enumerate(self.buttons):
+            row, column = divmod(index, per_row)
+            places.append(
+                (button, Rect(self.rect.x + column * (width + gap), self.rect.y + row * (size + gap), width, size))
+            )
+        return places
+
+    def _labelled(self, size: int, gap: int) -> list[tuple[Button, Rect]]:
+        row = Rect(self.rect.x, self.rect.y, self.rect.w, min(size, self.rect.h))
+        return list(zip(self.buttons, row.columns(len(self.buttons), gap * 2), strict=True))
+
+    def at(self, point: tuple[int, int], unit: int) -> Button | None:
+        """The button under a point, whether enabled or not."""
+        return next((button for button, rect in self.places(unit) if rect.contains(point)), None)
+
+    def place_of(self, name: str, unit: int) -> Rect | None:
+        return next((rect for button, rect in self.places(unit) if button.name == name), None)
+
+    def draw(self, surface: pygame.Surface, style: Style) -> list[Rect]:
+        self.state = (self.buttons, self.hovered, self.focused)
+        return super().draw(surface, style)
+
+    def paint(self, surface: pygame.Surface, style: Style) -> None:
+        for button, rect in self.places(style.unit):
+            paint_button(surface, rect, button, style, button.name == self.hovered, button.name == self.focused)
+
+
+def paint_button(
+    surface: pygame.Surface, rect: Rect, button: Button, style: Style, hovered: bool = False, focused: bool = False
+) -> None:
+    """One button; the one that has the keyboard wears an outline, one that is switched on a bar below its picture."""
+    theme = style.theme
+    fill, ink = theme.panel, theme.text
+    if not button.enabled:
+        ink = mix(theme.panel, theme.dim, 0.45)
+    elif button.on:
+        fill, ink = mix(theme.panel, theme.accent, 0.25), theme.accent
+    if hovered and button.enabled:
+        fill = mix(fill, theme.text, 0.12)
+    rounded(surface, rect, fill, style.radius, theme.accent if focused else None, max(2, style.unit // 8))
+    if button.icon is not None:
+        size = min(rect.w, rect.h) * 5 // 9
+        surface.blit(icon(button.icon, size, ink), (rect.center[0] - size // 2, rect.center[1] - size // 2))
+    else:
+        style.text.draw(surface, button.label, rect.center, style.unit, ink, align="center", width=rect.w - style.gap)
+    if button.on:
+        bar = Rect(rect.x + rect.w // 4, rect.bottom - max(3, style.unit // 5), rect.w // 2, max(2, style.unit // 8))
+        surface.fill(theme.accent, bar)
+
+
+def tooltip(surface: pygame.Surface, near: Rect, text: str, style: Style) -> Rect:
+    """Draws a tooltip beside a rectangle, within the window; returns its place."""
+    size = max(9, round(style.unit * 0.86))
+    width = min(surface.get_width() - 4 * style.gap, 24 * size)
+    lines = style.text.wrap(text, size, width)
+    height = style.text.height(size)
+    w = max(style.text.width(line, size) for line in lines) + 2 * style.gap
+    h = height * len(lines) + style.gap
+    x = min(max(2, near.center[0] - w // 2), surface.get_width() - w - 2)
+    y = near.y - h - style.gap // 2
+    if y < 2:
+        y = near.bottom + style.gap // 2
+    rect = Rect(x, y, w, h)
+    rounded(surface, rect, style.theme.raised, style.radius, style.theme.edge)
+    for index, line in enumerate(lines):
+        at = (rect.x + style.gap, rect.y + style.gap // 2 + index * height + height // 2)
+        style.text.draw(surface, line, at, size, style.theme.text)
+    return rect
+
+
+class Question:
+    """A question over the scene with two or three answers; Enter takes the focused one, Escape the last."""
+
+    def __init__(self, text: str, answers: Sequence[tuple[str, str]]) -> None:
+        self.text = text
+        self.buttons = Buttons()
+        self.buttons.buttons = tuple(Button(name, label=label) for name, label in answers)
+        self.buttons.focused = answers[0][0]
+        self.rect = Rect(0, 0, 0, 0)
+
+    def place(self, window: Rect, style: Style) -> list[str]:
+        """Lays the question out in the middle of the window; returns its text in lines."""
+        width = min(window.w - 4 * style.gap, 26 * style.unit)
+        lines = style.text.wrap(self.text, style.unit, width - 4 * style.gap)
+        button = round(2.2 * style.unit)
+        height = len(lines) * style.text.height(style.unit) + button + 6 * style.gap
+        self.rect = Rect((window.w - width) // 2, (window.h - height) // 2, width, height)
+        inner = self.rect.inset(2 * style.gap)
+        self.buttons.rect = Rect(inner.x, inner.bottom - button, inner.w, button)
+        return lines
+
+    def draw(self, surface: pygame.Surface, style: Style) -> list[Rect]:
+        window = Rect(0, 0, *surface.get_size())
+        lines = self.place(window, style)
+        rounded(surface, self.rect.inset(-2), style.theme.edge, style.radius * 2)
+        rounded(surface, self.rect, style.theme.raised, style.radius * 2)
+        height = style.text.height(style.unit)
+        for index, line in enumerate(lines):
+            at = (self.rect.center[0], self.rect.y + 2 * style.gap + index * height + height // 2)
+            style.text.draw(surface, line, at, style.unit, style.theme.text, align="center")
+        for button, rect in self.buttons.places(style.unit):
+            hovered, focused = button.name == self.buttons.hovered, button.name == self.buttons.focused
+            paint_button(surface, rect, button, style, hovered, focused)
+        return [self.rect.inset(-2)]
+
+    def move_focus(self, step: int) -> None:
+        names = [button.name for button in self.buttons.buttons]
+        self.buttons.focused = names[(names.index(self.buttons.focused or names[0]) + step) % len(names)]
+
+    def press(self, point: tuple[int, int], unit: int) -> str | None:
+        """The answer clicked on, or None."""
+        button = self.buttons.at(point, unit)
+        return button.name if button else None
+
+    def key(self, name: str) -> str | None:
+        """The answer that a key gives: Enter, Escape, or a move of the focus (None)."""
+        if name in ("return", "space"):
+            return self.buttons.focused
+        if name == "escape":
+            return self.buttons.buttons[-1].name
+        if name in ("tab", "right", "left"):
+            self.move_focus(-1 if name == "left" else 1)
+        return None

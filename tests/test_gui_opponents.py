@@ -1,0 +1,323 @@
+"""Opponents and their strength, the settings menu's data, and what is said of endgames."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from engine.board import Board
+from engine.fen import Color
+from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPlayer
+from engine.players.alphabeta import MAX_DEPTH
+from engine.search import SearchConfig
+from engine.tablebase import open_tablebase
+from gui.endgame_info import EndgameInfo, Verdict
+from gui.opponents import (
+    KIND_NAMES,
+    CheckpointEntry,
+    Kind,
+    OpponentError,
+    Opponents,
+    OpponentSpec,
+    strength_position,
+    strength_steps,
+    strength_text,
+    with_strength,
+)
+from gui.search_settings import SETTINGS, SettingError, in_use, setting, with_setting
+
+EXTERNAL = OpponentSpec(kind="external", command="/usr/games/engine --quiet")
+
+# --- opponents
+
+
+def test_every_kind_has_a_name() -> None:
+    assert set(KIND_NAMES) == set(get_args(Kind))
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "label"),
+    [
+        (OpponentSpec(), "Crownhead", "Crownhead, 400 simulations"),
+        (OpponentSpec(checkpoint="/runs/a/checkpoints/000012"), "000012", "000012, 400 simulations"),
+        (OpponentSpec(timed=True, seconds=2.0), "Crownhead", "Crownhead, 2 s"),
+        (OpponentSpec(kind="random", timed=True), "random", "random"),
+        (OpponentSpec(kind="rollout", rollouts=1), "rollout:1", "roll-outs, 1 roll-out"),
+        (OpponentSpec(kind="alphabeta", depth=5), "alphabeta:5", "alpha-beta, 5 plies"),
+        (OpponentSpec(kind="alphabeta", timed=True, seconds=0.5), "alphabeta:0.5s", "alpha-beta, 0.5 s"),
+        (EXTERNAL, "engine", "engine, 1 s"),
+    ],
+)
+def test_names_and_labels(spec: OpponentSpec, name: str, label: str) -> None:
+    assert (spec.name, spec.label) == (name, label)
+
+
+@pytest.mark.parametrize("kind", ["network", "rollout", "alphabeta"])
+@pytest.mark.parametrize("timed", [False, True])
+def test_the_strength_slider_reaches_every_stop(kind: Kind, timed: bool) -> None:
+    spec = OpponentSpec(kind=kind, timed=timed)
+    steps = strength_steps(spec)
+    assert list(steps) == sorted(set(steps))
+    for position, amount in enumerate(steps):
+        moved = with_strength(spec, position)
+        assert moved.amount == amount
+        assert strength_position(moved) == position
+        assert f"{amount:g}" in strength_text(moved) or str(amount) in strength_text(moved)
+        assert moved.changed(**{"timed": spec.timed}) == moved
+    assert with_strength(spec, -5).amount == steps[0]
+    assert with_strength(spec, 99).amount == steps[-1]
+
+
+def test_the_slider_shows_the_nearest_stop_of_other_strengths() -> None:
+    assert strength_position(OpponentSpec(timed=True, seconds=600)) == len(strength_steps(OpponentSpec(timed=True))) - 1
+    none = OpponentSpec(search=SearchConfig(num_simulations=0))
+    assert strength_position(none) == 0
+    assert strength_steps(none)[strength_position(OpponentSpec(search=SearchConfig(num_simulations=390)))] == 400
+    spec = OpponentSpec(kind="random")
+    assert (strength_steps(spec), strength_position(spec), with_strength(spec, 3), spec.amount) == ((), 0, spec, 0)
+    assert with_strength(EXTERNAL, 0).seconds == 0.1
+
+
+def test_a_spec_can_be_stored_and_compared() -> None:
+    spec = OpponentSpec(kind="alphabeta", timed=True, seconds=3.0)
+    again = OpponentSpec.model_validate_json(spec.model_dump_json())
+    assert again == spec
+    assert hash(again) == hash(spec)
+    assert spec != spec.changed(seconds=2.0)
+    with pytest.raises(ValidationError):
+        OpponentSpec.model_validate({"kind": "random", "colour": "black"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "external"}, "needs the command"),
+        ({"kind": "external", "command": "  "}, "needs the command"),
+        ({"timed": True, "search": SearchConfig(root="gumbel")}, "number of simulations"),
+        ({"seconds": 0.0}, "^seconds: .*greater than or equal"),
+        ({"depth": MAX_DEPTH + 1}, "^depth: "),
+        ({"rollouts": "many"}, "^rollouts: "),
+        ({"kind": "chess"}, "^kind: "),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(OpponentError, match=message) as caught:
+        OpponentSpec().changed(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_built_in_opponents_are_made_as_their_spec_says() -> None:
+    opponents = Opponents()
+    assert opponents.kinds == ("alphabeta", "rollout", "random")
+    assert isinstance(opponents.make(OpponentSpec(kind="random")), RandomPlayer)
+    rollout = opponents.make(OpponentSpec(kind="rollout", rollouts=7))
+    assert isinstance(rollout, RolloutPlayer)
+    assert rollout.simulations == 7
+    alphabeta = opponents.make(OpponentSpec(kind="alphabeta", depth=3))
+    timed = opponents.make(OpponentSpec(kind="alphabeta", depth=3, timed=True, seconds=4.0))
+    assert isinstance(alphabeta, AlphaBetaPlayer)
+    assert isinstance(timed, AlphaBetaPlayer)
+    assert (alphabeta.depth, alphabeta.seconds, timed.depth, timed.seconds) == (3, None, MAX_DEPTH, 4.0)
+    assert opponents.checkpoints() == ()
+
+
+def test_two_games_against_the_same_opponent_need_not_be_alike() -> None:
+    opponents, board = Opponents(), Board()
+    moves = {opponents.make(OpponentSpec(kind="random")).choose([board])[0] for _ in range(60)}
+    assert len(moves) > 1
+
+
+def test_other_opponents_come_from_outside() -> None:
+    asked = []
+
+    def factory(spec: OpponentSpec) -> RandomPlayer:
+        asked.append(spec)
+        return RandomPlayer()
+
+    opponents = Opponents(network=factory, external=factory)
+    assert opponents.kinds == tuple(KIND_NAMES)
+    opponents.make(OpponentSpec())
+    opponents.make(EXTERNAL)
+    assert asked == [OpponentSpec(), EXTERNAL]
+    with pytest.raises(PlayerError, match="external engine: no such opponent"):
+        Opponents(network=factory).make(EXTERNAL)
+
+
+def test_checkpoints_are_listed_strongest_first() -> None:
+    entries = [
+        CheckpointEntry("b", "runs/b"),
+        CheckpointEntry("weak", "runs/w", -12.4, 30.2),
+        CheckpointEntry("a", "runs/a"),
+        CheckpointEntry("strong", "runs/s", 431.0),
+    ]
+    listed = Opponents(find_checkpoints=lambda: entries).checkpoints()
+    labels = [entry.label for entry in listed]
+    assert labels == ["strong — Elo 431", "weak — Elo -12 ± 30", "a — not rated", "b — not rated"]
+
+
+# --- settings of the search
+
+
+def test_every_field_of_the_search_is_a_setting_with_its_meaning_and_range() -> None:
+    assert sorted(entry.name for entry in SETTINGS) == sorted(SearchConfig.model_fields)
+    for entry in SETTINGS:
+        assert entry.label
+        assert entry.meaning
+        assert entry.range_text
+        assert entry.default == SearchConfig.model_fields[entry.name].default
+        assert with_setting(SearchConfig(), entry.name, entry.text(SearchConfig())) == SearchConfig()
+    assert len({entry.label for entry in SETTINGS}) == len(SETTINGS)
+
+
+@pytest.mark.parametrize("entry", SETTINGS, ids=lambda entry: entry.name)
+def test_ranges_are_those_of_the_search(entry) -> None:
+    """The ends are taken, what lies beyond is refused: the menu promises neither more nor less."""
+    refused: list[object] = ["much", "", None]
+    if entry.kind in ("int", "float"):
+        step = 1 if entry.kind == "int" else 1e-6
+        taken = [entry.maximum, entry.minimum + (step if entry.above_minimum else 0)]
+        refused += [entry.maximum + step, entry.minimum - (0 if entry.above_minimum else step), "nan", "inf"]
+    else:
+        taken = [True, False, "on", "off"] if entry.kind == "bool" else list(entry.choices)
+    for value in taken:
+        changed = with_setting(SearchConfig(), entry.name, value)
+        assert with_setting(SearchConfig(), entry.name, f" {value} ") == changed
+        if not isinstance(value, str):
+            assert getattr(changed, entry.name) == value
+    for value in refused:
+        with pytest.raises(SettingError, match=entry.label) as caught:
+            with_setting(SearchConfig(), entry.name, value)
+        assert entry.range_text in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_how_ranges_are_written() -> None:
+    names = ("c_puct", "fpu_reduction", "num_simulations", "root", "oracle", "reuse_tree")
+    assert [setting(name).range_text for name in names] == [
+        "above 0 to 20",
+        "0 to 2",
+        "0 to 1,000,000",
+        "puct or gumbel",
+        "off, tablebase or network",
+        "on or off",
+    ]
+
+
+def test_settings_without_effect_are_known() -> None:
+    def used(**changes: object) -> set[str]:
+        search = {name: changes.pop(name) for name in list(changes) if name in SearchConfig.model_fields}
+        spec = OpponentSpec(search=SearchConfig.model_validate(search)).changed(**changes)
+        return {entry.name for entry in SETTINGS if in_use(spec, entry.name)}
+
+    plain = {"num_simulations", "root", "c_puct", "fpu_reduction", "reuse_tree", "oracle"}
+    variety = {"temperature", "temperature_plies", "final_temperature", "noise_fraction", "dirichlet_scale"}
+    gumbel = {"gumbel_considered", "c_visit", "c_scale", "rescale_q"}
+    assert used() == plain
+    assert used(timed=True) == plain - {"num_simulations"}
+    assert used(vary=True) == plain | variety
+    assert used(vary=True, noise_fraction=0.0) == plain | variety - {"dirichlet_scale"}
+    assert used(root="gumbel") == (plain | gumbel) - {"reuse_tree"}
+    assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - {"reuse_tree"}
+    assert used(oracle="network") == plain | {"oracle_pieces", "oracle_confidence"}
+    assert used(kind="alphabeta") == set()
+
+
+# --- endgames
+
+
+class Answer(NamedTuple):
+    wdl: tuple[float, float, float]
+    verdict: str
+    confidence: float
+    source: str
+
+
+def lookup(info: EndgameInfo, board: Board) -> Verdict:
+    deadline = time.monotonic() + 20
+    while (verdict := info.ask(board)) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    return verdict
+
+
+@pytest.fixture
+def endgames():
+    made = []
+
+    def make(*args: object, **kwargs: object) -> EndgameInfo:
+        made.append(EndgameInfo(*args, **kwargs))
+        return made[-1]
+
+    yield make
+    for info in made:
+        info.close()
+        info.close()
+
+
+@pytest.mark.parametrize("fen", ["W:WK14,K15:BK12", "B:WK14,K15:BK12", "W:WK10:BK19", "W:W32:BK1,2", "B:WK1:BK8"])
+def test_exact_results_are_those_of_the_tables(endgames: Callable[..., EndgameInfo], fen: str) -> None:
+    board = Board(fen)
+    verdict = lookup(endgames(), board)
+    with open_tablebase() as tables:
+        value, plies = tables.probe_wdl(board), tables.probe_distance(board)
+    assert (verdict.exact, verdict.plies) == ({1: "win", 0: "draw", -1: "loss"}[value], plies)
+    winner = {1: board.turn, -1: board.turn.other}.get(value)
+    start = "Draw (tables)" if winner is None else f"{winner} wins in {plies} pl"
+    assert verdict.lines[0].startswith(start)
+    assert (verdict.fen, verdict.oracle, verdict.error) == (board.fen(), None, None)
+
+
+def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(endgames: Callable[..., EndgameInfo]) -> None:
+    go, asked = threading.Event(), []
+
+    def oracle(board: Board) -> Answer:
+        assert go.wait(20)
+        asked.append(board.fen())
+        return Answer((0.0, 0.01, 0.99999), "loss", 0.99999, "two-ply search")
+
+    info, board = endgames(oracle=oracle, oracle_pieces=10), Board("W:W21,22,K4,30,31:B1,2,3,K9")
+    for _ in range(50):
+        assert info.ask(board) is None
+    go.set()
+    verdict = lookup(info, board)
+    assert asked == [board.fen()]  # once, however often it is asked for
+    assert verdict.exact is None
+    assert verdict.lines == ("Oracle: Black wins, 99.9% sure (two-ply search)",)
+    assert info.ask(Board()) is None
+    assert len(asked) == 1
+
+
+def test_what_fails_is_told_in_one_line_and_the_rest_stands(endgames: Callable[..., EndgameInfo]) -> None:
+    opened = []
+
+    def broken() -> None:
+        opened.append(1)
+        raise OSError("disk\n gone")
+
+    def oracle(board: Board) -> Answer:
+        return Answer((0.2, 0.7, 0.1), "draw", 0.7, "network")
+
+    info = endgames(broken, oracle, 10)
+    verdict = lookup(info, Board("W:WK14,K15:BK12"))
+    assert (verdict.exact, verdict.error) == (None, "tables: disk gone")
+    assert verdict.lines == ("Oracle: Draw, 70.0% sure (network)", "tables: disk gone")
+    assert lookup(info, Board("W:WK14:BK12")).error is None
+    assert len(opened) == 1
+
+    def crash(board: Board) -> None:
+        raise ZeroDivisionError
+
+    verdict = lookup(endgames(oracle=crash, oracle_pieces=10), Board("W:WK14,K15:BK12"))
+    assert (verdict.exact, verdict.error) == ("win", "oracle: ZeroDivisionError")
+
+
+def test_finished_games_and_full_boards_have_no_verdict(endgames: Callable[..., EndgameInfo]) -> None:
+    info = endgames()
+    assert lookup(info, Board("B:W21:B")) == Verdict("B:W21:B", Color.BLACK)
+    assert lookup(info, Board("B:W21:B")).lines == ()
+    assert info.ask(Board()) is None
+    info.close()
+    assert info.ask(Board("W:WK10:BK19")) is None
