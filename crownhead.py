@@ -4,9 +4,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from engine.board import Board
+    from engine.players import Player
+    from gui.endgame_info import OracleAnswer
+    from gui.opponents import CheckpointEntry, OpponentSpec
 
 app = typer.Typer(
     add_completion=False,
@@ -113,7 +119,7 @@ def perft(
 @app.command()
 def analyse(
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")],
-    net: Annotated[Path, typer.Option(help="Folder of a checkpoint or a run.")],
+    net: Annotated[Path, typer.Option(help="Folder of a checkpoint or a run.")] = Path("champion"),
     simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800,
     oracle: Annotated[str, typer.Option(help="Of endgames: off, tablebase or network.")] = "tablebase",
     as_json: Json = False,
@@ -124,6 +130,66 @@ def analyse(
     figures = analyse_command(fen, net, simulations, oracle, quiet=as_json)
     if as_json:
         _print_json(figures)
+
+
+@app.command()
+def play(
+    opponent: Annotated[
+        str | None,
+        typer.Option(metavar="PLAYER", help="random, rollout:N, alphabeta:N, champion or FOLDER[@ORACLE]."),
+    ] = None,
+    simulations: Annotated[int | None, typer.Option(min=1, help="Of a network, per move.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Per move, instead.")] = None,
+    side: Annotated[str | None, typer.Option(help="Yours: black, white, both or none.")] = None,
+    fen: Fen = None,
+    menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False,
+) -> None:
+    """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
+    from engine.fen import START_FEN
+    from gui.app import run
+    from gui.launch import plan_for, spec_of
+
+    plan = None
+    if any(option is not None for option in (opponent, simulations, seconds, side, fen)):
+        spec = spec_of(opponent or "champion", simulations, seconds)
+        if spec.kind == "network":
+            _check_network(spec.checkpoint)
+        plan = plan_for(spec, side or "black", fen or START_FEN)
+    run(_make_network, None, _find_networks, _ask_oracle, plan=plan, menu=menu)
+
+
+def _check_network(checkpoint: str | None) -> None:
+    """Says what is wrong with a checkpoint before a window opens."""
+    from learner.checkpoint import read_info
+    from selfplay.players import CHAMPION, checkpoint_folder
+
+    read_info(checkpoint_folder(checkpoint or CHAMPION))
+
+
+def _make_network(spec: "OpponentSpec") -> "Player":
+    """The board's way to networks: ``gui`` knows no torch."""
+    from selfplay.players import board_player
+
+    seconds = spec.seconds if spec.timed else None
+    return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads)
+
+
+def _find_networks() -> "list[CheckpointEntry]":
+    """The networks that the board's menu offers."""
+    from gui.opponents import CheckpointEntry
+    from selfplay.players import rated_networks
+
+    return [
+        CheckpointEntry(f"{run} {folder.name}", str(folder), elo, error, f"Promoted network of {folder.parent.parent}")
+        for run, folder, elo, error in rated_networks()
+    ]
+
+
+def _ask_oracle(board: "Board") -> "OracleAnswer":
+    """The board's way to the endgame oracle."""
+    from selfplay.knowledge import shared_oracle
+
+    return shared_oracle().probe(board)
 
 
 @app.command()

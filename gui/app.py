@@ -214,8 +214,11 @@ class App:
         scene.update(now)
         if scene is self.go.scene:
             changed = scene.draw(self.surface, now)
+            if self._exposed:
+                pygame.display.flip()  # update(None) shows nothing
+            elif changed:
+                pygame.display.update(changed)
             if changed or self._exposed:
-                pygame.display.update(changed if not self._exposed else None)
                 self._exposed = False
                 self.frame_seconds.append(time.perf_counter() - begin)
 
@@ -276,6 +279,8 @@ def start_pygame() -> None:
     Raises:
         WindowError: there is no display.
     """
+    # Elsewhere than on X11 without effect: with the DirectColor visual that SDL prefers, screenshots come out black.
+    os.environ.setdefault("SDL_VIDEO_X11_NODIRECTCOLOR", "1")
     try:
         pygame.display.init()
     except pygame.error as error:

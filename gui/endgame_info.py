@@ -80,7 +80,7 @@ class EndgameInfo:
     Args:
         read_tables: opens the tables, once, when the first position with few pieces comes.
         oracle: judges a position; None where it has no opinion.
-        oracle_pieces: the most pieces that the oracle is asked about.
+        oracle_pieces: the most pieces that the oracle is asked about; it is measured on so many.
         table_pieces: the most pieces that tables are looked for.
     """
 
@@ -88,7 +88,7 @@ class EndgameInfo:
         self,
         read_tables: Callable[[], Tablebase] = read_tablebase,
         oracle: Callable[[Board], OracleAnswer | None] | None = None,
-        oracle_pieces: int = 8,
+        oracle_pieces: int = 6,
         table_pieces: int = 8,
     ) -> None:
         self._read_tables: Callable[[], Tablebase] | None = read_tables

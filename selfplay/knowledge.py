@@ -7,6 +7,7 @@ import numpy as np
 from engine.search import Evaluator, LeafOracle, SearchConfig
 from engine.tablebase import Tablebase, read_tablebase
 from learner.endgame.data import TRAIN, split_of
+from learner.endgame.oracle import Oracle, default_oracle
 
 from .config import RunConfig
 from .endgame import EndgameKnowledge
@@ -24,18 +25,27 @@ def shared_tablebase() -> Tablebase:
     return read_tablebase()
 
 
+@cache
+def shared_oracle() -> Oracle:
+    """The endgame oracle that comes with the program, read once per process.
+
+    Raises:
+        CheckpointError: this installation has none, or it is damaged.
+    """
+    return default_oracle()
+
+
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
     """What ``config.oracle`` asks for.
 
     Raises:
         TableFileError: a table in the default folder is damaged or foreign.
+        CheckpointError: the oracle that comes with the program is missing or damaged.
     """
     if config.oracle == "tablebase":
         return shared_tablebase()
     if config.oracle == "network":
-        from learner.endgame.oracle import default_oracle
-
-        return default_oracle().as_leaf_oracle(config.oracle_pieces, config.oracle_confidence)
+        return shared_oracle().as_leaf_oracle(config.oracle_pieces, config.oracle_confidence)
     return None
 
 

@@ -1,8 +1,12 @@
 """Players by their text on the command line, networks included."""
 
 import os
+import secrets
+from importlib.resources import files
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
+
+import torch
 
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError
@@ -13,16 +17,19 @@ from learner.evaluator import NetworkEvaluator
 from learner.network import Network
 
 from .knowledge import leaf_oracle
-from .run_folder import RunFolder
+from .ratings import Ratings, RatingsError
+from .run_folder import RunError, RunFolder
 from .threads import choose_device
 
 OracleName = Literal["off", "tablebase", "network"]
 DEFAULT_ORACLE: OracleName = "tablebase"
 RUNS = Path("runs")
+CHAMPION = "champion"
+"""The name of the network that comes with the program."""
 
 
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
-    """The checkpoint that a path names: a checkpoint's folder, or a run's (its best).
+    """The checkpoint that a path names: a checkpoint's folder, a run's (its best), or ``champion``.
 
     Raises:
         PlayerError: neither.
@@ -34,10 +41,48 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
     run = RunFolder(folder)
     if run.config_path.is_file():
         return run.best_checkpoint
+    if str(path) == CHAMPION:
+        return _champion_folder()
     raise PlayerError(
-        f"{str(path)!r} is no player: write random, rollout:SIMULATIONS, alphabeta:DEPTH, "
+        f"{str(path)!r} is no player: write random, rollout:SIMULATIONS, alphabeta:DEPTH, champion, "
         "or the folder of a checkpoint or a run, if need be with @off, @tablebase or @network behind it"
     )
+
+
+def _champion_folder() -> Path:
+    try:
+        folder = Path(str(files("checkpoints"))) / CHAMPION
+    except ModuleNotFoundError:
+        folder = Path(CHAMPION)
+    if not (folder / INFO_FILE).is_file():
+        raise PlayerError("no network comes with this installation: name the folder of one, or train one")
+    return folder
+
+
+class RatedNetwork(NamedTuple):
+    """A promoted network of a run, with its Elo and half of the 95 % interval where it has been rated."""
+
+    run: str
+    folder: Path
+    elo: float | None
+    error: float | None
+
+
+def rated_networks(runs: Path = RUNS) -> list[RatedNetwork]:
+    """The promoted networks of all runs in a folder; runs that cannot be read are left out."""
+    networks = []
+    for config in sorted(runs.glob("*/config.json")):
+        run = RunFolder(config.parent)
+        try:
+            promoted = [promotion.checkpoint for promotion in run.read_state().promotions]
+            ratings = {line.player: line for line in Ratings(run.elo_path).table()}
+        except (RunError, RatingsError):
+            continue
+        for name in promoted:
+            line = ratings.get(name)
+            elo, error = (line.rating, line.error) if line else (None, None)
+            networks.append(RatedNetwork(run.path.name, run.checkpoint(name), elo, error))
+    return networks
 
 
 def network_folder(text: str | None) -> Path | None:
@@ -62,15 +107,44 @@ def network_folder(text: str | None) -> Path | None:
 
 
 def network_player(
-    network: Network, name: str, config: SearchConfig, seconds: float | None = None, device: str = "auto"
+    network: Network,
+    name: str,
+    config: SearchConfig,
+    seconds: float | None = None,
+    device: str = "auto",
+    explore: bool = False,
+    seed: int = 0,
 ) -> SearchPlayer:
-    """A player that searches with a network, and with what ``config.oracle`` names.
+    """A player that searches with a network, and with what ``config.oracle`` names; see ``SearchPlayer``.
 
     Raises:
         TableFileError: a table in the default folder is damaged or foreign.
     """
     evaluator = NetworkEvaluator(network, device=choose_device(device))
-    return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config))
+    return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
+
+
+def board_player(
+    checkpoint: str | None,
+    name: str,
+    config: SearchConfig,
+    seconds: float | None = None,
+    vary: bool = False,
+    threads: int = 1,
+) -> SearchPlayer:
+    """A network as an opponent at the board.
+
+    Args:
+        checkpoint: folder of a checkpoint or a run; None is the network that comes with the program.
+        vary: games differ, by noise and temperature of the search.
+        threads: of one evaluation; torch keeps this number for the calling thread.
+
+    Raises:
+        PlayerError, CheckpointError, TableFileError: see ``make_player``.
+    """
+    network = load_checkpoint(checkpoint_folder(checkpoint or CHAMPION)).network
+    torch.set_num_threads(threads)
+    return network_player(network, name, config, seconds, explore=vary, seed=secrets.randbits(32))
 
 
 def oracle_name(text: str) -> OracleName:
@@ -97,8 +171,9 @@ def make_player(
     """The player that ``text`` names.
 
     Args:
-        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, or the folder of a checkpoint or a run, if need
-            be with ``@off``, ``@tablebase`` (the default) or ``@network`` behind it: the oracle of its endgames.
+        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``champion`` (the network that comes with the
+            program), or the folder of a checkpoint or a run; behind champion and folders may stand ``@off``,
+            ``@tablebase`` (the default) or ``@network``: the oracle of their endgames.
         simulations: of a network player's search per move (default 64).
         seconds: per move, instead of simulations or depth, for the players that can be timed.
 

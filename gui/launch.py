@@ -1,0 +1,83 @@
+"""The game that the command line asks for."""
+
+import shlex
+from typing import get_args
+
+from engine.board import Board
+from engine.errors import DraughtsError
+from engine.fen import START_FEN, Color
+from engine.players import AlphaBetaPlayer, RolloutPlayer, parse_player
+
+from .controller import BOTH, GamePlan
+from .opponents import OpponentError, OpponentSpec
+
+_HUMANS = {
+    "black": frozenset({Color.BLACK}),
+    "white": frozenset({Color.WHITE}),
+    "both": BOTH,
+    "none": frozenset(),
+}
+CHAMPION = "champion"
+ENGINE_PREFIX = "hub:"
+
+
+def spec_of(text: str, simulations: int | None = None, seconds: float | None = None) -> OpponentSpec:
+    """The opponent that a PLAYER of the command line names.
+
+    Args:
+        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``hub:COMMAND``, ``champion`` or a folder, if
+            need be with ``@off``, ``@tablebase`` or ``@network`` behind it.
+        simulations: of a network, per move.
+        seconds: per move, where the opponent can be timed.
+
+    Raises:
+        PlayerSpecError: it begins like one of these and is none.
+        OpponentError: the values contradict each other or are out of range.
+    """
+    timing: dict[str, object] = {} if seconds is None else {"timed": True, "seconds": seconds}
+    if text.startswith(ENGINE_PREFIX):
+        command = text.removeprefix(ENGINE_PREFIX)
+        if not _splits(command):
+            raise OpponentError(f"{text!r}: behind {ENGINE_PREFIX} comes the command that starts the engine")
+        return OpponentSpec(kind="external", command=command).changed(**timing)
+    player = parse_player(text)
+    if isinstance(player, AlphaBetaPlayer):
+        return OpponentSpec(kind="alphabeta", depth=player.depth).changed(**timing)
+    if isinstance(player, RolloutPlayer):
+        return OpponentSpec(kind="rollout", rollouts=player.simulations).changed(**timing)
+    if player is not None:
+        return OpponentSpec(kind="random")
+    folder, _, oracle = text.rpartition("@")
+    spec = OpponentSpec(kind="network")
+    oracles = get_args(type(spec.search).model_fields["oracle"].annotation)
+    search: dict[str, object] = {"oracle": oracle} if folder and oracle in oracles else {}
+    if simulations is not None:
+        search["num_simulations"] = simulations
+    checkpoint = folder if "oracle" in search else text
+    return spec.changed(
+        checkpoint=None if checkpoint == CHAMPION else checkpoint,
+        search=spec.search.model_copy(update=search),
+        **timing,
+    )
+
+
+def _splits(command: str) -> bool:
+    try:
+        return bool(shlex.split(command))
+    except ValueError:
+        return False
+
+
+def plan_for(spec: OpponentSpec, side: str = "black", fen: str = START_FEN) -> GamePlan:
+    """A game of a person who plays ``side`` against an opponent.
+
+    Raises:
+        FenError: the position cannot be read, or is none.
+        OpponentError: there is no such side.
+    """
+    if side not in _HUMANS:
+        raise OpponentError(f"side {side!r}: choose {', '.join(_HUMANS)}")
+    board = Board(fen)
+    if not board.legal_moves:
+        raise DraughtsError(f"{fen}: the game is over, {board.turn} has no legal move")
+    return GamePlan(_HUMANS[side], dict.fromkeys(Color, spec), board.fen())

@@ -1,0 +1,100 @@
+"""The game that the command line asks for, and the way from there to the window."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DraughtsError
+from engine.fen import START_FEN, Color
+from engine.players import PlayerSpecError
+from gui.launch import plan_for, spec_of
+from gui.opponents import OpponentError
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "amount"),
+    [("random", "random", 0), ("rollout:300", "rollout", 300), ("alphabeta:6", "alphabeta", 6)],
+)
+def test_players_without_a_network(text: str, kind: str, amount: int) -> None:
+    spec = spec_of(text)
+    assert (spec.kind, spec.amount) == (kind, amount)
+
+
+def test_networks_with_oracles_and_strengths() -> None:
+    assert spec_of("champion").checkpoint is None
+    assert spec_of("runs/quick").checkpoint == "runs/quick"
+    spec = spec_of("runs/quick@off", simulations=33)
+    assert (spec.checkpoint, spec.search.oracle, spec.search.num_simulations) == ("runs/quick", "off", 33)
+    assert spec_of("odd@name").checkpoint == "odd@name"
+    timed = spec_of("champion@network", seconds=0.5)
+    assert (timed.checkpoint, timed.search.oracle, timed.by_time, timed.amount) == (None, "network", True, 0.5)
+
+
+def test_external_engines() -> None:
+    spec = spec_of("hub:engine --level '3 4'")
+    assert (spec.kind, spec.command) == ("external", "engine --level '3 4'")
+    for text in ("hub:", "hub:  ", "hub:engine 'unclosed"):
+        with pytest.raises(OpponentError, match="the command that starts the engine"):
+            spec_of(text)
+
+
+@pytest.mark.parametrize("text", ["rollout", "rollout:x", "alphabeta:0", "random:3"])
+def test_what_begins_like_a_player_and_is_none(text: str) -> None:
+    with pytest.raises(PlayerSpecError, match="is no player"):
+        spec_of(text)
+
+
+def test_sides_and_positions() -> None:
+    spec = spec_of("random")
+    sides = {"black": {Color.BLACK}, "white": {Color.WHITE}, "both": set(Color), "none": set()}
+    for side, humans in sides.items():
+        plan = plan_for(spec, side)
+        assert plan.humans == humans
+        assert plan.fen == START_FEN
+        assert set(plan.agents.values()) == {spec}
+    assert plan_for(spec, fen="W:WK10:BK30").fen == "W:WK10:BK30"
+    with pytest.raises(OpponentError, match="choose black, white, both, none"):
+        plan_for(spec, "green")
+    with pytest.raises(DraughtsError, match="the game is over"):
+        plan_for(spec, fen="W:W:BK30")
+
+
+def play(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    folders = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    without = {key: value for key, value in os.environ.items() if not key.startswith("SDL_") and key != "DISPLAY"}
+    return subprocess.run(
+        [sys.executable, str(ROOT / "crownhead.py"), "play", *arguments],
+        env=without | folders | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--opponent", "nobody"), "'nobody' is no player"),
+        (("--opponent", "alphabeta:99999"), "its number is not in 1 to"),
+        (("--side", "green"), "choose black, white, both, none"),
+        (("--fen", "nonsense"), "nonsense"),
+        (("--opponent", str(ROOT / "engine")), "is no player"),
+    ],
+)
+def test_bad_input_is_told_before_a_window_opens(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = play(tmp_path, *arguments, SDL_VIDEODRIVER="dummy")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_a_display_one_line_says_so(tmp_path: Path) -> None:
+    done = play(tmp_path, SDL_VIDEODRIVER="x11", DISPLAY=":4711")
+    assert done.returncode == 2
+    assert "display" in done.stderr
+    assert done.stderr.count("\n") == 1
