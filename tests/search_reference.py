@@ -113,6 +113,8 @@ class Node:
     draw_sum: np.float32 = ZERO
     proof: str | None = None
     proof_plies: int = 0
+    waits: bool = False
+    pledges: list[np.float32] = field(default_factory=list)
 
     def mark(self, proof: str, plies: int) -> None:
         self.proof, self.proof_plies = proof, min(plies, 255)
@@ -159,18 +161,58 @@ class ReferenceSearch:
             self.schedule = halving_schedule(count, simulations)
         elif noise is not None and self.root.visits:
             self._mix_noise(noise)
-        while self.root.visits == 0 or (self.root.visits <= simulations and self.root.proof is None):
+        while self._unfinished(simulations):
             first = self.root.visits == 0
-            self._simulate(evaluator)
+            for path in self._waiting_leaves(simulations):
+                self._take_back(path)
+                self._evaluate(evaluator, path)
             if first and not gumbel and noise is not None:
                 self._mix_noise(noise)
+
+    def _unfinished(self, simulations: int) -> bool:
+        return self.root.visits == 0 or (self.root.visits <= simulations and self.root.proof is None)
+
+    def _waiting_leaves(self, simulations: int) -> list[list[Node]]:
+        """Paths to the leaves that are evaluated next, all at once; each counts as a visit of its path already."""
+        lanes = self.config.leaves_in_flight if self.config.root == "puct" else 1
+        paths: list[list[Node]] = []
+        while len(paths) < lanes and self._unfinished(simulations):
+            path, outcome = self._descend()
+            if outcome == "waits already":
+                break
+            if outcome == "waits":
+                paths.append(path)
+                self._pledge(path)
+                if len(path) == 1:
+                    break
+        return paths
+
+    def _pledge(self, path: list[Node]) -> None:
+        value = F(0)
+        for node in path:
+            value = F(node.value_sum / F(node.visits)) if node.visits else -value
+            node.pledges.append(F(value + F(self.config.virtual_loss)))
+            node.visits += 1
+            node.value_sum = F(node.value_sum + node.pledges[-1])
+        path[-1].waits = True
+
+    def _take_back(self, path: list[Node]) -> None:
+        for node in path:
+            node.visits -= 1
+            pledge = node.pledges.pop(0)
+            if node.proof is None:
+                node.value_sum = F(node.value_sum - pledge)
+            else:
+                node.mark(node.proof, node.proof_plies)
+        path[-1].waits = False
 
     def _mix_noise(self, noise: np.ndarray) -> None:
         share = float(F(self.config.noise_fraction))
         for child, extra in zip(self.root.children, noise, strict=False):
             child.prior = F((1 - share) * float(child.prior) + share * float(extra))
 
-    def _simulate(self, evaluator: HashEvaluator) -> None:
+    def _descend(self) -> tuple[list[Node], str]:
+        """One simulation: its path, and whether its end "waits" for an evaluation, did so before, or is "backed up"."""
         path = [self.root]
         while True:
             node = path[-1]
@@ -185,11 +227,12 @@ class ReferenceSearch:
                 else:
                     self._expand(node, moves)
                     if len(moves) > 1 or len(path) == 1:
-                        self._evaluate(evaluator, path)
-                        return
+                        return path, "waits"
+            elif node.waits:
+                return path, "waits already"
             if node.proof is not None:
                 self._backup(path, F(0), F(0))
-                return
+                return path, "backed up"
             path.append(self._select(node))
 
     def _by_the_rules(self, path: list[Node], count: int) -> str | None:

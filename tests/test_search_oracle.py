@@ -22,6 +22,7 @@ from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 VALUE_OF_PROOF = {tree.WIN: -1, tree.DRAW: 0, tree.LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
 KING_WALK = "B:WK2:BK28,K32"  # won in 31 plies, none of them but the last irreversible
 KING_TAKES = "W:WK2,K3:BK28,7"  # one piece more than the tables have, until 2x11 or 3x10
+ROOTS = {"puct": {"root": "puct"}, "gumbel": {"root": "gumbel"}, "flight": {"root": "puct", "leaves_in_flight": 4}}
 
 
 class Silent(TableOracle):
@@ -85,19 +86,19 @@ def play_out(boards: list[Board], search: LockstepSearch, searcher_wins: bool) -
     return [board.ply for board in boards]
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("root", ROOTS)
 def test_won_endings_are_finished_the_shortest_way(root: str) -> None:
     boards = drawn_at_random(1, 100, 1) + drawn_at_random(1, 30, 2, least=35)
     distances = [distance_of(board) for board in boards]
-    config = SearchConfig(num_simulations=8, root=root)
+    config = SearchConfig(num_simulations=8, **ROOTS[root])
     assert play_out(boards, LockstepSearch(config, len(boards), leaf_oracle=TableOracle(True)), True) == distances
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("root", ROOTS)
 def test_won_endings_are_finished_without_distances(root: str) -> None:
     """However poor the evaluator: nothing but the tables' wins, draws and losses leads the way."""
     boards = drawn_at_random(1, 100, 3) + drawn_at_random(1, 30, 4, least=35)
-    config = SearchConfig(num_simulations=8, root=root)
+    config = SearchConfig(num_simulations=8, **ROOTS[root])
     plies = play_out(boards, LockstepSearch(config, len(boards), leaf_oracle=TableOracle(False)), True)
     assert max(plies) >= 35
 
@@ -120,13 +121,13 @@ def test_drawn_endings_are_held(distances: bool) -> None:
         assert value_of(board) == 0
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("root", ROOTS)
 @pytest.mark.parametrize("distances", [True, False])
 def test_proofs_agree_with_the_tables(root: str, distances: bool) -> None:
     rng = random.Random(7)
     boards = [placed(rng, 3, 0.6) for _ in range(60)]
     oracle = TableOracle(distances)
-    search = started(SearchConfig(num_simulations=150, root=root), boards, oracle=oracle)
+    search = started(SearchConfig(num_simulations=150, **ROOTS[root]), boards, oracle=oracle)
     search.run(HashEvaluator())
     positions, proofs, plies = [], [], []
     for slot in range(len(boards)):
@@ -160,17 +161,17 @@ def test_oracle_saves_evaluations_and_batches_stay_full() -> None:
     while waiting := aided.select():
         assert waiting == aided.active().sum()
         leaves = aided._leaves[:waiting]
-        assert (np.bitwise_count(leaves[:, 0] | leaves[:, 1]) > 3).sum() + (aided._slots["depth"] == 0).sum() >= waiting
+        assert (np.bitwise_count(leaves[:, 0] | leaves[:, 1]) > 3).sum() + (aided._depths == 0).sum() >= waiting
         aided.evaluate(HashEvaluator())
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("root", ROOTS)
 def test_an_oracle_without_answers_changes_nothing(root: str) -> None:
     rng = random.Random(9)
     boards = [placed(rng, 3, 0.5) for _ in range(20)]
     visits = []
     for oracle in (None, Silent(True)):
-        search = started(SearchConfig(num_simulations=100, root=root), boards, oracle=oracle)
+        search = started(SearchConfig(num_simulations=100, **ROOTS[root]), boards, oracle=oracle)
         search.run(HashEvaluator())
         visits.append([search.result(slot).visits.tolist() for slot in range(len(boards))])
     assert visits[0] == visits[1]

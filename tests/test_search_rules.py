@@ -350,3 +350,44 @@ def test_forced_moves_are_not_played_past_the_end() -> None:
         board = played("W:WK29:BK6", "29-25 6-1 25-29 1-6 " * circles + "29-25 6-1 25-29")
         search.set_board(0, board)
         assert search.play(0, index_of(board, "1-6"), through_forced=True) == made
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_leaves_in_flight_leave_nothing_behind(lanes: int) -> None:
+    """A search that is stopped while leaves wait goes on later as if nobody had come to them."""
+    config = SearchConfig(num_simulations=300, leaves_in_flight=lanes, virtual_loss=0.5)
+    stopped, whole = LockstepSearch(config, 1), LockstepSearch(config, 1)
+    for search in (stopped, whole):
+        search.set_board(0, Board())
+        search.start(0, 300, explore=False)
+        for _ in range(30):
+            search.step(HashEvaluator())
+    waiting = stopped.select()
+    assert waiting > 1 or lanes == 1
+    stopped.stop()
+    assert stopped.result(0).visits.tolist() == whole.result(0).visits.tolist()
+    np.testing.assert_allclose(stopped.result(0).values, whole.result(0).values, atol=1e-6)
+    for search in (stopped, whole):
+        search.start(0, 300, explore=False)
+        assert search.run(HashEvaluator()) > 0
+    assert stopped.result(0).visits.tolist() == whole.result(0).visits.tolist()
+
+
+def test_leaves_in_flight_are_different_positions() -> None:
+    config = SearchConfig(num_simulations=400, leaves_in_flight=16, virtual_loss=0.5)
+    search = LockstepSearch(config, 1)
+    search.set_board(0, Board())
+    search.start(0, explore=False)
+    sizes = []
+
+    class Watched(HashEvaluator):
+        def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            sizes.append(len(positions))
+            return super().evaluate(positions)
+
+    total = search.run(Watched())
+    assert total == sum(sizes)
+    assert sizes[0] == 1
+    assert max(sizes) == 16
+    assert np.mean(sizes) > 6
+    assert search.result(0).simulations == 400

@@ -1,8 +1,18 @@
 """Monte-Carlo tree search for many games in lockstep: configuration, tree, kernels and the class that drives them."""
 
+from .cache import CachedEvaluator
 from .config import SearchConfig
 from .evaluator import Evaluator, UniformEvaluator
 from .leaf_oracle import LeafOracle
 from .lockstep import Ending, LockstepSearch, SearchResult
 
-__all__ = ["Ending", "Evaluator", "LeafOracle", "LockstepSearch", "SearchConfig", "SearchResult", "UniformEvaluator"]
+__all__ = [
+    "CachedEvaluator",
+    "Ending",
+    "Evaluator",
+    "LeafOracle",
+    "LockstepSearch",
+    "SearchConfig",
+    "SearchResult",
+    "UniformEvaluator",
+]

@@ -39,6 +39,12 @@ class SearchConfig(BaseModel):
         6, ge=2, le=24, description="network oracle: asked about leaves of so many pieces at most"
     )
     oracle_confidence: float = Field(0.99, ge=0, le=1, description="network oracle: leaves it is less sure of are open")
+    leaves_in_flight: int = Field(
+        1, ge=1, le=256, description="leaves of one tree that wait for their evaluation together (PUCT root only)"
+    )
+    virtual_loss: float = Field(
+        0.0, ge=0, le=2, description="how far below a node's mean a leaf in flight counts; with 0 it counts as the mean"
+    )
     reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
 
     def temperature_at(self, ply: int) -> float:

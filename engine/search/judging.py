@@ -7,17 +7,17 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
+from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT, take_back
 from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, backup, mark, prove, same_position, settle
 
 
 @njit(cache=True)
-def _repeated(nodes, paths, histories, g, depth, num_history):
+def _repeated(nodes, paths, histories, g, lane, depth, num_history):
     """Whether a position since the last irreversible move before the path's end has occurred twice."""
-    stretch = min(np.int64(nodes[paths[g, depth]].reversible), depth + num_history) + 1
+    stretch = min(np.int64(nodes[paths[lane, depth]].reversible), depth + num_history) + 1
     words = np.empty((stretch, 3), np.uint32)
     for back in range(stretch):
-        node = nodes[paths[g, depth - back]] if back <= depth else histories[g, num_history - (back - depth)]
+        node = nodes[paths[lane, depth - back]] if back <= depth else histories[g, num_history - (back - depth)]
         words[back, 0], words[back, 1], words[back, 2] = node.own, node.opp, node.kings
     for i in range(stretch):
         for j in range(i + 4, stretch, 2):
@@ -27,14 +27,14 @@ def _repeated(nodes, paths, histories, g, depth, num_history):
 
 
 @njit(cache=True)
-def _lasts(nodes, slots, paths, histories, g, depth, plies):
+def _lasts(nodes, slots, paths, histories, g, lane, depth, plies):
     """Whether a win or loss that a table sees at the path's end comes before any draw by the rules."""
-    reversible = np.int64(nodes[paths[g, depth]].reversible)
+    reversible = np.int64(nodes[paths[lane, depth]].reversible)
     if reversible == 0 or plies == 0:
         return True
     if plies < 0 or reversible + plies > REVERSIBLE_LIMIT:
         return False
-    return not _repeated(nodes, paths, histories, g, depth, slots[g].num_history)
+    return not _repeated(nodes, paths, histories, g, lane, depth, slots[g].num_history)
 
 
 @njit(cache=True)
@@ -56,38 +56,44 @@ def _proof_plies(plies):
 
 
 @njit(cache=True)
-def settle_leaves(nodes, slots, paths, histories, waiting, outcomes, plies):
+def settle_leaves(nodes, slots, paths, depths, pledges, histories, waiting, outcomes, plies):
     """Proves and backs up the waiting leaves below their roots whose outcomes stand.
 
     Args:
-        waiting: int32 [n], slots.
+        waiting: int32 [n], lanes.
         outcomes, plies: uint8 and int16 [n], for the side to move at the leaf.
 
     Returns:
         bool [n], which leaves are settled.
     """
     settled = np.zeros(waiting.shape[0], np.bool_)
+    lanes = depths.shape[0] // slots.shape[0]
     for i in range(waiting.shape[0]):
-        if slots[waiting[i]].depth > 0:
-            settled[i] = _settle_leaf(nodes, slots, paths, histories, waiting[i], outcomes[i], plies[i])
+        lane = np.int64(waiting[i])
+        if depths[lane] > 0:
+            settled[i] = _settle_leaf(nodes, slots, paths, depths, histories, lane, lanes, outcomes[i], plies[i])
+        if settled[i]:
+            if lanes > 1:
+                take_back(nodes, paths, depths, pledges, lane)
+            backup(nodes, paths, lane, np.int64(depths[lane]), np.float32(0.0), np.float32(0.0))
     return settled
 
 
 @njit(cache=True)
-def _settle_leaf(nodes, slots, paths, histories, g, outcome, plies):
+def _settle_leaf(nodes, slots, paths, depths, histories, lane, lanes, outcome, plies):
     """Whether a leaf's outcome stands; then it gives its children back, so that as a root it is searched anew."""
+    g, depth = lane // lanes, np.int64(depths[lane])
     slot = slots[g]
-    depth = np.int64(slot.depth)
-    if outcome == UNKNOWN or (outcome != DRAW and not _lasts(nodes, slots, paths, histories, g, depth, plies)):
+    if outcome == UNKNOWN or (outcome != DRAW and not _lasts(nodes, slots, paths, histories, g, lane, depth, plies)):
         return False
-    leaf = nodes[paths[g, depth]]
+    leaf = nodes[paths[lane, depth]]
     if leaf.num_children > 0:
-        slot.used = leaf.first_child
+        if leaf.first_child + np.int32(leaf.num_children) == slot.used:
+            slot.used = leaf.first_child
         leaf.num_children = np.uint8(0)
-    slot.waiting = 0
+    slot.waiting -= 1
     proof = DRAW if outcome == DRAW else (LOSS if outcome == WIN else WIN)
-    prove(nodes, paths, g, depth, proof, 0 if outcome == DRAW else _proof_plies(plies))
-    backup(nodes, paths, g, depth, np.float32(0.0), np.float32(0.0))
+    prove(nodes, paths, lane, depth, proof, 0 if outcome == DRAW else _proof_plies(plies))
     return True
 
 
@@ -119,16 +125,16 @@ def _length(plies):
 
 
 @njit(cache=True)
-def _best_win(nodes, slots, paths, histories, g, outcomes, plies):
+def _best_win(nodes, slots, paths, histories, g, lane, outcomes, plies):
     """Plies of the shortest win among the root's moves that lasts; else of the shortest of known length; else -1."""
     root = nodes[slots[g].root]
     lasting, hoped = np.int64(-1), np.int64(-1)
     for i in range(np.int64(root.num_children)):
-        paths[g, 1] = root.first_child + i
-        if outcomes[i] != LOSS or (plies[i] != 0 and _drawn(nodes, slots, histories, g, paths[g, 1])):
+        paths[lane, 1] = root.first_child + i
+        if outcomes[i] != LOSS or (plies[i] != 0 and _drawn(nodes, slots, histories, g, paths[lane, 1])):
             continue
         length = _length(plies[i])
-        if _lasts(nodes, slots, paths, histories, g, 1, plies[i]):
+        if _lasts(nodes, slots, paths, histories, g, lane, 1, plies[i]):
             lasting = length if lasting < 0 else min(lasting, length)
         elif plies[i] >= 0:
             hoped = length if hoped < 0 else min(hoped, length)
@@ -136,7 +142,7 @@ def _best_win(nodes, slots, paths, histories, g, outcomes, plies):
 
 
 @njit(cache=True)
-def settle_root(nodes, slots, paths, histories, g, outcomes, plies, offset):
+def settle_root(nodes, slots, paths, depths, pledges, histories, lane, outcomes, plies, offset):
     """Proves what the oracle knows of the moves of a root that waits for its evaluation.
 
     Of the winning moves only the shortest are marked, so that they are played. Where none surely comes before the
@@ -150,23 +156,27 @@ def settle_root(nodes, slots, paths, histories, g, outcomes, plies, offset):
         Whether the game is decided at the root: nothing is left to evaluate. (A drawn root still gets the evaluator's
         priors, to choose among the moves that hold the draw.)
     """
+    lanes = depths.shape[0] // slots.shape[0]
+    g = lane // lanes
     slot = slots[g]
     root = nodes[slot.root]
-    best, lasts = _best_win(nodes, slots, paths, histories, g, outcomes, plies)
+    best, lasts = _best_win(nodes, slots, paths, histories, g, lane, outcomes, plies)
     for i in range(np.int64(root.num_children)):
         index = root.first_child + np.int32(i)
-        paths[g, 1] = index
+        paths[lane, 1] = index
         if outcomes[i] == DRAW:
             mark(nodes[index], DRAW, 0)
         elif outcomes[i] == WIN and nodes[index].proof == UNKNOWN:
-            if _lasts(nodes, slots, paths, histories, g, 1, plies[i]):
+            if _lasts(nodes, slots, paths, histories, g, lane, 1, plies[i]):
                 mark(nodes[index], LOSS, _proof_plies(plies[i]))
         elif outcomes[i] == LOSS and best >= 0 and _length(plies[i]) == best:
             ended = plies[i] != 0 and _drawn(nodes, slots, histories, g, index)
-            if not ended and (not lasts or _lasts(nodes, slots, paths, histories, g, 1, plies[i])):
+            if not ended and (not lasts or _lasts(nodes, slots, paths, histories, g, lane, 1, plies[i])):
                 mark(nodes[index], WIN, _proof_plies(plies[i]) + (offset if plies[i] >= 0 else 0))
     if not settle(nodes, slot.root) or root.proof == DRAW:
         return False
-    slot.waiting = 0
-    backup(nodes, paths, g, 0, np.float32(0.0), np.float32(0.0))
+    slot.waiting -= 1
+    if lanes > 1:
+        take_back(nodes, paths, depths, pledges, lane)
+    backup(nodes, paths, lane, 0, np.float32(0.0), np.float32(0.0))
     return True

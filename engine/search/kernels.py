@@ -3,9 +3,18 @@
 State of one slot (game) beside its tree:
 
     histories [g, MAX_HISTORY]   positions since the last irreversible move, before the root, stored like nodes
-    paths [g, MAX_DEPTH]         nodes from the root to the leaf that waits for its evaluation
-    codes [g, MAX_MOVES]         move codes of that leaf's children
     noises, gumbels [g, MAX_MOVES]   random numbers of the root's moves
+
+Each slot has a number of lanes (one, or ``leaves_in_flight``): leaves of its tree that wait together. State of a lane:
+
+    paths [lane, MAX_DEPTH]      nodes from the root to the leaf that waits for its evaluation
+    depths [lane]                index of that leaf in its path
+    codes [lane, MAX_MOVES]      move codes of the leaf's children
+    pledges [lane, MAX_DEPTH]    what the leaf added to the values of its path's nodes while it waits
+
+Where a tree has several lanes, a waiting leaf counts as a visit of every node of its path already, with a value that is
+``virtual_loss`` below the node's own mean, so that the next leaf is another one (0: like "watch the unobserved" of Liu
+et al. 2020). The visit is taken back before the true one is backed up.
 """
 
 import numpy as np
@@ -21,6 +30,7 @@ from .tree import (
     add_children,
     backup,
     legal_at,
+    mark,
     prove,
     same_position,
     select_puct,
@@ -31,6 +41,8 @@ MAX_HISTORY = 96
 REVERSIBLE_LIMIT = 80
 REPETITION_LIMIT = 3
 _FIRST_REPETITION = 4  # plies from a position back to itself, at the least
+_IN_FLIGHT = 255  # ``proof_plies`` of a leaf that waits beside others of its tree
+_COLLISION = -2
 
 SLOT = np.dtype(
     [
@@ -38,7 +50,7 @@ SLOT = np.dtype(
         ("used", np.int32),  # end of those in use
         ("limit", np.int32),  # end of those it owns
         ("target", np.int32),  # simulations wanted at the root
-        ("depth", np.int32),  # of the waiting leaf
+        ("waiting", np.int32),  # leaves that wait for their evaluation
         ("num_history", np.int32),  # positions in the history
         ("num_legal", np.int32),  # moves at the root
         ("schedule", np.int32),  # row of the table of considered visits; -1: PUCT root
@@ -46,7 +58,6 @@ SLOT = np.dtype(
         ("noise", np.float32),  # share of noise in the root prior
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
-        ("waiting", np.uint8),  # a leaf waits for its evaluation
         ("ending", np.uint8),
     ],
     align=True,
@@ -54,13 +65,13 @@ SLOT = np.dtype(
 
 
 @njit(cache=True)
-def _repeats(nodes, paths, histories, g, depth, num_history):
+def _repeats(nodes, paths, histories, g, lane, depth, num_history):
     """(occurrences earlier in the tree's path, occurrences in the game before the root) of the path's last position."""
-    node = nodes[paths[g, depth]]
+    node = nodes[paths[lane, depth]]
     in_tree, in_game = 0, 0
     for back in range(2, np.int64(node.reversible) + 1, 2):
         if back <= depth:
-            in_tree += same_position(node, nodes[paths[g, depth - back]])
+            in_tree += same_position(node, nodes[paths[lane, depth - back]])
         elif back - depth <= num_history:
             in_game += same_position(node, histories[g, num_history - (back - depth)])
         else:
@@ -69,11 +80,11 @@ def _repeats(nodes, paths, histories, g, depth, num_history):
 
 
 @njit(cache=True)
-def _draw(nodes, slots, paths, histories, g, depth):
+def _draw(nodes, slots, paths, histories, g, lane, depth):
     """DRAW if the rules end the game at the path's last node, which is not the root and has a legal move."""
-    if nodes[paths[g, depth]].reversible >= REVERSIBLE_LIMIT:
+    if nodes[paths[lane, depth]].reversible >= REVERSIBLE_LIMIT:
         return DRAW
-    in_tree, in_game = _repeats(nodes, paths, histories, g, depth, slots[g].num_history)
+    in_tree, in_game = _repeats(nodes, paths, histories, g, lane, depth, slots[g].num_history)
     if in_tree > 0:
         # Whoever could do better the second time could have done so the first time: both lie in this tree.
         slots[g].tainted = 1
@@ -86,10 +97,12 @@ def _descend(
     nodes,
     slots,
     paths,
+    depths,
     histories,
     gumbels,
     schedule,
     g,
+    lane,
     c_visit,
     c_scale,
     rescale,
@@ -102,28 +115,31 @@ def _descend(
 
     Returns:
         Number of moves of a leaf that waits for its evaluation (0, and no children, where the tree has no room for
-        them); -1 if the simulation ended in a proven node and is backed up already.
+        them); -1 if the simulation ended in a proven node and is backed up already; ``_COLLISION`` if it came to a
+        leaf that waits already.
     """
     slot = slots[g]
     depth, index = 0, slot.root
-    paths[g, 0] = index
+    paths[lane, 0] = index
     while True:
         node = nodes[index]
         if node.num_children == 0:
             count = legal_at(node, moves)
             proof = WIN if count == 0 else UNKNOWN
             if count > 0 and depth > 0 and node.reversible >= _FIRST_REPETITION:
-                proof = _draw(nodes, slots, paths, histories, g, depth)
+                proof = _draw(nodes, slots, paths, histories, g, lane, depth)
             if proof != UNKNOWN:
-                prove(nodes, paths, g, depth, proof, 0)
-                backup(nodes, paths, g, depth, np.float32(0.0), np.float32(0.0))
+                prove(nodes, paths, lane, depth, proof, 0)
+                backup(nodes, paths, lane, depth, np.float32(0.0), np.float32(0.0))
                 return -1
-            slot.depth = depth
+            depths[lane] = depth
             if slot.used + count > slot.limit or depth == MAX_DEPTH - 1:
                 return 0
             slot.used = np.int32(add_children(nodes, slot.used, index, moves, count))
             if count > 1 or depth == 0:
                 return count
+        elif node.proof_plies == _IN_FLIGHT:
+            return _COLLISION
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
@@ -134,10 +150,53 @@ def _descend(
         else:
             index = select_puct(nodes, index, c_puct, fpu_reduction)
         depth += 1
-        paths[g, depth] = index
+        paths[lane, depth] = index
         if nodes[index].proof != UNKNOWN:
-            backup(nodes, paths, g, depth, np.float32(0.0), np.float32(0.0))
+            backup(nodes, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
+
+
+@njit(cache=True)
+def _pledge(nodes, paths, pledges, lane, depth, virtual_loss):
+    """Counts a leaf that waits as a visit of its path, with values ``virtual_loss`` below each node's mean."""
+    value = np.float32(0.0)
+    for i in range(depth + 1):
+        node = nodes[paths[lane, i]]
+        # A node without visits is worth what the node above it is, seen from the other side.
+        value = np.float32(-value) if node.visits == 0 else np.float32(node.value_sum / np.float32(node.visits))
+        pledges[lane, i] = value - virtual_loss
+        node.visits += 1
+        node.value_sum += pledges[lane, i]
+    nodes[paths[lane, depth]].proof_plies = np.uint8(_IN_FLIGHT)
+
+
+@njit(cache=True)
+def take_back(nodes, paths, depths, pledges, lane):
+    """Takes the visit back that a waiting leaf counts as; what has been proven meanwhile keeps its exact value."""
+    depth = depths[lane]
+    for i in range(depth + 1):
+        node = nodes[paths[lane, i]]
+        node.visits -= 1
+        if node.proof == UNKNOWN:
+            node.value_sum -= pledges[lane, i]
+        else:
+            mark(node, node.proof, node.proof_plies)
+    leaf = nodes[paths[lane, depth]]
+    if leaf.proof == UNKNOWN:
+        leaf.proof_plies = np.uint8(0)
+
+
+@njit(cache=True)
+def drop_leaves(nodes, slots, paths, depths, pledges, waiting, n):
+    """Forgets the ``n`` leaves of ``waiting``, as if nobody had come to them; the room of their children stays lost."""
+    lanes = depths.shape[0] // slots.shape[0]
+    for i in range(n):
+        lane = np.int64(waiting[i])
+        if slots[lane // lanes].waiting > 0:
+            slots[lane // lanes].waiting -= 1
+            if lanes > 1:
+                take_back(nodes, paths, depths, pledges, lane)
+            nodes[paths[lane, depths[lane]]].num_children = np.uint8(0)
 
 
 @njit(cache=True, nogil=True)
@@ -145,6 +204,8 @@ def select_leaves(
     nodes,
     slots,
     paths,
+    depths,
+    pledges,
     histories,
     codes,
     gumbels,
@@ -154,20 +215,22 @@ def select_leaves(
     rescale,
     c_puct,
     fpu_reduction,
+    virtual_loss,
     moves,
     scores,
     leaves,
     waiting,
     n,
 ):
-    """Every active game that has no leaf waiting runs until one needs its evaluation or its target is reached.
+    """Every active game without a waiting leaf runs until all its lanes have one or its target is reached.
 
-    Forced moves, proven and terminal nodes cost no evaluation, so a game may do several simulations in one call.
+    Forced moves, proven and terminal nodes cost no evaluation, so a game may do several simulations in one call. A game
+    of several lanes also stops when it comes to a leaf that waits already, and after its root.
 
     Args:
         moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
-        leaves: uint32 [slots, 4], filled with the positions to judge.
-        waiting: int32 [slots], filled with their slots.
+        leaves: uint32 [lanes, 4], filled with the positions to judge.
+        waiting: int32 [lanes], filled with their lanes.
         n: how many of both are filled already.
 
     Returns:
@@ -176,23 +239,28 @@ def select_leaves(
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     histories, gumbels, schedule = borrowed(histories), borrowed(gumbels), borrowed(schedule)
     moves, scores, leaves, waiting = borrowed(moves), borrowed(scores), borrowed(leaves), borrowed(waiting)
+    depths, pledges = borrowed(depths), borrowed(pledges)
+    lanes = depths.shape[0] // slots.shape[0]
     for g in range(slots.shape[0]):
         slot = slots[g]
         if slot.active == 0 or slot.waiting != 0:
             continue
         root = nodes[slot.root]
-        while True:
+        lane, end = np.int64(g) * lanes, np.int64(g) * lanes + lanes
+        while lane < end:
             if root.visits > 0 and (root.visits > slot.target or root.proof != UNKNOWN):
-                slot.active = 0
+                slot.active = np.uint8(slot.waiting > 0)
                 break
             count = _descend(
                 nodes,
                 slots,
                 paths,
+                depths,
                 histories,
                 gumbels,
                 schedule,
                 g,
+                lane,
                 c_visit,
                 c_scale,
                 rescale,
@@ -201,16 +269,20 @@ def select_leaves(
                 moves,
                 scores,
             )
+            if count == _COLLISION:
+                break
             if count >= 0:
                 for i in range(count):
-                    codes[g, i] = moves[i].code
-                leaf = nodes[paths[g, slot.depth]]
+                    codes[lane, i] = moves[i].code
+                leaf = nodes[paths[lane, depths[lane]]]
                 leaves[n, 0], leaves[n, 1], leaves[n, 2] = turned(leaf.opp), turned(leaf.own), turned(leaf.kings)
                 leaves[n, 3] = leaf.reversible
-                waiting[n] = g
-                slot.waiting = 1
+                waiting[n] = lane
+                slot.waiting += 1
                 n += 1
-                break
+                if lanes > 1:
+                    _pledge(nodes, paths, pledges, lane, depths[lane], virtual_loss)
+                lane = lane + 1 if depths[lane] > 0 else end
     return n
 
 
@@ -224,12 +296,12 @@ def mix_noise(nodes, slots, noises, g):
 
 
 @njit(cache=True, inline="always")
-def _set_priors(nodes, leaf, codes, g, policy_logits, i):
+def _set_priors(nodes, leaf, codes, lane, policy_logits, i):
     """Softmax of the moves' logits."""
     first, count = leaf.first_child, np.int64(leaf.num_children)
     highest = np.float32(-np.inf)
     for j in range(count):
-        logit = move_logit(policy_logits, i, codes[g, j])
+        logit = move_logit(policy_logits, i, codes[lane, j])
         nodes[first + j].prior = logit
         highest = max(highest, logit)
     total = np.float32(0.0)
@@ -243,7 +315,7 @@ def _set_priors(nodes, leaf, codes, g, policy_logits, i):
 
 
 @njit(cache=True, nogil=True)
-def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits, wdl_logits):
+def backup_leaves(nodes, slots, paths, depths, pledges, codes, noises, waiting, n, policy_logits, wdl_logits):
     """Gives every waiting leaf its priors and backs its value up.
 
     Args:
@@ -252,25 +324,30 @@ def backup_leaves(nodes, slots, paths, codes, noises, waiting, n, policy_logits,
             leave the priors equal.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
-    noises, waiting = borrowed(noises), borrowed(waiting)
+    noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)
     policy_logits, wdl_logits = borrowed(policy_logits), borrowed(wdl_logits)
+    lanes = depths.shape[0] // slots.shape[0]
     for i in range(n):
-        g = waiting[i]
+        lane = np.int64(waiting[i])
+        g = lane // lanes
         slot = slots[g]
         if slot.waiting == 0:
             continue  # its search was ended in the meantime
-        slot.waiting = 0
+        slot.waiting -= 1
+        if lanes > 1:
+            take_back(nodes, paths, depths, pledges, lane)
         win, draw, loss = wdl_logits[i, 0], wdl_logits[i, 1], wdl_logits[i, 2]
         highest = max(win, max(draw, loss))
         win, draw, loss = exp32(win - highest), exp32(draw - highest), exp32(loss - highest)
         scale = np.float32(1.0) / np.float32(win + draw + loss)
         value, draw = np.float32((win - loss) * scale), np.float32(draw * scale)
-        leaf = nodes[paths[g, slot.depth]]
+        depth = depths[lane]
+        leaf = nodes[paths[lane, depth]]
         if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
             if policy_logits.shape[0] > 0:
-                _set_priors(nodes, leaf, codes, g, policy_logits, i)
-            if slot.depth == 0:
+                _set_priors(nodes, leaf, codes, lane, policy_logits, i)
+            if depth == 0:
                 slot.raw_value = value
                 if slot.noise > 0:
                     mix_noise(nodes, slots, noises, g)
-        backup(nodes, paths, g, slot.depth, value, draw)
+        backup(nodes, paths, lane, depth, value, draw)

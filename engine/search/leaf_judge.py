@@ -38,7 +38,7 @@ class LeafJudge:
     Args:
         exact: the oracle is never wrong, so that a root's moves may be judged without a search. An oracle that can be
             wrong is asked about leaves alone, and only below a root with more pieces than it knows.
-        nodes, slots, paths, histories, leaves, waiting: arrays of the search, see ``kernels``.
+        nodes, slots, paths, depths, pledges, histories, leaves, waiting: arrays of the search, see ``kernels``.
     """
 
     def __init__(
@@ -48,6 +48,8 @@ class LeafJudge:
         nodes: np.ndarray,
         slots: np.ndarray,
         paths: np.ndarray,
+        depths: np.ndarray,
+        pledges: np.ndarray,
         histories: np.ndarray,
         leaves: np.ndarray,
         waiting: np.ndarray,
@@ -55,10 +57,11 @@ class LeafJudge:
         self._oracle = oracle
         self._exact = exact
         self._planner = ConversionPlanner(oracle)
-        self._slots = slots
-        self._trees = (nodes, slots, paths, histories)
+        self._depths = depths
+        self._lanes = len(depths) // len(slots)
+        self._trees = (nodes, slots, paths, depths, pledges, histories)
         self._leaves, self._waiting = leaves, waiting
-        self._verdicts = np.zeros(len(slots), np.uint8)  # of the leaves that are searched on, by slot
+        self._verdicts = np.zeros(len(depths), np.uint8)  # of the leaves that are searched on, by lane
         self._moves = np.zeros((MAX_MOVES, 4), np.uint32)
 
     def judges_root(self, root: Any) -> bool:
@@ -83,9 +86,9 @@ class LeafJudge:
         decided = np.zeros(n - first, bool)
         decided[known] = judging.settle_leaves(*self._trees, waiting[known], outcomes, plies)
         self._verdicts[waiting[known]] = outcomes
-        for row in known[self._slots["depth"][waiting[known]] == 0].tolist():
-            slot = int(waiting[row])
-            decided[row] = self._settle_root(slot, leaves[row], int(self._verdicts[slot]))
+        for row in known[self._depths[waiting[known]] == 0].tolist():
+            lane = int(waiting[row])
+            decided[row] = self._settle_root(lane, leaves[row], int(self._verdicts[lane]))
         left = np.flatnonzero(~decided)
         end = first + len(left)
         self._leaves[first:end], self._waiting[first:end] = leaves[left], waiting[left]
@@ -96,18 +99,19 @@ class LeafJudge:
         few = np.bitwise_count(leaves[:, 0] | leaves[:, 1]) <= self._oracle.max_pieces
         if not self._exact:
             nodes, slots = self._trees[:2]
-            roots = nodes[slots["root"][waiting]]
+            roots = nodes[slots["root"][waiting // self._lanes]]
             few &= np.bitwise_count(roots["own"] | roots["opp"]) > self._oracle.max_pieces
         return np.flatnonzero(few)
 
-    def _settle_root(self, slot: int, root: np.ndarray, outcome: int) -> bool:
+    def _settle_root(self, lane: int, root: np.ndarray, outcome: int) -> bool:
+        slot = lane // self._lanes
         count = judging.read_moves(*self._trees[:2], slot, self._moves)
         outcomes, plies = self._oracle.judge(self._moves[:count])
-        decided = bool(judging.settle_root(*self._trees, slot, outcomes, plies, 0))
+        decided = bool(judging.settle_root(*self._trees, lane, outcomes, plies, 0))
         if decided or outcome != WIN or not judging.has_open_win(*self._trees[:2], slot, outcomes):
             return decided
         ranks = self._planner.ranks(root, self._moves[:count])
-        return bool(judging.settle_root(*self._trees, slot, outcomes, ranks, NO_DISTANCE))
+        return bool(judging.settle_root(*self._trees, lane, outcomes, ranks, NO_DISTANCE))
 
     def mixed(self, wdl_logits: np.ndarray, n: int) -> np.ndarray:
         """The evaluator's answer for the ``n`` waiting leaves, float32 [n, 3], with what the oracle knows of them."""

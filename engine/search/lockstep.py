@@ -71,9 +71,9 @@ class LockstepSearch:
     """Trees for ``slots`` games. Nothing is allocated while searching.
 
     A slot is given a position (``set_board``) and a number of simulations (``start``); ``step`` then advances every
-    started slot by one evaluation, ``active`` tells which have not reached their target yet, and the games of the
-    others go on with ``play``. Randomness comes from one generator per slot, so a game does not depend on its
-    neighbours.
+    started slot by one evaluation (at a PUCT root by up to ``leaves_in_flight``), ``active`` tells which have not
+    reached their target yet, and the games of the others go on with ``play``. Randomness comes from one generator per
+    slot, so a game does not depend on its neighbours.
 
     Args:
         max_simulations: the most that ``start`` will be asked for; sizes the arenas.
@@ -102,14 +102,17 @@ class LockstepSearch:
         self._slots = np.zeros(slots, SLOT)
         self._slots["root"] = np.arange(slots) * capacity
         self._slots["limit"] = self._slots["root"] + capacity
-        self._paths = np.zeros((slots, MAX_DEPTH), np.int32)
+        lanes = slots * (config.leaves_in_flight if config.root == "puct" else 1)
+        self._paths = np.zeros((lanes, MAX_DEPTH), np.int32)
+        self._depths = np.zeros(lanes, np.int32)
+        self._pledges = np.zeros((lanes, MAX_DEPTH), np.float32)
         self._histories = np.zeros((slots, MAX_HISTORY), NODE)
-        self._codes = np.zeros((slots, MAX_MOVES), np.uint64)
+        self._codes = np.zeros((lanes, MAX_MOVES), np.uint64)
         self._noises = np.zeros((slots, MAX_MOVES), np.float32)
         self._gumbels = np.zeros((slots, MAX_MOVES), np.float32)
         self._scratch = np.zeros(capacity, NODE)
-        self._leaves = np.zeros((slots, 4), np.uint32)
-        self._waiting = np.zeros(slots, np.int32)
+        self._leaves = np.zeros((lanes, 4), np.uint32)
+        self._waiting = np.zeros(lanes, np.int32)
         self._moves = new_moves()
         self._scores = np.zeros(MAX_MOVES, np.float32)
         self._num_waiting = 0
@@ -122,7 +125,7 @@ class LockstepSearch:
         self._bind()
         self._judge: LeafJudge | None = None
         if leaf_oracle is not None:
-            trees = (self._nodes, self._slots, self._paths, self._histories)
+            trees = (self._nodes, self._slots, self._paths, self._depths, self._pledges, self._histories)
             exact = config.oracle != "network"
             self._judge = LeafJudge(leaf_oracle, exact, *trees, self._leaves, self._waiting)
 
@@ -133,6 +136,8 @@ class LockstepSearch:
             self._nodes,
             self._slots,
             self._paths,
+            self._depths,
+            self._pledges,
             self._histories,
             self._codes,
             self._gumbels,
@@ -140,6 +145,7 @@ class LockstepSearch:
             *self._scales,
             np.float32(config.c_puct),
             np.float32(config.fpu_reduction),
+            np.float32(config.virtual_loss),
             self._moves,
             self._scores,
             self._leaves,
@@ -149,7 +155,7 @@ class LockstepSearch:
     @property
     def memory_bytes(self) -> int:
         """Size of the trees."""
-        return self._nodes.nbytes + self._paths.nbytes + self._histories.nbytes + self._scratch.nbytes
+        return sum(part.nbytes for part in (self._nodes, self._paths, self._pledges, self._histories, self._scratch))
 
     def reseed(self, slot: int, seed: int) -> None:
         """Starts the slot's random numbers anew."""
@@ -265,6 +271,8 @@ class LockstepSearch:
                 self._nodes,
                 self._slots,
                 self._paths,
+                self._depths,
+                self._pledges,
                 self._codes,
                 self._noises,
                 self._waiting,
@@ -288,7 +296,9 @@ class LockstepSearch:
 
     def stop(self) -> None:
         """Ends all searches where they are; their results so far stand."""
-        self._slots["active"], self._slots["waiting"], self._num_waiting = 0, 0, 0
+        trees = (self._nodes, self._slots, self._paths, self._depths, self._pledges)
+        kernels.drop_leaves(*trees, self._waiting, self._num_waiting)
+        self._slots["active"], self._num_waiting = 0, 0
 
     def active(self) -> np.ndarray:
         """bool [slots]: the slot's search still runs."""

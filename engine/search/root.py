@@ -37,6 +37,7 @@ def clear_root(nodes, slots, g):
     root.draw_sum = np.float32(0.0)
     root.num_children = np.uint8(0)
     root.proof = np.uint8(UNKNOWN)
+    root.proof_plies = np.uint8(0)
     slots[g].used = slots[g].root + 1
     slots[g].tainted = 0
 
