@@ -282,7 +282,8 @@ def play_match(
 
     Up to ``concurrency`` games go on side by side, and each player is asked for its moves in all of them at once.
     Forced moves are made without asking. Players who answer from the board alone play the same match at any
-    ``concurrency``. A player that raises or names an illegal move loses that game, and the match goes on.
+    ``concurrency``; one whose attribute ``one_game_at_a_time`` is true (an external engine) makes it 1. A player that
+    raises or names an illegal move loses that game, and the match goes on.
 
     Args:
         openings: one for each pair, from the first again when they are used up.
@@ -301,6 +302,8 @@ def play_match(
         raise MatchError("a match needs an opening, and a positive number of games, concurrency and plies")
     for player, state in zip((player_a, player_b), np.random.SeedSequence(seed).generate_state(2), strict=True):
         player.seed(int(state))
+    if any(getattr(player, "one_game_at_a_time", False) for player in (player_a, player_b)):
+        concurrency = 1
     waiting = (_start(index, openings[index // 2 % len(openings)]) for index in range(games))
     running: list[_Running] = []
     over: dict[int, _Running] = {}

@@ -1,15 +1,20 @@
-"""Players that need no network: random, UCT with random roll-outs, alpha-beta; and how the command line names them."""
+"""Players that need no network: random, UCT with random roll-outs, alpha-beta, external engines; and how the command
+line names them.
+"""
 
 import re
 
 from .alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from .base import Player, PlayerError, PlayerSpecError
+from .hub import PREFIX, EngineError, HubPlayer
 from .random_player import RandomPlayer
 from .rollout import MAX_SIMULATIONS, RolloutPlayer
 from .watching import MoveThought, Thinking, Thought, WatchablePlayer
 
 __all__ = [
     "AlphaBetaPlayer",
+    "EngineError",
+    "HubPlayer",
     "MoveThought",
     "Player",
     "PlayerError",
@@ -26,16 +31,18 @@ _SHOWN = 40  # characters of a wrong text that a message repeats
 
 
 def parse_player(text: str, seconds: float | None = None) -> Player | None:
-    """The player that ``random``, ``rollout:SIMULATIONS`` or ``alphabeta:DEPTH`` names.
+    """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH`` or ``hub:COMMAND`` names.
 
     Args:
-        text: what stands before a colon decides; None is returned if it is none of the three names.
-        seconds: time limit per move of ``alphabeta``, beside its depth.
+        text: what stands before a colon decides; None is returned if it is none of the four names.
+        seconds: time limit per move of ``alphabeta``, beside its depth, and of an external engine.
 
     Raises:
-        PlayerSpecError: the number is missing, no number, out of range, or too much.
+        PlayerSpecError: the number is missing, no number, out of range, or too much; or there is no such program.
         PlayerError: ``seconds`` is not above 0.
     """
+    if text.startswith(PREFIX):
+        return HubPlayer(text.removeprefix(PREFIX), seconds)
     kind, colon, number = text.partition(":")
     if kind not in _EXAMPLES:
         return None

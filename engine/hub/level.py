@@ -1,0 +1,85 @@
+"""How long to think: the ``level`` command of the Hub protocol."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .messages import HubError, shown
+
+_HORIZON = 30  # moves that a clock is to last for, if nothing is said
+_MOST = 0.5  # of what a clock holds, for one move
+_OVERHEAD = 0.02  # seconds of a clock's time that a move's way to it may cost
+_FASTEST = 0.001  # seconds for a move when the clock has run out
+_GREATEST = 1e15  # of any number here
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class Level:
+    """Limits of a search; the first that is reached ends it.
+
+    Attributes:
+        depth: plies.
+        nodes: what the search counts.
+        move_time: seconds for the move.
+        time: seconds on the clock, the increment for this move not yet added.
+        moves: that it must last for; None if for the rest of the game.
+        inc: seconds added to the clock for every move.
+        infinite: the search goes on until it is stopped.
+    """
+
+    depth: int | None = None
+    nodes: int | None = None
+    move_time: float | None = None
+    time: float | None = None
+    moves: int | None = None
+    inc: float = 0.0
+    infinite: bool = False
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds for the move, None for no limit; of a clock, an equal share of what it will hold."""
+        if self.time is None:
+            return self.move_time
+        moves = self.moves or _HORIZON
+        share = (self.time + moves * self.inc) / moves
+        now = max(0.0, self.time + self.inc)
+        share = max(_FASTEST, min(share, now if moves == 1 else _MOST * now) - _OVERHEAD)
+        return share if self.move_time is None else min(share, self.move_time)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a search comes to an end by it."""
+        return not self.infinite and (self.depth, self.nodes, self.seconds) != (None, None, None)
+
+
+def parse_level(args: Mapping[str, str]) -> Level | None:
+    """The level that a command's arguments name, None if they name none; those unknown are left out.
+
+    Raises:
+        HubError: a value is no number, or out of range.
+    """
+    level = Level(
+        depth=_number(args, "depth", int, 1),
+        nodes=_number(args, "nodes", int, 1),
+        move_time=_number(args, "move-time", float, 0.0),
+        time=_number(args, "time", float, -_GREATEST),
+        moves=_number(args, "moves", int, 0) or None,
+        inc=_number(args, "inc", float, 0.0) or 0.0,
+        infinite="infinite" in args,
+    )
+    return level if level.limited or level.infinite else None
+
+
+def _number(args: Mapping[str, str], name: str, kind: Callable[[str], Number], least: float) -> Number | None:
+    if name not in args:
+        return None
+    try:
+        value = kind(args[name])
+    except ValueError:
+        value = None
+    if value is None or not least <= value <= _GREATEST:
+        whole = "a whole number" if kind is int else "a number"
+        from_there = f" from {least:g} up" if least >= 0 else ""
+        raise HubError(f"level: {name} is {shown(args[name])}, not {whole}{from_there}")
+    return value

@@ -1,0 +1,78 @@
+"""Lines of the Hub protocol: a command, then arguments ``name=value`` or bare names, with spaces between them.
+
+A value that holds a space or ``=``, or nothing, stands in double quotes. The protocol has no escapes: a value cannot
+hold a double quote or a line break.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TextIO
+
+from ..errors import DraughtsError
+
+MAX_LINE = 65_536  # characters; 1,000 moves take a tenth of it
+_SHOWN = 60  # characters of a wrong text that a message repeats
+_WORD = r'[^\s="]+'
+_PLAIN = re.compile(_WORD)
+_COMMAND = re.compile(rf"\s*({_WORD})(?!\S)")
+_ARGUMENT = re.compile(rf'\s+({_WORD})(?:=(?:"([^"]*)"|([^\s"]*)))?(?!\S)')
+
+
+class HubError(DraughtsError):
+    """A line that the protocol does not know, or that cannot be done."""
+
+
+class Message(NamedTuple):
+    """A line: its command, and its arguments by name; a bare name has an empty value."""
+
+    command: str
+    args: dict[str, str]
+
+
+def shown(text: str) -> str:
+    """A text as messages repeat it: on one line, and a hostile one not in full."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def parse_message(line: str) -> Message:
+    """Reads a line; an argument given twice counts as it is given last.
+
+    Raises:
+        HubError: what is wrong with it.
+    """
+    if len(line) > MAX_LINE:
+        raise HubError(f"a line of more than {MAX_LINE} characters")
+    line = line.rstrip()
+    command = _COMMAND.match(line)
+    if command is None:
+        raise HubError(f"{shown(line)} begins with no command")
+    args, end = {}, command.end()
+    while end < len(line):
+        argument = _ARGUMENT.match(line, end)
+        if argument is None:
+            raise HubError(f'{shown(line[end:].lstrip())} is no argument (like depth=5, infinite or moves="11-15")')
+        args[argument[1]] = argument[2] or argument[3] or ""
+        end = argument.end()
+    return Message(command[1], args)
+
+
+def format_message(command: str, args: Mapping[str, object] | None = None) -> str:
+    """A line without its end. A value of None makes a bare name; double quotes within a value become single ones, and
+    white space single spaces."""
+    words = [command]
+    for name, value in (args or {}).items():
+        if value is None:
+            words.append(name)
+            continue
+        text = " ".join(str(value).replace('"', "'").split())
+        words.append(f"{name}={text}" if _PLAIN.fullmatch(text) else f'{name}="{text}"')
+    return " ".join(words)
+
+
+def read_lines(stream: TextIO) -> Iterator[str]:
+    """The lines of a stream as they come; of one longer than ``MAX_LINE`` only so much that it is seen to be."""
+    while line := stream.readline(MAX_LINE + 1):
+        rest = line
+        while len(rest) > MAX_LINE and not rest.endswith("\n"):
+            rest = stream.readline(MAX_LINE + 1)
+        yield line

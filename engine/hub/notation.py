@@ -1,0 +1,132 @@
+"""Positions and moves as the Hub protocol writes them, for English draughts.
+
+A position is the side to move, ``B`` or ``W``, and a letter for each of the squares 1 to 32: ``b``, ``w`` for men,
+``B``, ``W`` for kings, ``e`` for an empty square. A move is ``11-15``, or for captures start, end and the squares of
+the men and kings taken in increasing order: ``15x31x18x26``. Squares have their PDN numbers.
+
+The protocol grew up with international draughts, where White moves first. Programs that keep to this (pydraughts)
+write positions of English draughts *turned*: the board the other way round and the colours exchanged, so that the side
+that began is called white; the start position is ``Wbbbbbbbbbbbbeeeeeeeewwwwwwwwwwww``. The moves they write are those
+of the game as it is. ``read_game`` finds out which is meant.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ..board import Board, Move
+from ..errors import DraughtsError
+from ..fen import MAX_PIECES, NUMBERS, Color
+from .messages import HubError, shown
+
+_POS = re.compile(rf"[BW][bwBWe]{{{NUMBERS}}}")
+_SWAPPED = str.maketrans("bwBW", "wbWB")
+
+
+def format_pos(board: Board) -> str:
+    """The position of a board."""
+    letters = ["e"] * NUMBERS
+    for number, (color, king) in board.piece_map().items():
+        letters[number - 1] = color.value if king else color.value.lower()
+    return board.turn.value + "".join(letters)
+
+
+def parse_pos(text: str) -> Board:
+    """A board with the position.
+
+    Raises:
+        HubError: the text is no position of 32 squares.
+        FenError: the rules do not allow the position.
+    """
+    if not _POS.fullmatch(text):
+        raise HubError(f"{shown(text)} is no position: B or W, then one of b, w, B, W, e for each of {NUMBERS} squares")
+
+    def side(color: Color) -> str:
+        man, king = color.value.lower(), color.value
+        pieces = [(number, letter) for number, letter in enumerate(text) if number > 0 and letter in (man, king)]
+        return king + ",".join(f"{'K' if letter == king else ''}{number}" for number, letter in pieces)
+
+    return Board(f"{text[0]}:{side(Color.WHITE)}:{side(Color.BLACK)}")
+
+
+def turned_pos(text: str) -> str:
+    """The same position seen from the other side, with the colours exchanged."""
+    return (text[:1] + text[:0:-1]).translate(_SWAPPED)
+
+
+def format_move(move: Move) -> str:
+    """The move with the squares taken."""
+    return ("x" if move.captured else "-").join(map(str, (move.start, move.end, *move.captured)))
+
+
+def parse_move(board: Board, text: str) -> Move:
+    """The legal move that a text names, with the squares taken or in one of the forms of PDN.
+
+    The two cannot be mixed up: a square on which something is taken is occupied, one that is stood on is empty.
+
+    Raises:
+        IllegalMoveError: the text is no move, or fits no legal move, or several.
+    """
+    if re.fullmatch("[0-9]{1,2}(?:[-x:][0-9]{1,2}){2,}", text):
+        start, end, *taken = (int(number) for number in re.split("[-x:]", text))
+        wanted = Move(start, end, tuple(sorted(taken)))
+        for move in board.legal_moves:
+            if move == wanted:
+                return move
+    return board.parse_pdn(text)
+
+
+def play_moves(board: Board, moves: Iterable[str]) -> Board:
+    """Makes moves, see ``parse_move``, and returns the board.
+
+    Raises:
+        IllegalMoveError: which move cannot be made.
+    """
+    for text in moves:
+        board.push(parse_move(board, text))
+    return board
+
+
+def read_game(pos: str, moves: Sequence[str], turned: bool | None = None) -> tuple[Board, bool | None]:
+    """The board after the moves of a ``pos`` command.
+
+    Args:
+        turned: whether such positions are known to be turned; None if not. While all 24 men are on the board the
+            position itself tells, which comes first.
+
+    Returns:
+        The board, and whether the position is turned; None if that is not known: it is taken as it is then.
+
+    Raises:
+        HubError, FenError, IllegalMoveError: it cannot be read, and why.
+    """
+    straight = parse_pos(pos)
+    told = _looks_turned(straight)
+    turned = turned if told is None else told
+    if turned is not None:
+        return play_moves(parse_pos(turned_pos(pos)) if turned else straight, moves), turned
+    if not moves:
+        return straight, None
+    try:
+        other = play_moves(parse_pos(turned_pos(pos)), moves)
+    except DraughtsError:
+        return play_moves(straight, moves), False
+    try:
+        return play_moves(straight, moves), None
+    except DraughtsError:
+        return other, True
+
+
+def _looks_turned(board: Board) -> bool | None:
+    """Whether a position is turned, as far as it shows: as long as nothing has been taken, Black, who began, has made
+    as many steps as White when it is his turn, and one more when it is White's.
+    """
+    steps, pieces = {Color.BLACK: 0, Color.WHITE: 0}, board.piece_map()
+    if len(pieces) < 2 * MAX_PIECES or any(king for _, king in pieces.values()):
+        return None
+    for number, (color, _) in pieces.items():
+        row = (number - 1) // 4
+        steps[color] += row if color is Color.BLACK else 7 - row
+    ahead = steps[Color.BLACK] - steps[Color.WHITE]
+    if ahead == (board.turn is Color.WHITE):
+        return False
+    return True if -ahead == (board.turn is Color.BLACK) else None

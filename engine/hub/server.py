@@ -1,0 +1,283 @@
+"""The engine's side of the Hub protocol: any player, served to another program over two streams of text.
+
+One thread reads, and answers what can be answered at once; another makes the player and searches, one order after the
+other.
+"""
+
+import contextlib
+import io
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from ..board import Board
+from ..errors import DraughtsError
+from ..players.base import Player, search_moves
+from ..players.watching import WatchablePlayer
+from .level import Level, parse_level
+from .messages import HubError, format_message, parse_message, read_lines, shown
+from .notation import parse_pos, play_moves, read_game, turned_pos
+from .params import POSITIONS, VARIANT, Param, Value
+from .thinking import Mode, Search, answer
+
+PlayerMaker = Callable[[Mapping[str, Value]], Player]
+_LEAVE = 2.0  # seconds that ``quit`` waits for the searching thread
+_MODES: tuple[Mode, ...] = ("think", "analyze", "ponder")
+_WARM_UP = 0.1  # seconds of the search that a new player makes
+_SHOWN = 300  # characters of an error
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the engine says of itself; empty texts are left out."""
+
+    name: str = "Crownhead"
+    version: str = ""
+    author: str = ""
+    country: str = ""
+
+
+def serve(
+    make_player: PlayerMaker,
+    stdin: TextIO,
+    stdout: TextIO,
+    *,
+    identity: Identity | None = None,
+    params: Sequence[Param] = (),
+) -> None:
+    """Serves a player until ``quit``, or until ``stdin`` has ended and what was asked for has been answered.
+
+    Args:
+        make_player: called with the values of ``params`` by name, in a thread of its own: at ``init``, and before a
+            search if they have been changed. What it raises becomes an ``error`` message, and it is called again for
+            the next search. Only the search of a ``WatchablePlayer`` can be told how long to take, and be stopped.
+        params: what can be set, beside ``variant`` and ``positions``.
+    """
+    if isinstance(stdin, io.TextIOWrapper):
+        stdin.reconfigure(errors="replace")
+    write = _Output(stdout)
+    worker = _Worker(make_player, write)
+    session = _Session(worker, write, identity or Identity(), params)
+    try:
+        if all(session.take(line) for line in read_lines(stdin)):
+            session.end_of_input()
+            worker.finish()
+    finally:
+        session.stop()
+        worker.finish(_LEAVE)
+
+
+class _Output:
+    """Writes whole lines, from any thread; what nobody reads any more is lost."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._lock, self._broken = stream, threading.Lock(), False
+
+    def __call__(self, line: str) -> None:
+        with self._lock:
+            if self._broken:
+                return
+            try:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                self._broken = True
+                with contextlib.suppress(OSError, ValueError):  # or the interpreter complains when it ends
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+def _error(error: BaseException | str) -> str:
+    """The line that tells of an error."""
+    text = " ".join(str(error).split())[:_SHOWN] or type(error).__name__
+    if not isinstance(error, ValueError | OSError | str):
+        text = f"{type(error).__name__}: {text}"
+    return format_message("error", {"message": text})
+
+
+class _Worker:
+    """The thread that makes the player and searches."""
+
+    def __init__(self, make_player: PlayerMaker, write: Callable[[str], None]) -> None:
+        self._make_player, self._write = make_player, write
+        self._player: Player | None = None
+        self._values: dict[str, Value] = {}  # that the player was made of
+        self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="hub search", daemon=True)
+        self._thread.start()
+
+    def load(self, values: Mapping[str, Value]) -> None:
+        """Orders the player to be made; ``ready`` is written then, or an error before it."""
+        self._orders.put(lambda: self._load(dict(values)))
+
+    def search(self, search: Search, values: Mapping[str, Value]) -> None:
+        """Orders a search."""
+        self._orders.put(lambda: self._answer(search, dict(values)))
+
+    def finish(self, seconds: float | None = None) -> None:
+        """Waits, for so long at most, until all orders have been carried out; there must be none afterwards."""
+        self._orders.put(None)
+        self._thread.join(seconds)
+
+    def _work(self) -> None:
+        while (order := self._orders.get()) is not None:
+            order()
+        self._drop()
+
+    def _load(self, values: dict[str, Value]) -> None:
+        try:
+            self._made(values)
+        except Exception as error:
+            self._write(_error(error))
+        self._write("ready")
+
+    def _answer(self, search: Search, values: dict[str, Value]) -> None:
+        try:
+            done = answer(self._made(values), search, self._write)
+        except Exception as error:  # whatever a player does, the other program gets its answer
+            self._drop()
+            self._write(_error(error))
+            done = "done"
+        search.over = True  # before the line that tells so, on which the next order may follow
+        self._write(done)
+
+    def _made(self, values: dict[str, Value]) -> Player:
+        """The player, new if there is none or if it was made of other values; it has searched once then, so that code
+        is compiled and memory reserved before a clock runs."""
+        if self._player is not None and values == self._values:
+            return self._player
+        self._drop()
+        player = self._make_player(values)
+        if isinstance(player, WatchablePlayer):
+            thinking = player.begin(Board(), endless=True)
+            thinking.advance(_WARM_UP)
+            thinking.thought()
+            thinking.choose()
+        else:
+            search_moves(Board())
+        self._player, self._values = player, values
+        return player
+
+    def _drop(self) -> None:
+        """Gives back what the player holds, if it holds anything."""
+        close = getattr(self._player, "close", None)
+        self._player = None
+        if close is not None:
+            close()
+
+
+class _Session:
+    """What the other program has set, and what it asks for; all is done at once or ordered from the worker."""
+
+    def __init__(
+        self, worker: _Worker, write: Callable[[str], None], identity: Identity, params: Sequence[Param]
+    ) -> None:
+        self._worker, self._write, self._identity = worker, write, identity
+        self._params = {param.name: param for param in (VARIANT, POSITIONS, *params)}
+        self._own = {param.name for param in params}
+        self._values = {name: param.value for name, param in self._params.items()}
+        self._board: Board | None = Board()  # None: the position was refused
+        self._known: tuple[object, list[str]] = None, []  # start and moves that led to the board, as they were given
+        self._turned: bool | None = None  # see ``notation.read_game``
+        self._level: Level | None = None
+        self._search: Search | None = None  # the latest
+        self._commands: dict[str, Callable[[dict[str, str]], None]] = {
+            "hub": self._hub,
+            "set-param": self._set_param,
+            "init": lambda _: self._worker.load(self._player_values()),
+            "ping": lambda _: self._write("pong"),
+            "new-game": self._new_game,
+            "pos": self._pos,
+            "level": self._set_level,
+            "go": self._go,
+            "ponder-hit": self._hit,
+            "stop": lambda _: self.stop(),
+        }
+
+    def take(self, line: str) -> bool:
+        """Does what a line says; False if that was to quit."""
+        if not line.strip():
+            return True
+        try:
+            command, args = parse_message(line)
+            if command == "quit":
+                return False
+            if command not in self._commands:
+                raise HubError(f"{shown(command)} is no command: {', '.join(self._commands)}, quit")
+            self._commands[command](args)
+        except DraughtsError as error:
+            self._write(_error(error))
+        return True
+
+    def stop(self) -> None:
+        """Ends the search, if there is one."""
+        if self._search is not None:
+            self._search.stop()
+
+    def end_of_input(self) -> None:
+        """Ends a search that would wait for another line."""
+        if self._search is not None and (self._search.endless or self._search.pondering):
+            self._search.stop()
+
+    def _player_values(self) -> dict[str, Value]:
+        return {name: value for name, value in self._values.items() if name in self._own}
+
+    def _hub(self, _: dict[str, str]) -> None:
+        self._write(format_message("id", {name: text for name, text in vars(self._identity).items() if text}))
+        for param in self._params.values():
+            self._write(param.declaration())
+        self._write("wait")
+
+    def _set_param(self, args: dict[str, str]) -> None:
+        if "name" not in args or "value" not in args:
+            raise HubError("set-param: write set-param name=NAME value=VALUE")
+        if args["name"] not in self._params:
+            raise HubError(f"{shown(args['name'])} is no parameter: {', '.join(self._params)}")
+        self._values[args["name"]] = self._params[args["name"]].read(args["value"])
+
+    def _new_game(self, _: dict[str, str]) -> None:
+        self._board, self._known = Board(), (None, [])
+
+    def _pos(self, args: dict[str, str]) -> None:
+        pos, positions, moves = args.get("pos"), self._values[POSITIONS.name], args.get("moves", "").split()
+        board, (known_start, known_moves) = self._board, self._known
+        understood = pos is None or positions != "auto" or self._turned is not None
+        same = understood and known_start == (pos, positions) and moves[: len(known_moves)] == known_moves
+        self._board = None
+        if board is not None and same:
+            play_moves(board, moves[len(known_moves) :])  # the same game some moves later
+        else:
+            board = self._read(pos, positions, moves)
+        self._board, self._known = board, ((pos, positions), moves)
+
+    def _read(self, pos: str | None, positions: Value, moves: list[str]) -> Board:
+        """The board after the moves from a position; None is the start position."""
+        if pos is None:
+            return play_moves(Board(), moves)
+        if positions == "auto":
+            board, self._turned = read_game(pos, moves, self._turned)
+            return board
+        return play_moves(parse_pos(turned_pos(pos) if positions == "turned" else pos), moves)
+
+    def _set_level(self, args: dict[str, str]) -> None:
+        self._level = parse_level(args)
+
+    def _go(self, args: dict[str, str]) -> None:
+        if self._search is not None and not (self._search.stopped or self._search.over):
+            raise HubError("go: a search is going on; stop it first")
+        modes = [mode for mode in _MODES if mode in args]
+        if len(modes) > 1 or (args and not modes):
+            raise HubError(f"go: choose one of {', '.join(_MODES)}")
+        if self._board is None:
+            self._write(_error("go: there is no position, the last one was refused"))
+            self._write("done")
+            return
+        self._search = Search(self._board.copy(), self._level, modes[0] if modes else "think")
+        self._worker.search(self._search, self._player_values())
+
+    def _hit(self, _: dict[str, str]) -> None:
+        if self._search is None or self._search.over or not self._search.pondering:
+            raise HubError("ponder-hit: nothing is pondered on")
+        self._search.hit()

@@ -1,0 +1,159 @@
+"""One search for the server: it runs in slices, tells what it finds, and ends by its level or when it is stopped."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..board import Board, Move
+from ..players.base import Player, search_moves
+from ..players.watching import Thinking, Thought, WatchablePlayer
+from .level import Level
+from .messages import format_message
+from .notation import format_move
+from .score import score_of_end, score_of_value
+
+Mode = Literal["think", "analyze", "ponder"]
+_SLICE = 0.02  # seconds of search between two looks at what is wanted
+_TELL = 0.1  # seconds between two lines about it
+_EARLY = 0.005  # seconds that a limit is undercut by, for the last step and the answer
+
+
+@dataclass(eq=False)
+class Search:
+    """What is to be searched, and how; another thread may stop it or tell that the move pondered on was played.
+
+    Attributes:
+        level: None: as the player does by itself.
+        begun: ``time.monotonic()`` from which time is limited.
+        released: set when a search that may only answer when told to has been told to.
+        over: whether it has been answered.
+    """
+
+    board: Board
+    level: Level | None
+    mode: Mode
+    begun: float = field(default_factory=time.monotonic)
+    pondering: bool = field(init=False)
+    stopped: bool = field(init=False, default=False)
+    over: bool = field(init=False, default=False)
+    released: threading.Event = field(init=False, default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.pondering = self.mode == "ponder"
+        if not self.pondering and not self.endless:
+            self.released.set()
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing but ``stop`` ends it, pondering aside."""
+        return self.mode == "analyze" if self.level is None else self.level.infinite
+
+    def stop(self) -> None:
+        """Ends the search; its answer comes at once."""
+        self.stopped = True
+        self.released.set()
+
+    def hit(self) -> None:
+        """The move pondered on was played: from now on the level counts."""
+        self.begun = time.monotonic()
+        self.pondering = False
+        if not self.endless:
+            self.released.set()
+
+
+def answer(player: Player, search: Search, write: Callable[[str], None]) -> str:
+    """Searches, writes ``info`` lines, and returns the ``done`` line when it is time for it.
+
+    Raises:
+        PlayerError: there is no legal move.
+        IllegalMoveError: the player has named none.
+    """
+    moves = search_moves(search.board)
+    line: tuple[Move, ...]
+    if len(moves) == 1 and search.mode == "think" and not search.endless:
+        line = (moves[0],)
+    elif isinstance(player, WatchablePlayer):
+        line = _watch(player, search, write)
+    else:
+        line = tuple(player.choose([search.board.copy()]))
+    search.board.copy().push(line[0])
+    search.released.wait()
+    done = {"move": format_move(line[0])}
+    if len(line) > 1:
+        done["ponder"] = format_move(line[1])
+    return format_message("done", done)
+
+
+def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]) -> tuple[Move, ...]:
+    """The move to play, and the reply expected if there is one."""
+    started = told = time.monotonic()
+    thinking = _begin(player, search)
+    seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds
+    if search.endless:
+        seconds = None
+    counted = search.level is not None and not search.endless and bool(search.level.depth or search.level.nodes)
+    while True:
+        left = _SLICE
+        if seconds is not None and not search.pondering:
+            left = min(left, search.begun + seconds - _EARLY - time.monotonic())
+        more = thinking.advance(0.0 if counted else max(0.0, left))
+        now = time.monotonic()
+        if search.stopped or not more:
+            break
+        if not search.pondering:
+            if seconds is not None and now >= search.begun + seconds - _EARLY:
+                break
+            if counted and _is_enough(search.level, thinking.thought()):
+                break
+        if now - told >= _TELL:
+            told = now
+            write(_info(search.board, thinking.thought(), now - started))
+    thought = thinking.thought()
+    write(_info(search.board, thought, time.monotonic() - started))
+    move = thinking.choose()
+    return (move, *(thought.line[1:2] if thought.line[:1] == (move,) else ()))
+
+
+def _begin(player: WatchablePlayer, search: Search) -> Thinking:
+    """The search as the level wants it: one that goes as far as it is let, or the player's own."""
+    if search.level is None and search.mode != "analyze":
+        return player.begin(search.board)
+    thinking = player.begin(search.board, endless=True)
+    level = search.level
+    if level is not None and level.limited and (level.nodes, level.seconds) == (None, None):
+        thinking.advance(0.0)
+        if thinking.thought().depth is None:  # it does not go by depth, which is no limit for it
+            return player.begin(search.board)
+    return thinking
+
+
+def _is_enough(level: Level | None, thought: Thought) -> bool:
+    """Whether depth or nodes have been reached."""
+    if level is None:
+        return False
+    depth_reached = level.depth is not None and _depth(thought) >= level.depth
+    return depth_reached or (level.nodes is not None and thought.count - thought.kept >= level.nodes)
+
+
+def _depth(thought: Thought) -> int:
+    """Plies searched in full, or the length of the expected line where the search does not go by depth."""
+    return len(thought.line) if thought.depth is None else thought.depth
+
+
+def _info(board: Board, thought: Thought, seconds: float) -> str:
+    """The line about what has been found; ``nps`` is in millions, as in Scan."""
+    nodes = thought.count - thought.kept
+    args: dict[str, object] = {"depth": _depth(thought)}
+    best = thought.moves[0]
+    if best.proof in ("win", "loss"):
+        plies = None if best.proof_plies is None else best.proof_plies + 1
+        args["score"] = f"{score_of_end(best.proof == 'win', plies):.2f}"
+    elif thought.value is not None:
+        args["score"] = f"{score_of_value(0.0 if best.proof == 'draw' else thought.value):.2f}"
+    args |= {"nodes": nodes, "time": f"{seconds:.3f}"}
+    if seconds > 0:
+        args["nps"] = f"{nodes / seconds / 1e6:.6f}"
+    args["pv"] = " ".join(format_move(move) for move in thought.line)
+    return format_message("info", args)

@@ -1,0 +1,405 @@
+"""External engines as players: programs that speak the Hub protocol (see ``engine.hub``)."""
+
+import os
+import shlex
+import shutil
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from ..board import Board, Move
+from ..errors import DraughtsError
+from ..hub.messages import Message, format_message, parse_message
+from ..hub.notation import format_move, format_pos, parse_move
+from ..hub.process import LineProcess
+from ..hub.score import value_of_score
+from .base import PlayerError, PlayerSpecError, search_moves
+from .watching import MoveThought, Thought, Unit
+
+PREFIX = "hub:"
+DEFAULT_SECONDS = 1.0
+_START_PATIENCE = 60.0  # seconds until an engine is ready
+_PATIENCE = 10.0  # seconds beyond twice its time that an engine gets for a move
+_PATIENCE_UNTIMED = 600.0  # seconds for a move that is limited by depth or nodes
+_STOP_PATIENCE = 5.0  # seconds between stop and the move
+_MOST_STARTS = 3  # failures to start, one after another, until it is given up
+_MOST_STRANGE = 1000  # lines in one answer that are not understood
+_SHOWN = 60  # characters of a command or of a strange line
+_ENDLESS = float("inf")
+
+
+class EngineError(PlayerError):
+    """An external engine cannot be started, does not answer, or answers nonsense. It has been ended; asked again, it is
+    started anew."""
+
+
+class HubPlayer:
+    """An external engine; its process runs from the first question until ``close``.
+
+    Every question carries the game's start position and moves, so that the engine knows of repetitions.
+
+    Args:
+        command: program and arguments, split as a shell does, but run without one.
+        seconds, depth, nodes: limits per move; without any, ``DEFAULT_SECONDS``.
+        params: set in the engine before it gets ready.
+        patience: seconds until an engine that has not moved is given up; by default twice its time and ten more, or ten
+            minutes if its time is not limited.
+        start_patience: seconds until one that is not ready is given up.
+
+    Attributes:
+        name: ``hub:COMMAND``.
+        one_game_at_a_time: for ``selfplay.match``: games side by side would confuse it.
+
+    Raises:
+        PlayerSpecError: the command names no program.
+        PlayerError: a limit is not above 0.
+    """
+
+    one_game_at_a_time = True
+
+    def __init__(
+        self,
+        command: str,
+        seconds: float | None = None,
+        depth: int | None = None,
+        nodes: int | None = None,
+        *,
+        params: Mapping[str, str] | None = None,
+        patience: float | None = None,
+        start_patience: float = _START_PATIENCE,
+    ) -> None:
+        self.name = PREFIX + command.strip()
+        self._argv = _split(command)
+        if (seconds, depth, nodes) == (None, None, None):
+            seconds = DEFAULT_SECONDS
+        limits = {"depth": depth, "nodes": nodes, "move-time": seconds}
+        self._level = {name: limit for name, limit in limits.items() if limit is not None}
+        for name, limit in self._level.items():
+            if not 0 < limit < _ENDLESS:
+                raise PlayerError(f"{self.name}: {name} is {limit}, not more than 0")
+        self.seconds = seconds
+        if patience is None:
+            patience = _PATIENCE_UNTIMED if seconds is None else 2 * seconds + _PATIENCE
+        self.patience, self.start_patience = patience, start_patience
+        self._params = dict(params or {})
+        self._engine: LineProcess | None = None
+        # Ends the engine when nobody refers to the player any more.
+        self._finalizer: weakref.finalize[..., HubPlayer] | None = None
+        self._failed_starts, self._why = 0, ""
+        self._game: tuple[str, list[Move]] | None = None  # start position and moves of the last question
+        self._searches = 0  # number of the last one
+        self._running = self._stopped = 0  # number of the one that runs, 0 if none does; of the last one told to stop
+
+    # --- a player
+
+    def seed(self, seed: int) -> None:
+        """Without effect: the protocol knows no random numbers."""
+
+    def choose(self, boards: Sequence[Board]) -> list[Move]:
+        """See ``Player.choose``.
+
+        Raises:
+            EngineError: what the engine did wrong.
+        """
+        return [self._choose(board) for board in boards]
+
+    def _choose(self, board: Board) -> Move:
+        moves = search_moves(board)
+        if len(moves) == 1:
+            return moves[0]
+        thinking = self.begin(board)
+        while thinking.advance(self.patience):
+            pass
+        return thinking.choose()
+
+    def begin(self, board: Board, endless: bool = False) -> "HubThinking":
+        """See ``WatchablePlayer.begin``; the engine keeps its own time. A search that nobody refers to any more is
+        stopped.
+
+        Raises:
+            EngineError: the engine cannot be started, or does not stop its earlier search.
+        """
+        moves, same_game = search_moves(board), self._continues(board)
+        if self._engine is not None and not same_game and not self._engine.alive:
+            self._end()  # it left when its last game was over, which costs it nothing
+        engine = self._ready()
+        self._settle()
+        if not same_game:
+            engine.send("new-game")
+        self._game = board.start_fen, board.move_stack.copy()
+        played = " ".join(format_move(move) for move in board.move_stack)
+        args = {"pos": format_pos(Board(board.start_fen))} | ({"moves": played} if played else {})
+        engine.send(format_message("pos", args))
+        engine.send(format_message("level", {"infinite": None} if endless else self._level))
+        engine.send("go analyze" if endless else "go think")
+        self._searches += 1
+        self._running = self._searches
+        return HubThinking(self, board, moves, self._searches, endless)
+
+    def _continues(self, board: Board) -> bool:
+        """Whether the board is a later one of the game last asked about."""
+        if self._game is None:
+            return False
+        start_fen, moves = self._game
+        return board.start_fen == start_fen and board.move_stack[: len(moves)] == moves
+
+    # --- its process
+
+    def close(self) -> None:
+        """Ends the engine: it is told to quit, then made to. It starts again when it is asked again."""
+        self._end("quit")
+
+    def __enter__(self) -> "HubPlayer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the engine's process, None while there is none."""
+        return None if self._engine is None else self._engine.pid
+
+    def _end(self, farewell: str | None = None) -> None:
+        """Ends the process, if there is one."""
+        if self._engine is not None:
+            self._engine.close(farewell)
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        self._engine = self._game = self._finalizer = None
+        self._running = 0
+
+    def fail(self, what: str) -> NoReturn:
+        """Ends the engine and raises EngineError."""
+        words = "" if self._engine is None else self._engine.last_words()
+        self._end()
+        text = "; ".join(filter(None, (what, words)))
+        command = " ".join(os.path.basename(word) or word for word in self._argv)
+        raise EngineError(" ".join(f"engine {_shortened(command)!r}: {text}".split()))
+
+    def _ready(self) -> LineProcess:
+        """The running engine, started if it is not."""
+        if self._engine is None:
+            if self._failed_starts >= _MOST_STARTS:
+                raise EngineError(f"{self._why} (given up after {_MOST_STARTS} attempts)")
+            try:
+                self._start()
+            except EngineError as error:
+                self._failed_starts, self._why = self._failed_starts + 1, str(error)
+                raise
+            self._failed_starts = 0
+        assert self._engine is not None
+        return self._engine
+
+    def _start(self) -> None:
+        try:
+            engine = self._engine = LineProcess(self._argv)
+        except (OSError, ValueError) as error:
+            self.fail(f"it cannot be started: {error}")
+        self._finalizer = weakref.finalize(self, engine.close, "quit")
+        deadline = time.monotonic() + self.start_patience
+        engine.send("hub")
+        declared = {
+            message.args.get("name", ""): message.args
+            for message in self._until("wait", deadline)
+            if message.command == "param"
+        }
+        variants = declared.get("variant", {}).get("values", "english").replace(",", " ").split()
+        if "english" not in variants:
+            self.fail(f"it does not play English draughts, but {', '.join(variants) or 'nothing'}")
+        params = ({"variant": "english"} if "variant" in declared else {}) | self._params
+        for name, value in params.items():
+            engine.send(format_message("set-param", {"name": name, "value": value}))
+        engine.send("init")
+        self._until("ready", deadline)
+
+    def _until(self, command: str, deadline: float) -> list[Message]:
+        """What is said up to a line that is waited for while the engine gets ready."""
+        messages: list[Message] = []
+        while (message := self.receive(deadline - time.monotonic())) is None or message.command != command:
+            if message is None:
+                self.fail(f"it was not ready within {self.start_patience:g} s (no {command!r} came)")
+            messages.append(message)
+            if len(messages) > _MOST_STRANGE:
+                self.fail(f"it said {_MOST_STRANGE} things, but not {command!r}")
+        return messages
+
+    def receive(self, seconds: float) -> Message | None:
+        """What the engine says next, without a command if it is not understood; None if nothing in so many seconds.
+
+        Raises:
+            EngineError: it has ended, or will say nothing more, or the player was closed.
+        """
+        if self._engine is None:
+            self.fail("it was closed")
+        try:
+            line = self._engine.receive(seconds)
+        except EOFError:
+            self.fail("it left in the middle of the game" if self._running else "it left before it was ready")
+        if line is None:
+            return None
+        try:
+            return parse_message(line)
+        except DraughtsError:
+            return Message("", {"line": line})
+
+    # --- its search
+
+    def stop(self, number: int) -> None:
+        """Tells the engine to stop its search if it is still the one of this number, and has not been told before: one
+        that takes a stop too many for another question would be out of step from there on."""
+        if self._engine is not None and number == self._running and number not in (0, self._stopped):
+            self._stopped = number
+            self._engine.send("stop")
+
+    def finished(self, number: int) -> None:
+        """Notes that the search of this number is over."""
+        if number == self._running:
+            self._running = 0
+
+    def _settle(self) -> None:
+        """Ends the search that runs, if one does."""
+        deadline = time.monotonic() + _STOP_PATIENCE
+        self.stop(self._running)
+        while self._running:
+            message = self.receive(deadline - time.monotonic())
+            if message is None or time.monotonic() > deadline:
+                self.fail(f"it did not stop within {_STOP_PATIENCE:g} s")
+            if message.command == "done":
+                self._running = 0
+
+
+class HubThinking:
+    """A search of an external engine, see ``watching.Thinking``."""
+
+    unit: Unit = "nodes"
+
+    def __init__(self, player: HubPlayer, board: Board, moves: list[Move], number: int, endless: bool) -> None:
+        self._player, self._board, self._number = player, board.copy(), number
+        self._first = moves[0]
+        self._begun = time.monotonic()
+        self._patience = _ENDLESS if endless else player.patience
+        self._seconds = None if endless else player.seconds
+        self._info: dict[str, str] = {}
+        self._move: Move | None = None
+        self._strange, self._complaint = 0, ""
+
+    def __del__(self) -> None:
+        self._player.stop(self._number)  # or an engine would go on with what nobody waits for
+
+    @property
+    def progress(self) -> float:
+        """Share of the time that has passed, where there is a limit to it."""
+        if self._move is not None:
+            return 1.0
+        return min(1.0, (time.monotonic() - self._begun) / self._seconds) if self._seconds else 0.0
+
+    def advance(self, seconds: float) -> bool:
+        """See ``Thinking.advance``; ends when the engine has moved.
+
+        Raises:
+            EngineError: what the engine did wrong.
+        """
+        deadline = time.monotonic() + seconds
+        self._listen(min(deadline, self._begun + self._patience))
+        if self._move is None and time.monotonic() >= self._begun + self._patience:
+            self._player.fail(f"it did not move within {self._patience:g} s{self._complaint}")
+        return self._move is None
+
+    def _listen(self, deadline: float) -> None:
+        """Takes what the engine says, until it moves."""
+        while self._move is None:
+            message = self._player.receive(deadline - time.monotonic())
+            if message is not None:
+                self._take(message)
+            if time.monotonic() >= deadline:
+                return
+
+    def _take(self, message: Message) -> None:
+        if message.command == "info":
+            self._info |= message.args
+        elif message.command == "done":
+            self._player.finished(self._number)
+            self._move = self._legal(message.args.get("move", ""))
+        else:
+            self._strange += 1
+            said = message.args.get("message") or message.args.get("line") or format_message(*message)
+            if message.command == "error" or not self._complaint:
+                self._complaint = f"; it said: {_shortened(said)}"
+            if self._strange > _MOST_STRANGE:
+                self._player.fail(f"it said {_MOST_STRANGE} things, but not 'done'{self._complaint}")
+
+    def _legal(self, text: str) -> Move:
+        if not text:
+            self._player.fail(f"it named no move{self._complaint}")
+        try:
+            return parse_move(self._board, text)
+        except DraughtsError as error:
+            self._player.fail(f"it played an illegal move: {error}")
+
+    def choose(self) -> Move:
+        """The engine's move; it is told to stop if it has not moved yet.
+
+        Raises:
+            EngineError: what the engine did wrong.
+        """
+        if self._move is None:
+            self._player.stop(self._number)
+            self._listen(time.monotonic() + _STOP_PATIENCE)
+        if self._move is None:
+            self._player.fail(f"it did not move within {_STOP_PATIENCE:g} s of 'stop'{self._complaint}")
+        return self._move
+
+    def thought(self) -> Thought:
+        """See ``Thinking.thought``; of an engine that says nothing, no more than a move is known."""
+        line = self._line()
+        score, nodes, depth = (self._number_of(name) for name in ("score", "nodes", "depth"))
+        value = None if score is None else value_of_score(score)
+        return Thought(
+            (MoveThought(line[0], value=value),),
+            line,
+            value,
+            None,
+            int(nodes or 0),
+            depth=None if depth is None else int(depth),
+        )
+
+    def _line(self) -> tuple[Move, ...]:
+        """The expected line as far as it is legal; the move made, once there is one, comes first."""
+        board, line = self._board.copy(), list[Move]()
+        for text in self._info.get("pv", "").split():
+            try:
+                line.append(parse_move(board, text))
+            except DraughtsError:
+                break
+            board.push(line[-1])
+        if self._move is not None and line[:1] != [self._move]:
+            return (self._move,)
+        return tuple(line) or (self._first,)
+
+    def _number_of(self, name: str) -> float | None:
+        """A number that the engine has told."""
+        try:
+            number = float(self._info.get(name, ""))
+        except ValueError:
+            return None
+        return number if abs(number) < _ENDLESS else None
+
+
+def _split(command: str) -> list[str]:
+    """Program and arguments of a command; PlayerSpecError if there is no such program."""
+    shown = _shortened(PREFIX + command.strip())
+    try:
+        argv = shlex.split(command)
+    except ValueError as error:
+        raise PlayerSpecError(f"{shown!r} is no player: {error}") from error
+    if not argv:
+        raise PlayerSpecError(f"{shown!r} is no player: behind {PREFIX} comes the command that starts the engine")
+    if shutil.which(argv[0]) is None:
+        raise PlayerSpecError(f"{shown!r} is no player: there is no program {_shortened(argv[0])!r}")
+    return argv
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
