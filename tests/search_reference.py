@@ -233,7 +233,7 @@ class ReferenceSearch:
             if node.proof is not None:
                 self._backup(path, F(0), F(0))
                 return path, "backed up"
-            path.append(self._select(node))
+            path.append(self._select(node, F(self.config.draw_value * (1 if len(path) % 2 else -1))))
 
     def _by_the_rules(self, path: list[Node], count: int) -> str | None:
         node = path[-1]
@@ -274,7 +274,7 @@ class ReferenceSearch:
             node.draw_sum = F(node.draw_sum + draw)
             value = -value
 
-    def _select(self, node: Node) -> Node:
+    def _select(self, node: Node, draw_value: np.float32) -> Node:
         if len(node.children) == 1:
             return node.children[0]
         if node is self.root and self.config.root == "gumbel":
@@ -284,11 +284,13 @@ class ReferenceSearch:
             if child.visits:
                 tried = F(tried + child.prior)
         visits = F(max(node.visits, 1))
-        untried = F(F(node.value_sum / visits) - F(F(self.config.fpu_reduction) * F(math.sqrt(tried))))
+        mean = F(F(node.value_sum + F(draw_value * node.draw_sum)) / visits)
+        untried = F(mean - F(F(self.config.fpu_reduction) * F(math.sqrt(tried))))
         exploration = F(F(self.config.c_puct) * F(math.sqrt(visits)))
 
         def score(child: Node) -> np.float32:
-            value = F(-child.value_sum / F(child.visits)) if child.visits else untried
+            total = F(F(draw_value * child.draw_sum) - child.value_sum)
+            value = F(total / F(child.visits)) if child.visits else untried
             if child.proof == WIN:
                 value = F(value - F(1e6))
             return F(value + F(F(exploration * child.prior) / F(1 + child.visits)))

@@ -20,6 +20,9 @@ class SearchConfig(BaseModel):
     fpu_reduction: float = Field(
         0.3, ge=0, le=2, description="how far below its parent an untried move is valued, times sqrt(tried prior)"
     )
+    draw_value: float = Field(
+        0.0, ge=-1, le=1, description="contempt: what a draw is worth to the searcher below a PUCT root; -1 is a loss"
+    )
     dirichlet_scale: float = Field(
         10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"
     )

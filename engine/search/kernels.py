@@ -108,6 +108,7 @@ def _descend(
     rescale,
     c_puct,
     fpu_reduction,
+    draw_value,
     moves,
     scores,
 ):
@@ -148,7 +149,8 @@ def _descend(
                 nodes, index, gumbels, g, considered, slot.raw_value, c_visit, c_scale, rescale, scores
             )
         else:
-            index = select_puct(nodes, index, c_puct, fpu_reduction)
+            index = select_puct(nodes, index, c_puct, fpu_reduction, draw_value)
+        draw_value = -draw_value  # what the one gains the other loses
         depth += 1
         paths[lane, depth] = index
         if nodes[index].proof != UNKNOWN:
@@ -215,6 +217,7 @@ def select_leaves(
     rescale,
     c_puct,
     fpu_reduction,
+    draw_value,
     virtual_loss,
     moves,
     scores,
@@ -266,6 +269,7 @@ def select_leaves(
                 rescale,
                 c_puct,
                 fpu_reduction,
+                draw_value,
                 moves,
                 scores,
             )

@@ -145,6 +145,7 @@ class LockstepSearch:
             *self._scales,
             np.float32(config.c_puct),
             np.float32(config.fpu_reduction),
+            np.float32(config.draw_value),
             np.float32(config.virtual_loss),
             self._moves,
             self._scores,

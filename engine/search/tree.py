@@ -57,11 +57,11 @@ def node_value(node):
 
 
 @njit(cache=True, inline="always")
-def select_puct(nodes, parent, c_puct, fpu_reduction):
+def select_puct(nodes, parent, c_puct, fpu_reduction, draw_value):
     """The child of ``parent`` with the largest Q + U; proven losses only if nothing else is left.
 
-    U = c_puct * prior * sqrt(visits of the parent) / (1 + visits). An untried move is valued below its parent by
-    fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo.
+    Q = (wins - losses + draw_value * draws) / visits, U = c_puct * prior * sqrt(visits of the parent) / (1 + visits).
+    An untried move is valued below its parent by fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo.
     """
     node = nodes[parent]
     first, end = node.first_child, node.first_child + np.int32(node.num_children)
@@ -69,12 +69,14 @@ def select_puct(nodes, parent, c_puct, fpu_reduction):
     for child in range(first, end):
         tried += nodes[child].prior if nodes[child].visits > 0 else np.float32(0.0)
     visits = np.float32(max(node.visits, 1))
-    untried_value = np.float32(-node.value_sum / visits - fpu_reduction * np.float32(math.sqrt(tried)))
+    mean = np.float32((draw_value * node.draw_sum - node.value_sum) / visits)
+    untried_value = np.float32(mean - fpu_reduction * np.float32(math.sqrt(tried)))
     exploration = np.float32(c_puct * np.float32(math.sqrt(visits)))
     best, best_score = first, np.float32(-np.inf)
     for child in range(first, end):
         move = nodes[child]
-        value = node_value(move) if move.visits > 0 else untried_value
+        sum = np.float32(move.value_sum + draw_value * move.draw_sum)
+        value = np.float32(sum / np.float32(max(move.visits, 1))) if move.visits > 0 else untried_value
         value += _HOPELESS if move.proof == LOSS else np.float32(0.0)
         score = np.float32(value + exploration * move.prior / np.float32(1 + move.visits))
         best = np.int32(child) if score > best_score else best
