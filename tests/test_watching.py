@@ -1,6 +1,7 @@
 """Watched searches: stopped and looked at anywhere, they are the searches that ``choose`` makes."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -236,3 +237,15 @@ def test_thoughts_cannot_be_changed() -> None:
     thought = watched(AlphaBetaPlayer(1).begin(Board()))[-1]
     with pytest.raises(dataclasses.FrozenInstanceError):
         thought.count = 0  # type: ignore[misc]
+
+
+def test_a_player_against_time_keeps_its_tree() -> None:
+    player = SearchPlayer("pieces", PiecesEvaluator(), SearchConfig(), seconds=0.05)
+    board = Board()
+    begun = time.perf_counter()
+    (move,) = player.choose([board])
+    assert 0.04 < time.perf_counter() - begun < 2.0
+    board.push(move)
+    later = player.begin(board)
+    assert later.advance(0.0)
+    assert later.thought().kept > 0

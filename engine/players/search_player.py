@@ -64,14 +64,23 @@ class SearchPlayer:
             search.seed(seed)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """One legal move for each board; see ``Player.choose``."""
+        """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
+        so that the tree is kept from move to move."""
         moves = [search_moves(board) for board in boards]
+        if len(boards) == 1 and self.seconds is not None:
+            return [moves[0][0] if len(moves[0]) == 1 else self._choose_in_time(boards[0], self.seconds)]
         self._think(boards, self.explore)
         chosen = []
         for slot, (board, legal) in enumerate(zip(boards, moves, strict=True)):
             temperature = self.config.temperature_at(board.ply) if self.explore else 0.0
             chosen.append(legal[self._search.choose(slot, temperature)])
         return chosen
+
+    def _choose_in_time(self, board: Board, seconds: float) -> Move:
+        begun = time.perf_counter()
+        search = self.begin(board)
+        search.advance(begun + seconds - time.perf_counter())
+        return search.choose()
 
     def think(self, boards: Sequence[Board]) -> LockstepSearch:
         """Searches the boards without noise and returns the trees, board by board in the slots 0, 1, ..."""
