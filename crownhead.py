@@ -2,11 +2,13 @@
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from engine.board import Board
@@ -14,7 +16,23 @@ if TYPE_CHECKING:
     from gui.endgame_info import OracleAnswer
     from gui.opponents import CheckpointEntry, OpponentSpec
 
+
+class Interrupted(Exception):  # noqa: N818
+    """The user has pressed Ctrl-C; the message says what was saved, if the command knows."""
+
+
+class _Commands(TyperGroup):
+    """All commands. Typer ends a program that is interrupted without a word: this hands the reason on instead."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(*error.args) from error
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="AlphaZero-style self-play engine for English draughts: train, measure, analyse.",
@@ -68,7 +86,14 @@ def train(
     from selfplay.commands import train_command
 
     folder = run or Path("runs") / preset
-    figures = train_command(folder, preset, resume, pool, address, minutes, settings or [], quiet=as_json)
+    try:
+        figures = train_command(folder, preset, resume, pool, address, minutes, settings or [], quiet=as_json)
+    except KeyboardInterrupt as error:
+        if not (folder / "state.json").exists():
+            raise
+        raise KeyboardInterrupt(
+            f"saved; `crownhead train --run {shlex.quote(str(folder))} --resume` goes on"
+        ) from error
     if as_json:
         _print_json(figures)
 
@@ -240,7 +265,7 @@ def tablebase_stats(
     folder: Tables = None,
     as_json: Json = False,
 ) -> None:
-    """Count wins, draws and losses of every slice, with the longest win."""
+    """Count wins, draws and losses of every slice, with the longest win; files are compared with their checksums."""
     from engine.tablebase.commands import stats_command
 
     figures = stats_command(folder, pieces, quiet=as_json)
@@ -254,7 +279,9 @@ def tablebase_encode(
     pieces: Annotated[int, typer.Option(min=2, max=7, help="All tables of 2 to so many pieces.")] = 5,
     folder: Tables = None,
     net: Annotated[Path | None, typer.Option(help="Pair network to code with; trained now if left out.")] = None,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of training, without --net.")] = 12.0,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of training, without --net; coding takes minutes more.")
+    ] = 12.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the training.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -290,7 +317,7 @@ def probe(
     as_json: Json = False,
 ) -> None:
     """Judge endgames by the oracle and, as far as tables reach, exactly. Without FENs, reads standard input."""
-    from learner.endgame.commands import probe_command
+    from learner.endgame.probe_command import probe_command
     from selfplay.players import network_folder
 
     answers = probe_command(fens or [], network_folder(net), folder, quiet=as_json)
@@ -307,12 +334,14 @@ def oracle_train(
         bool, typer.Option("--freeze-body", help="Only the WDL head of a self-play network.")
     ] = False,
     pieces: Pieces = 5,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Train so long.")] = 30.0,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Train so long; tables and calibration take up to a minute more.")
+    ] = 30.0,
     seed: Seed = 1,
     folder: Tables = None,
     as_json: Json = False,
 ) -> None:
-    """Train an endgame network on samples of the exact tables, and make an oracle of it."""
+    """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
     from learner.endgame.commands import oracle_train_command
     from selfplay.players import network_folder
 
@@ -383,7 +412,9 @@ def reproduce_wang(
     experiment: Annotated[
         str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of all trainings together.")] = 30.0,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of all trainings together; tests and coding take up to as long again.")
+    ] = 30.0,
     pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
     seed: Seed = 1,
@@ -402,8 +433,8 @@ def main() -> None:
     """Runs the command line. Bad input ends with one line on standard error and exit code 2."""
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
-    except KeyboardInterrupt:
-        print("crownhead: interrupted", file=sys.stderr)
+    except (Interrupted, KeyboardInterrupt) as error:  # the latter before any command has begun
+        print(": ".join(["crownhead: interrupted", *map(str, error.args)]), file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # an error of the command line itself

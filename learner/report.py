@@ -3,13 +3,14 @@
 import base64
 import html
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.files import atomic_write, make_folder, remove_stale_temporaries
+from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries
 
 Cell = str | int | float | None
 
@@ -116,6 +117,21 @@ class Report:
     def figures(self) -> Iterator[Figure]:
         """All figures in order."""
         return (block for section in self.sections for block in section.blocks if isinstance(block, Figure))
+
+
+def make_writable_folder(folder: Path) -> None:
+    """Makes a folder and tries to write there: what stands in the way is told before the work, not after it.
+
+    Raises:
+        StorageError: it cannot be made, or not be written.
+    """
+    make_folder(folder)
+    probe = folder / ".probe"
+    try:
+        atomic_write(probe, b"")
+        probe.unlink()
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot write into {folder}: {os.strerror(error.errno or 0)}") from error
 
 
 def write_report(folder: Path, report: Report) -> Path:

@@ -10,19 +10,20 @@ import pytest
 import torch
 
 from engine.board import Board
-from engine.tablebase.probe import SHIPPED
+from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import CheckpointError, save_checkpoint
-from learner.endgame import commands
+from learner.endgame import commands, learning
 from learner.endgame.commands import (
     oracle_calibrate_command,
     oracle_report_command,
     oracle_train_command,
     oracle_validate_command,
-    probe_command,
 )
+from learner.endgame.learning import CURVES, MOST_POINTS
 from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_network, save_endgame_network
-from learner.endgame.oracle import load_oracle
+from learner.endgame.oracle import load_oracle, shipped_folder
 from learner.endgame.oracle_files import read_oracle_card
+from learner.endgame.probe_command import probe_command
 from learner.network import NETWORKS, Network
 
 FENS = ["W:WK1:BK28", "B:W21,22,K23:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
@@ -70,7 +71,8 @@ def test_training_leaves_an_oracle(trained: tuple[Path, dict[str, Any]]) -> None
     assert [set(member) for member in figures["members"]] == [MEMBER_KEYS]
     assert figures["members"][0]["threshold"] == oracle.members[0].threshold
     assert oracle.members[0].pieces == (2, 3)
-    assert read_oracle_card(out / "oracle").figures["learning_curve"]
+    curve = read_oracle_card(out / "oracle").figures[CURVES]["2-3"]
+    assert curve[-1]["validation_accuracy"] == figures["accuracy"]
     position = np.array([[*Board(FENS[0]).words(), 0]], np.uint32)
     full = load_endgame_network(out / "network").wdl_logits(position)
     assert np.allclose(full, oracle.members[0].network.wdl_logits(position), atol=0.1)
@@ -136,6 +138,22 @@ def test_probe_gives_every_field(trained: tuple[Path, dict[str, Any]]) -> None:
     assert (found[3]["exact"], found[3]["distance"], found[3]["source"]) == ("win", 1, "capture search")
 
 
+def test_probe_says_what_its_confidence_is_worth(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, trained: tuple[Path, dict[str, Any]]
+) -> None:
+    found = probe_command([FENS[0], Board().fen()], None, SHIPPED, quiet=False)
+    assert [", never tested on 24 pieces" in answer["source"] for answer in found] == [False, True]
+    assert found[1]["confidence"] == pytest.approx(0.9)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Confidence: checked on positions of up to 6 pieces; beyond, the oracle guesses" in printed
+    probe_command(FENS[:1], trained[0], SHIPPED, quiet=False)
+    assert "Confidence" not in capsys.readouterr().out
+    torch.manual_seed(2)
+    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    probe_command(FENS[:1], tmp_path / "selfplay", SHIPPED, quiet=False)
+    assert "never calibrated" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("fens", [[], ["-"], [FENS[3], "-"]])
 def test_probe_reads_standard_input(
     monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]], fens: list[str]
@@ -144,6 +162,25 @@ def test_probe_reads_standard_input(
     found = probe_command(fens, trained[0], SHIPPED, quiet=True)
     expected = [fen for fen in fens if fen != "-"] + FENS[:2]
     assert [answer["fen"] for answer in found] == [Board(fen).fen() for fen in expected]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"W:WK1:BK28\n\r\nW:W99:B1\n", "line 3 of standard input: FEN 'W:W99:B1': 'W99'|line 3 of.*outside squares"),
+        (b"W:WK1:BK28\r\nW:W\xff\x00:B1\n", r"line 2 of standard input: FEN 'W:W.*xff.*x00"),
+        (b"\xff\xfeW\x00:\x00", "line 1 of standard input"),
+    ],
+)
+def test_what_is_wrong_on_standard_input_is_named_by_its_line(
+    monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]], data: bytes, message: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+    with pytest.raises(ValueError, match=message) as caught:
+        probe_command(["-"], trained[0], SHIPPED, quiet=True)
+    assert str(caught.value).isprintable()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfW:WK1:BK28"), encoding="latin-1"))
+    assert probe_command(["-"], trained[0], SHIPPED, quiet=True)[0]["fen"] == "W:WK1:BK28"
 
 
 def test_probe_prints_a_table(capsys: pytest.CaptureFixture[str], trained: tuple[Path, dict[str, Any]]) -> None:
@@ -195,6 +232,15 @@ def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:
         assert figures["evaluations"] < 6
 
 
+def test_a_curve_on_a_card_keeps_its_ends() -> None:
+    curve = [{"positions": n, "loss": 1 / (n + 1)} for n in range(1000)]
+    few = learning.thinned(curve)
+    assert len(few) == MOST_POINTS
+    assert (few[0], few[-1]) == (curve[0], curve[-1])
+    assert [point["positions"] for point in few] == sorted({point["positions"] for point in few})
+    assert learning.thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
+
+
 @pytest.mark.parametrize(("pieces", "positions", "message"), [(9, 10, "2 to 7"), (3, 0, "at least 1")])
 def test_validation_refuses(trained: tuple[Path, dict[str, Any]], pieces: int, positions: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -208,9 +254,29 @@ def test_report_is_written(
     assert Path(figures["report"]).is_file()
     data = json.loads((tmp_path / "report" / "report.json").read_text())
     assert data["accuracy_oracle"] == figures["accuracy_oracle"]
-    assert data["learning_curve"]
+    assert list(data["learning_curves"]) == ["2-3"]
     assert data["facts"]["seed"] == 7
     assert "threatened capture" in capsys.readouterr().out
+
+
+def test_what_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]]
+) -> None:
+    def begun(*arguments: Any, **more: Any) -> None:
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr(commands, "load_tables", begun)
+    (tmp_path / "file").write_text("in the way")
+    place = tmp_path / "file" / "report"
+    for work in (
+        lambda: oracle_report_command(trained[0], 3, 100, 7, SHIPPED, place, quiet=True),
+        lambda: oracle_calibrate_command([trained[0]], SHIPPED, place, 3.0, 100, 1, quiet=True),
+        lambda: oracle_calibrate_command([trained[0]], SHIPPED, tmp_path, 3.0, 100, 1, quiet=True),
+        lambda: train(place),
+    ):
+        with pytest.raises((OSError, ValueError), match=str(tmp_path)) as caught:
+            work()
+        assert "\n" not in str(caught.value)
 
 
 def test_two_networks_make_an_oracle(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
@@ -219,6 +285,10 @@ def test_two_networks_make_an_oracle(tmp_path: Path, trained: tuple[Path, dict[s
     figures = oracle_calibrate_command(nets, SHIPPED, tmp_path / "both", 3.0, 500, 1, quiet=False)
     assert figures["parameters"] == 2 * 521_187
     assert [member["pieces"] for member in figures["members"]] == [[2, 3], [2, 4]]
+    curves = read_oracle_card(tmp_path / "both").figures[CURVES]
+    assert {name: len(curve) for name, curve in curves.items()}.keys() == {"2-3", "2-4"}
+    assert curves == learning.curves_in(tmp_path / "both")
+    assert learning.curves_in(shipped_folder()) == {}
     assert [member.pieces for member in load_oracle(tmp_path / "both").members] == [(2, 3), (2, 4)]
     with pytest.raises(ValueError, match="no network"):
         oracle_calibrate_command([], SHIPPED, tmp_path / "none", 3.0, 500, 1, quiet=True)

@@ -23,7 +23,7 @@ from learner.endgame.networks import (
     read_card,
     save_endgame_network,
 )
-from learner.evaluator import NetworkEvaluator
+from learner.inference import TorchEvaluator
 from learner.network import NETWORKS, Network
 
 PUBLISHED_PARAMETERS = 533_163
@@ -207,7 +207,7 @@ def test_a_self_play_checkpoint_is_an_endgame_network_as_it_is(tmp_path: Path) -
     save_checkpoint(tmp_path / "best", network)
     positions = random_positions(50)
     logits = load_endgame_network(tmp_path / "best").wdl_logits(positions)
-    assert np.allclose(logits, NetworkEvaluator(network, precision="float32").evaluate(positions)[1], atol=1e-4)
+    assert np.allclose(logits, TorchEvaluator(network, precision="float32").evaluate(positions)[1], atol=1e-4)
 
 
 def damages() -> dict[str, tuple[str, bytes | None, str]]:

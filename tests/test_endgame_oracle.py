@@ -19,12 +19,13 @@ from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase.dense import DenseTables
+from engine.tablebase.folder import SHIPPED
 from engine.tablebase.load import load_tables
 from engine.tablebase.material import materials
-from engine.tablebase.probe import SHIPPED
 from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.endgame import oracle as oracle_module
 from learner.endgame.calibration import (
+    THRESHOLDS,
     calibrate_oracle,
     choose_search,
     expected_calibration_error,
@@ -32,7 +33,7 @@ from learner.endgame.calibration import (
     likelihood_loss,
 )
 from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler, mixed
-from learner.endgame.member import MAX_ROUNDS, Member, OracleError, softmax
+from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
 from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle, save_oracle
 from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card
@@ -287,7 +288,13 @@ def test_choice_of_the_search_is_the_best_within_the_budget() -> None:
 def test_calibration_serves_fresh_positions() -> None:
     network = FakeNetwork(noise=12, sharpness=8)
     raw = Oracle([Member(network, (2, 4), rounds=0)])
-    oracle = calibrate_oracle([(network, (2, 4))], tables(), 6.0, 3000)
+    told: list[tuple[str, float | None]] = []
+    oracle = calibrate_oracle([(network, (2, 4))], tables(), 6.0, 3000, report=lambda *done: told.append(done))
+    assert oracle.members[0].calibrated == oracle.tested_pieces == 4
+    shares = [share for what, share in told if what == "threshold for 2 to 4 pieces" and share is not None]
+    assert shares == sorted(shares)
+    assert len(set(shares)) == len(THRESHOLDS)
+    assert 0 <= shares[0] < shares[-1] < 1
     batch = drawn(3000, 8, TEST)
     plain, better = raw.search(batch.positions), oracle.search(batch.positions)
     right = better.values == batch.values
@@ -341,6 +348,8 @@ def test_calibration_refuses(networks: list[tuple[int, int]], message: str) -> N
         {"threshold": 1.5},
         {"rounds": MAX_ROUNDS + 1},
         {"search_temperature": -1.0},
+        {"calibrated": -1},
+        {"calibrated": 25},
     ],
 )
 def test_members_that_cannot_be_are_refused(settings: dict[str, object]) -> None:
@@ -359,7 +368,7 @@ def test_members_that_cannot_be_are_refused(settings: dict[str, object]) -> None
     ],
 )
 def test_probe_says_what_and_how(fen: str, verdict: str | None, source: str) -> None:
-    answer = Oracle([Member(FakeNetwork())]).probe(Board(fen))
+    answer = Oracle([Member(FakeNetwork(), calibrated=3)]).probe(Board(fen))
     assert answer.source == source
     assert verdict in (None, answer.verdict)
     assert answer.confidence == max(answer.wdl)
@@ -368,8 +377,37 @@ def test_probe_says_what_and_how(fen: str, verdict: str | None, source: str) -> 
 
 
 def test_probe_names_the_search_that_was_needed() -> None:
-    oracle = Oracle([Member(FakeNetwork(sharpness=0.1), threshold=0.99, rounds=2)])
+    oracle = Oracle([Member(FakeNetwork(sharpness=0.1), threshold=0.99, rounds=2, calibrated=3)])
     assert oracle.probe(Board("W:WK1:BK28")).source == "two-ply search"
+
+
+def test_probe_says_where_confidence_was_never_checked() -> None:
+    oracle = default_oracle()
+    start = oracle.probe(Board())
+    assert start.source.endswith(", never tested on 24 pieces")
+    assert start.confidence == pytest.approx(UNTESTED_CONFIDENCE, abs=1e-6)
+    assert start.confidence == max(start.wdl) == start.wdl[("win", "draw", "loss").index(start.verdict)]
+    assert sum(start.wdl) == pytest.approx(1)
+    seven = Board("W:WK1,K2,K3,K5,K6,K7:BK28")
+    raw = oracle.search(np.array([[*seven.words(), 0]], np.uint32))
+    assert oracle.probe(seven).verdict == "win"
+    assert raw.confidence[0] > UNTESTED_CONFIDENCE >= oracle.probe(seven).confidence - 1e-6
+    six = oracle.probe(Board("W:WK1,K2,K3,K5,K6:BK28"))
+    assert "never" not in six.source
+    assert six.confidence > 0.99
+    won = oracle.probe(Board("W:WK1,K2,K3,K5,K6,K7,K18:B14"))  # takes the last piece: the rules say so
+    assert (won.confidence, won.source) == (1.0, "capture search")
+    alone = Oracle([Member(FakeNetwork(), (2, 3))])
+    assert alone.probe(Board("W:WK1:BK28")).source == "network, not calibrated"
+    assert alone.probe(Board("W:WK1,K2:BK28,K27")).source.endswith(", never tested on 4 pieces")
+
+
+def test_doubt_leaves_doubtful_answers_alone() -> None:
+    unsure = Oracle([Member(FakeNetwork(sharpness=0.5), (2, 3), rounds=0)])
+    board = Board("W:WK1,K2:BK28,K27")
+    raw = unsure.search(np.array([[*board.words(), 0]], np.uint32))
+    assert raw.confidence[0] < UNTESTED_CONFIDENCE
+    assert unsure.probe(board).wdl == tuple(raw.probabilities[0].tolist())
 
 
 def test_probe_sees_draws_by_the_rules() -> None:
@@ -412,7 +450,7 @@ def test_a_search_takes_the_oracle_at_its_word() -> None:
 def pair_oracle() -> Oracle:
     torch.manual_seed(0)
     networks = [PairNetwork(SMALL).eval() for _ in range(2)]
-    return Oracle([Member(networks[0], (2, 3), 1.5, 0.9, 1, 0.7), Member(networks[1], (2, 4), 0.8, 0.95, 2)])
+    return Oracle([Member(networks[0], (2, 3), 1.5, 0.9, 1, 0.7, 3), Member(networks[1], (2, 4), 0.8, 0.95, 2)])
 
 
 def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) -> None:
@@ -432,6 +470,16 @@ def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) 
     sizes = [path.stat().st_size for path in (tmp_path / "a").glob("*.safetensors")]
     assert len(sizes) == 2
     assert max(sizes) < 2 * back.members[1].network.parameter_count + 4096
+
+
+def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path, pair_oracle: Oracle) -> None:
+    save_oracle(tmp_path / "oracle", pair_oracle)
+    card = json.loads((tmp_path / "oracle" / ORACLE_FILE).read_text())
+    for member in card["members"]:
+        del member["calibrated"]
+    card["members"][1]["pieces"] = [2, 24]
+    (tmp_path / "oracle" / ORACLE_FILE).write_text(json.dumps(card))
+    assert [member.calibrated for member in load_oracle(tmp_path / "oracle").members] == [3, 7]
 
 
 def changed(path: Path, change: Callable[[bytes], bytes]) -> None:

@@ -87,6 +87,36 @@ def test_a_resumed_training_is_the_same_training(kind: str, tables: DenseTables,
         assert torch.equal(tensor, second.state_dict()[name]), name
 
 
+def test_an_interrupted_training_is_saved_and_is_the_same_training(tables: DenseTables, tmp_path: Path) -> None:
+    whole, state = network_of("pair"), tmp_path / "state.safetensors"
+    train_endgame(whole, sampler_of(tables), SETTINGS, positions=512 * 40)
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run where it is ignored
+    try:
+        sampler, draws = sampler_of(tables), []
+        draw = sampler.draw
+
+        def interrupting(n: int) -> object:  # in the middle of a step
+            draws.append(n)
+            if len(draws) == 15:
+                assert state.exists(), "saved at the beginning too"
+                signal.raise_signal(signal.SIGINT)
+            return draw(n)
+
+        sampler.draw = interrupting  # type: ignore[method-assign, assignment]
+        settings = SETTINGS.model_copy(update={"save_s": 1e6})
+        with pytest.raises(KeyboardInterrupt):
+            train_endgame(network_of("pair"), sampler, settings, positions=512 * 40, state_path=state)
+        assert len(draws) == 15
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    again = network_of("pair")
+    points = train_endgame(again, sampler_of(tables, seed=9), SETTINGS, positions=512 * 40, state_path=state)
+    assert points[-1].positions == 512 * 40
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name]), name
+
+
 def test_focus_draws_what_is_hard(tables: DenseTables) -> None:
     sampler = sampler_of(tables)
     before = np.diff(sampler.ends, prepend=0) / sampler.ends[-1]
@@ -222,6 +252,9 @@ def test_a_killed_training_loses_only_what_came_after_its_last_state(tables: Den
     code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), state=str(state))
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as process:
         while not state.exists() and process.poll() is None:
+            time.sleep(0.05)
+        first = state.stat().st_ino  # of the state at the beginning; each one after it is a new file
+        while state.stat().st_ino == first and process.poll() is None:
             time.sleep(0.05)
         time.sleep(0.5)
         process.kill()

@@ -10,7 +10,7 @@ from engine.board import Board
 from engine.search import SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.data import TRAIN, split_of
-from learner.evaluator import NetworkEvaluator
+from learner.inference import TorchEvaluator
 from learner.network import NETWORKS, Network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
@@ -99,7 +99,7 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
     config = make_config("smoke", settings)
     torch.manual_seed(0)
     network = Network(config.network)
-    knowledge = endgame_knowledge(config, NetworkEvaluator(network))
+    knowledge = endgame_knowledge(config, TorchEvaluator(network))
     assert knowledge.table is shared_tablebase()
     assert knowledge.leaf_oracle is None
     replay = ReplayBuffer(tmp_path / "shards", config.replay)

@@ -1,6 +1,7 @@
 """The report writer: what stands in the files, and what it refuses."""
 
 import base64
+import errno
 import io
 import json
 import re
@@ -12,7 +13,18 @@ from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
 from engine.files import StorageError
-from learner.report import Figure, Report, ReportError, Section, Table, Text, to_html, to_markdown, write_report
+from learner.report import (
+    Figure,
+    Report,
+    ReportError,
+    Section,
+    Table,
+    Text,
+    make_writable_folder,
+    to_html,
+    to_markdown,
+    write_report,
+)
 
 VOID = {"meta", "img"}
 
@@ -188,3 +200,20 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("a file")
     with pytest.raises(StorageError, match="folder"):
         write_report(tmp_path / "folder", example())
+
+
+def test_a_folder_is_tried_before_there_is_a_report(tmp_path: Path) -> None:
+    make_writable_folder(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    (tmp_path / "file").write_text("a file")
+    with pytest.raises(StorageError, match="file"):
+        make_writable_folder(tmp_path / "file")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, data: bytes) -> None:
+        raise StorageError(errno.EROFS, f"cannot write {path}: Read-only file system")
+
+    monkeypatch.setattr("learner.report.atomic_write", refused)
+    with pytest.raises(StorageError, match=f"cannot write into {tmp_path}: Read-only file system"):
+        make_writable_folder(tmp_path)

@@ -1,6 +1,8 @@
 """The experiments of Wang 2023: all run, stand beside what was published, are reported whole, and refuse bad input."""
 
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
-from engine.tablebase.probe import SHIPPED
 from learner.endgame.data import TEST, TRAIN, EndgameSampler
 from learner.endgame.networks import EndgameNetwork, WangNetwork
 from learner.endgame.progress import OracleProgress
 from learner.report import Figure
-from learner.reproduce import published, wang, wang_compression
+from learner.reproduce import published, wang, wang_compression, wang_experiments, wang_threshold
 from learner.reproduce.experiment import Experiment, Measure, Row, report_experiments
 from learner.reproduce.one_ply import one_ply_search
 from learner.reproduce.wang import EXPERIMENTS, wang_command
@@ -26,6 +29,7 @@ from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training
 
 PIECES = 4
 ACCURACIES = ("network", "search", "both", "pair")
+WHICH = ("published", "measured")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -94,7 +98,7 @@ def test_what_is_measured_fits_together(done: tuple[Path, dict[str, Any]]) -> No
     _, figures = done
     sampling = list(rows_of(figures, "sampling", "measured").values())
     sizes = [row["pair_sample"] for row in sampling]
-    assert sizes[1:] == [sizes[0] // 10**tenths for tenths in (1, 2, 3)]
+    assert sizes[1:] == [max(10, sizes[0] // 10**tenths) for tenths in (1, 2, 3)]
     pieces, transfer = rows_of(figures, "pieces", "measured"), rows_of(figures, "transfer", "measured")
     assert set(pieces) >= {"2–3", "2–4", "4 alone"}
     assert pieces["2–4"] == {key: sampling[0][key] for key in ACCURACIES}
@@ -123,6 +127,37 @@ def test_the_report_is_whole(done: tuple[Path, dict[str, Any]]) -> None:
         assert found["title"] in page
     assert "99.38 %" in page
     assert "1,590,303" in page
+
+
+def test_tables_are_readable_at_80_columns(done: tuple[Path, dict[str, Any]]) -> None:
+    _, found = done
+    measures = {
+        "sampling": (wang_experiments._SAMPLE, *wang_experiments.ACCURACIES, wang_experiments._PAIR_SAMPLE),
+        "pieces": (*wang_experiments.ACCURACIES, wang_experiments.PAIR),
+        "transfer": (*wang_experiments.ACCURACIES, wang_experiments.PAIR),
+        "threshold": wang_threshold._MEASURES,
+        "compression": (Measure("bytes", "bytes", "bytes"), Measure("exceptions", "exceptions", "count")),
+    }
+    for name, figures in found.items():
+        known = {measure.key for measure in measures[name]} | {"pair", "pair_sample"}
+        rows = [
+            Row(row["name"], *({k: v for k, v in row[which].items() if v is not None} for which in WHICH))
+            for row in figures["rows"]
+        ]
+        more = [wang_experiments.PAIR] if name == "sampling" else []
+        experiment = Experiment(name, figures["title"], "Why?", (*measures[name], *more), rows, [], [])
+        assert {key for row in rows for key in (*row.published, *row.measured)} <= known
+        console = Console(width=80, file=io.StringIO(), color_system=None)
+        experiment.print(console)
+        printed = console.file.getvalue()  # type: ignore[attr-defined]
+        assert "…" not in printed
+        words = " ".join(re.split(r"[\s│]+", printed))
+        for measure in (*measures[name], *more):
+            for row in rows:
+                for values in (row.published, row.measured):
+                    if measure.key in values:
+                        shown = measure.shown(values[measure.key])
+                        assert (f"{shown:,}" if isinstance(shown, int) else str(shown)) in words
 
 
 def test_a_codec_that_errs_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,9 @@ import pytest
 from engine.tablebase import slice_file
 from engine.tablebase.build import Builder, Step, pairs_up_to
 from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.folder import FOLDER_VARIABLE, default_folder
 from engine.tablebase.layout import layout_of
-from engine.tablebase.load import FOLDER_VARIABLE, default_folder, load_tables
+from engine.tablebase.load import load_tables
 from engine.tablebase.material import MAX_PIECES, materials, parse_name
 from engine.tablebase.slice_file import SliceFile, TableFileError
 
@@ -264,8 +265,13 @@ def test_another_slice_under_this_name_stops_the_build(copy: Path) -> None:
     assert contents(copy) == before
 
 
-def test_damaged_distances_do_not_matter_without_them(copy: Path) -> None:
+def test_damaged_distances_are_named_even_where_nobody_asked_for_them(copy: Path) -> None:
     damage(copy / "2100.distance")
+    before = contents(copy)
+    with pytest.raises(TableFileError, match=r"2100\.distance is damaged.*build --pieces 3 --distance"):
+        build(copy, 4, distance=False)
+    assert contents(copy) == before
+    (copy / "2100.distance").unlink()
     assert not any(step.solved for step in build(copy, 4, distance=False))
 
 

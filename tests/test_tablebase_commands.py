@@ -1,6 +1,8 @@
 """``crownhead tablebase``: verification finds what is wrong, statistics count right, errors take one line."""
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,9 +16,9 @@ from engine.tablebase.commands import build_command, stats_command, verify_comma
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import solve_tables
 from engine.tablebase.distance_codec import decode_distances, encode_distances
+from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import parse_name
-from engine.tablebase.probe import SHIPPED
 from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
 from engine.tablebase.solve import grid_of
 from engine.tablebase.verify import Verifier
@@ -78,8 +80,11 @@ def test_a_wrong_value_is_named_with_its_position(folder: Path) -> None:
     rewrite(folder, "2100", make_draws)
     with pytest.raises(
         TableFileError, match=r"2100\.wdl is wrong: B:W\S+ is stored as a draw, but its successors make it a win"
-    ):
+    ) as caught:
         verify(folder, distance=False)
+    (folder / "2100.wdl").unlink()
+    follow(caught.value)
+    assert verify(folder) == 9
 
 
 def test_wrong_counts_are_found(folder: Path) -> None:
@@ -102,14 +107,71 @@ def test_wrong_distances_are_found(folder: Path) -> None:
     blocks = [encode_distances(0, grid, values, halves)]
     write_slice(folder, layout.material, "distance", counts, None, blocks)
     assert verify(folder, distance=False) == 9
-    with pytest.raises(TableFileError, match=r"2100\.distance is wrong"):
+    with pytest.raises(TableFileError, match=r"2100\.distance is wrong") as caught:
         verify(folder)
+    (folder / "2100.distance").unlink()
+    follow(caught.value)
+    assert verify(folder) == 9
 
 
 def test_files_that_are_missing_are_named(folder: Path) -> None:
     (folder / "2100.wdl").unlink()
     with pytest.raises(ValueError, match=r"lacks 1 of the 9 files of 2-3 pieces \(2100\.wdl\); complete it with"):
         verify(folder, distance=False)
+
+
+def advised(error: BaseException) -> list[str]:
+    """The arguments of the command that a message advises, after ``crownhead tablebase``."""
+    found = re.search("`crownhead tablebase (.*)`", str(error))
+    assert found is not None, str(error)
+    return shlex.split(found[1])
+
+
+def follow(error: BaseException) -> None:
+    """Does what a message advises."""
+    arguments = advised(error)
+    assert arguments[0] == "build"
+    folder = Path(arguments[arguments.index("--dir") + 1])
+    build_command(folder, int(arguments[arguments.index("--pieces") + 1]), "--distance" in arguments, quiet=True)
+
+
+@pytest.mark.parametrize("name", ["2100.distance", "2100.wdl", "1001.distance"])
+def test_the_advice_for_files_that_are_missing_works(folder: Path, name: str) -> None:
+    spaced = folder / "some tables"
+    spaced.mkdir()
+    for path in folder.glob("*.*"):
+        path.rename(spaced / path.name)
+    (spaced / name).unlink()
+    with pytest.raises(ValueError, match=name.replace(".", r"\.")) as caught:
+        verify_command(spaced, None, quiet=True)
+    follow(caught.value)
+    assert verify_command(spaced, None, quiet=True)["distances"]
+
+
+@pytest.mark.parametrize("name", ["2100.distance", "2100.wdl"])
+@pytest.mark.parametrize("byte", [3, 40, -1])
+def test_the_advice_for_damaged_files_works(folder: Path, name: str, byte: int) -> None:
+    data = bytearray((folder / name).read_bytes())
+    data[byte] ^= 1
+    (folder / name).write_bytes(data)
+    with pytest.raises(TableFileError, match=name.replace(".", r"\.")) as caught:
+        verify_command(folder, None, quiet=True)
+    with pytest.raises(TableFileError, match=name.replace(".", r"\.")):
+        stats_command(folder, None, quiet=True)
+    for distance in (False, True):  # neither build takes a damaged file for a good one
+        with pytest.raises(TableFileError, match=name.replace(".", r"\.")) as refused:
+            build_command(folder, 3, distance, quiet=True)
+        assert str(refused.value) == str(caught.value)
+    (folder / name).unlink()
+    follow(caught.value)
+    assert verify_command(folder, None, quiet=True)["distances"]
+
+
+def test_advice_names_the_folder_only_where_that_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    for command in (verify_command, stats_command):
+        with pytest.raises(ValueError, match="build --pieces 6`"):
+            command(tmp_path, 6, quiet=True)
 
 
 def test_statistics(folder: Path) -> None:

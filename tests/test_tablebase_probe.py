@@ -4,18 +4,21 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
-from engine.tablebase.probe import DRAWN_PLIES, SHIPPED
+from engine.tablebase.probe import DRAWN_PLIES
 from engine.tablebase.slice_file import TableFileError
 from engine.tablebase.store import MIN_CACHE_BLOCKS, BlockStore, find_files
 from learner.endgame.data import EndgameSampler
@@ -93,7 +96,7 @@ def test_a_finished_game_is_lost(tables: Tablebase):
 
 
 def test_a_search_is_told_outcomes_and_plies(tables: Tablebase, positions: np.ndarray):
-    many = np.concatenate([positions[:500], np.array([[0xFFF, 0xFFF00000, 0, 0]], np.uint32)])
+    many = np.concatenate([positions[:500], np.array([[*Board().words(), 0]], np.uint32)])
     outcomes, plies = tables.judge(many)
     values = tables.probe_wdl_many(positions[:500])
     assert outcomes.dtype == np.uint8
@@ -102,7 +105,44 @@ def test_a_search_is_told_outcomes_and_plies(tables: Tablebase, positions: np.nd
     assert plies.tolist() == [*tables.probe_distance_many(positions[:500]).tolist(), -1]
 
 
-def test_a_missing_table_is_named(tables: Tablebase):
+KINGS = (1 << 9, 1 << 20, 1 << 9 | 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("positions", "message"),
+    [
+        (None, "NoneType"),
+        ([list(KINGS)], "list"),
+        (np.array([KINGS[:2]], np.uint32), r"uint32 \[1, 2\], not uint32 \[N, 3 or more\]"),
+        (np.array(KINGS, np.uint32), r"uint32 \[3\]"),
+        (np.array([[KINGS]], np.uint32), r"uint32 \[1, 1, 3\]"),
+        (np.zeros((0, 0), np.uint32), r"uint32 \[0, 0\]"),
+        (np.array([KINGS], np.int64) + (1 << 32), r"int64 \[1, 3\]"),
+        (np.array([KINGS], np.float64), r"float64 \[1, 3\]"),
+        (np.full((1, 3), np.nan), r"float64 \[1, 3\]"),
+        (np.array([KINGS, (3 << 9, 1 << 9, 3 << 9)], np.uint32), "position 1 is impossible .own 0x00000600"),
+        (np.array([(1 << 9, 1 << 20, 7 << 9)], np.uint32), "position 0 is impossible"),
+        (np.array([(FAR_ROW & -FAR_ROW, 1 << 9, 1 << 9)], np.uint32), "promotion row"),
+        (np.array([(1 << 9, int(turned(FAR_ROW)) & -int(turned(FAR_ROW)), 1 << 9)], np.uint32), "promotion row"),
+        (np.zeros((2, 3), np.uint32), "position 0 is impossible"),
+    ],
+)
+def test_what_is_no_array_of_positions_is_refused(tables: Tablebase, positions: Any, message: str):
+    asked = (tables.probe_wdl_many, lambda p: tables.get_wdl_many(p, 9), tables.probe_distance_many, tables.judge)
+    for ask in asked:
+        with pytest.raises(ValueError, match=message) as caught:
+            ask(positions)
+        assert "\n" not in str(caught.value)
+
+
+def test_arrays_in_any_order_of_memory_are_positions(tables: Tablebase, positions: np.ndarray):
+    expected = tables.probe_wdl_many(positions).tolist()
+    for same in (positions[:, :3], np.asfortranarray(positions), np.repeat(positions, 2, axis=0)[::2]):
+        assert tables.probe_wdl_many(same).tolist() == expected
+    assert tables.probe_wdl_many(positions[:0]).tolist() == []
+
+
+def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path):
     five = Board("W:WK10,K11,22:B9,1")
     assert tables.get_wdl(five) is None
     assert tables.get_wdl(five, default="unknown") == "unknown"
@@ -110,6 +150,10 @@ def test_a_missing_table_is_named(tables: Tablebase):
         tables.probe_wdl(five)
     with pytest.raises(MissingTableError, match="tables end at 7 pieces; this position has 24"):
         tables.probe_wdl(Board())
+    folder = tmp_path / "my tables"
+    folder.mkdir()
+    with open_tablebase(folder) as elsewhere, pytest.raises(MissingTableError, match=f"--pieces 5 --dir '{folder}'`"):
+        elsewhere.probe_wdl(five)
     position = np.array([five.words()], np.uint32)
     assert tables.get_wdl_many(position, default=7).tolist() == [7]
     with pytest.raises(MissingTableError):

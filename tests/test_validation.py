@@ -351,6 +351,29 @@ def test_figures_show_something() -> None:
         assert len(np.unique(image_of(png).reshape(-1, 3), axis=0)) > 10
 
 
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are drawn from now on, before they become images."""
+    found: list[Figure] = []
+    monkeypatch.setattr(figures, "_png", lambda figure: found.append(figure) or b"")
+    return found
+
+
+def test_worst_positions_say_who_is_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = drawn(monkeypatch)
+    figures.draw_worst(checked(sample(300, seed=4, pieces=3), worst=1).worst)
+    assert found[0].get_suptitle() == "Black to move, down the board"
+
+
+def test_a_threshold_next_to_one_does_not_lie_on_the_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = drawn(monkeypatch)
+    figures.draw_confidence(validate(sample(300), threshold=0.998, parameters=1))
+    (axes,) = found[0].axes
+    (line,) = (line for line in axes.lines if "threshold" in str(line.get_label()))
+    assert line.get_label() == "threshold 0.998"
+    left, right = axes.get_xlim()
+    assert (right - line.get_xdata()[0]) / (right - left) > 0.02
+
+
 def test_the_figure_of_slices_grows_with_them() -> None:
     score = Score(1000, {"network": 990, "search": 980, "oracle": 999})
     names = [material.name for count in range(2, 8) for material in materials(count)]
@@ -373,13 +396,17 @@ def test_no_board_to_draw_is_refused() -> None:
 def test_the_report_holds_everything(tmp_path: Path) -> None:
     v = checked(sample(600, seed=5, pieces=4), worst=5)
     curve = [{"step": step, "loss": 1 / step, "validation_accuracy": 1 - 0.1 / step} for step in (1, 2, 3)]
-    page = write_oracle_report(tmp_path / "report", v, curve, {"network": "some.safetensors", "seed": 7})
+    page = write_oracle_report(tmp_path / "report", v, {"2-4": curve}, {"network": "some.safetensors", "seed": 7})
     folder = page.parent
-    names = ("groups", "slices", "confusion", "confidence", "reliability", "learning", "worst")
+    names = ("groups", "slices", "confusion", "confidence", "reliability", "learning-2-4", "worst")
     texts = {"report.html", "report.md", "report.json"}
     assert {path.name for path in folder.iterdir()} == texts | {f"{name}.png" for name in names}
     data = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert data == {**v.to_json(), "facts": {"network": "some.safetensors", "seed": 7}, "learning_curve": curve}
+    assert data == {
+        **v.to_json(),
+        "facts": {"network": "some.safetensors", "seed": 7},
+        "learning_curves": {"2-4": curve},
+    }
     for path in folder.glob("*.png"):
         image_of(path.read_bytes())
     markdown, html = ((folder / name).read_text(encoding="utf-8") for name in ("report.md", "report.html"))
@@ -398,23 +425,24 @@ def test_the_report_of_a_faultless_oracle(tmp_path: Path, values: list[int]) -> 
     j = by_hand(list(SHORT[:n]), values, [(1.0, 0.0, 0.0)] * n)
     v = validate(j, threshold=None, parameters=1)
     assert v.ece == 0.0
-    write_oracle_report(tmp_path, v, None, {})
+    write_oracle_report(tmp_path, v, {}, {})
     assert not (tmp_path / "worst.png").exists()
-    assert not (tmp_path / "learning.png").exists()
+    assert not list(tmp_path.glob("learning*"))
+    assert "No learning curve is known" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "answered every position right" in (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "learning_curve" not in json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["learning_curves"] == {}
 
 
 def test_the_report_of_an_oracle_that_knows_nothing(tmp_path: Path) -> None:
     j = by_hand(list(SHORT), [-1, 0, -1, 0], [(1.0, 0.0, 0.0)] * 4, search=[1] * 4, network=[1] * 4)
     v = checked(j)
     assert (v.ece, v.overall.accuracy("network"), len(v.worst)) == (1.0, 0.0, 4)
-    write_oracle_report(tmp_path, v, None, {})
+    write_oracle_report(tmp_path, v, {}, {})
     image_of((tmp_path / "worst.png").read_bytes())
 
 
 def test_a_report_is_the_same_twice(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        write_oracle_report(tmp_path / name, checked(sample(50, seed=6, pieces=2), worst=2), None, {"seed": 6})
+        write_oracle_report(tmp_path / name, checked(sample(50, seed=6, pieces=2), worst=2), {}, {"seed": 6})
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()

@@ -103,9 +103,11 @@ class Builder:
                         self._distances.drop(gone)
 
     def _missing(self, pair: Material) -> list[Kind]:
-        """The kinds of file that the folder lacks for a pair."""
-        kinds: list[Kind] = ["wdl", "distance"] if self._distances is not None else ["wdl"]
-        return [kind for kind in kinds if not self._has(pair, kind)]
+        """The kinds of file that the folder lacks for a pair. Those that nobody asked for are looked through as well:
+        a folder with a damaged file is not complete."""
+        kinds: tuple[Kind, ...] = ("wdl", "distance")
+        lacking = [kind for kind in kinds if not self._has(pair, kind)]
+        return lacking if self._distances is not None else [kind for kind in lacking if kind == "wdl"]
 
     def _has(self, pair: Material, kind: Kind) -> bool:
         try:

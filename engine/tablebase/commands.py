@@ -10,8 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from .build import Builder, Step
-from .load import default_folder
-from .probe import SHIPPED
+from .folder import SHIPPED, build_advice, default_folder
 from .stats import table_stats
 from .store import find_files
 from .verify import Verifier
@@ -53,7 +52,11 @@ def build_command(folder: Path | None, pieces: int, distance: bool, quiet: bool)
     """Builds what a folder lacks; see ``crownhead tablebase build --help``."""
     began = perf_counter()
     folder = folder or default_folder()
-    steps = StepProgress("building", quiet).over(Builder(folder, pieces, distance).run())
+    try:
+        steps = StepProgress("building", quiet).over(Builder(folder, pieces, distance).run())
+    except KeyboardInterrupt as error:
+        advice = build_advice(folder, pieces, distance)
+        raise KeyboardInterrupt(f"the slices that were done are in {folder}; {advice} goes on") from error
     files = [path for (pair, _), path in find_files([folder]).items() if pair.pieces <= pieces]
     figures = {
         "folder": str(folder),
@@ -80,7 +83,7 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         folder = default_folder() if default_folder().exists() else SHIPPED
     files = find_files([folder])
     if not files:
-        raise ValueError(f"{folder} has no tables; build them with `crownhead tablebase build`")
+        raise ValueError(f"{folder} has no tables; build them with {build_advice(folder, pieces, False)}")
     pieces = pieces or max(pair.pieces for pair, _ in files)
     distance = any(kind == "distance" and pair.pieces <= pieces for pair, kind in files)
     verifier = Verifier(folder, pieces, distance)

@@ -1,25 +1,15 @@
-"""Where tables lie, and bringing all their values into memory."""
+"""Bringing all values of tables into memory."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import platformdirs
-
 from .build import Step, pairs_up_to
 from .dense import DenseTables
+from .folder import default_folder
 from .layout import layout_of
 from .slice_file import SliceFile, file_name
-
-FOLDER_VARIABLE = "CROWNHEAD_TABLEBASE"
-
-
-def default_folder() -> Path:
-    """The tables' folder: the environment variable ``CROWNHEAD_TABLEBASE``, or a folder in the user's cache."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    cache = platformdirs.user_cache_path("crownhead", appauthor=False)
-    return Path(chosen).expanduser() if chosen else cache / "tablebase"
 
 
 def load_tables(

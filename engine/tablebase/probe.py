@@ -16,13 +16,12 @@ import numpy as np
 
 from ..board import Board
 from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
-from .load import default_folder
+from .folder import SHIPPED, build_advice, default_folder
 from .material import MAX_PIECES, Material
-from .probing import ABSENT, FULL
+from .probing import ABSENT, FULL, first_impossible
 from .store import BlockStore, find_files
 
 Default = TypeVar("Default")
-SHIPPED = Path(__file__).parent / "data"
 CACHE_BYTES = 64 << 20
 DRAWN_PLIES = -1
 _OUTCOMES = np.array([LOSS, DRAW, WIN], np.uint8)
@@ -40,7 +39,8 @@ class Tablebase:
 
     Raises (each method):
         TableFileError: a file turns out to be damaged when a part of it is read for the first time.
-        ValueError: the tables were closed.
+        ValueError: the tables were closed; an array is not uint32 [N, 3 or more], or holds something that no board can
+            show (a square with two pieces, a king without a piece, a man on its promotion row, no piece at all).
     """
 
     def __init__(self, store: BlockStore, folders: list[Path]) -> None:
@@ -117,10 +117,11 @@ class Tablebase:
 
     def _probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
         """Scores int64 [N], 0 where nothing is known, and whether something is, bool [N]."""
+        positions = _checked(positions)
         with self._lock:
             if self._store is None:
                 raise ValueError("these tables were closed; open them again")
-            scores, states = self._store.probe(np.ascontiguousarray(positions, np.uint32), distances)
+            scores, states = self._store.probe(positions, distances)
         there = (states & ABSENT) == 0
         scores[~there] = 0
         return scores, there
@@ -135,7 +136,7 @@ class Tablebase:
         folders = " and ".join(str(folder) for folder in self._folders)
         return MissingTableError(
             f"no table{what} in {folders} covers slice {name}; "
-            f"build it with `crownhead tablebase build --pieces {pieces}{' --distance' if what else ''}`"
+            f"build it with {build_advice(self._folders[0], pieces, bool(what))}"
         )
 
     def close(self) -> None:
@@ -144,6 +145,25 @@ class Tablebase:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+
+
+def _checked(positions: np.ndarray) -> np.ndarray:
+    """The positions, in one piece; raises ``ValueError`` where ``Tablebase`` says so."""
+    if not isinstance(positions, np.ndarray):
+        raise ValueError(f"positions are a {type(positions).__name__}, not an array uint32 [N, 3 or more]")
+    if positions.dtype != np.uint32 or positions.ndim != 2 or positions.shape[1] < 3:
+        raise ValueError(f"positions are {positions.dtype} {list(positions.shape)}, not uint32 [N, 3 or more]")
+    positions = np.ascontiguousarray(positions)
+    row = first_impossible(positions)
+    if row >= 0:
+        words = ", ".join(
+            f"{name} {word:#010x}" for name, word in zip(("own", "opp", "kings"), positions[row].tolist(), strict=False)
+        )
+        raise ValueError(
+            f"position {row} is impossible ({words}): a square with two pieces, a king without a piece, "
+            "a man on its promotion row, or no piece at all"
+        )
+    return positions
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..bitboard import borrowed, turned
+from ..bitboard import FAR_ROW, borrowed, turned
 from ..movegen import generate, jumpers_of, new_moves
 from .layout import code_of, locate
 from .material import MAX_PIECES
@@ -23,6 +23,7 @@ FULL = 1000  # of scores with distances: more than any game is long
 UNLOADED, WANTED, NO_FILE = -1, -2, -3  # what ``slots`` says of blocks that are not in memory
 KNOWN, NOT_LOADED, ABSENT = 0, 1, 2  # states of a probe; NOT_LOADED | ABSENT may both hold below a position
 MAX_DEPTH = 4 * MAX_PIECES
+_HOME_ROW = np.uint32(turned(FAR_ROW))
 _NOTHING = -10_000  # score of a position that no move has been tried in
 
 
@@ -181,6 +182,21 @@ def probe_many(positions, todo, full, now, slices, values, halves, stack, wanted
         scores[i], states[i] = _probe(own, opp, kings, full, now, slices, values, halves, stack, wanted, num_wanted)
         if max(num_wanted[0], num_wanted[1]) == wanted.shape[1]:
             break
+
+
+@njit(cache=True, nogil=True)
+def first_impossible(positions):
+    """Row of the first of positions uint32 [N, 3 or more] that no board can show, -1 if there is none.
+
+    A side may be without pieces: a search asks about games that are over.
+    """
+    positions = borrowed(positions)
+    for i in range(positions.shape[0]):
+        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
+        crowned = (own & np.uint32(FAR_ROW)) | (opp & _HOME_ROW)
+        if own & opp != 0 or (kings & ~(own | opp)) | (crowned & ~kings) != 0 or own | opp == 0:
+            return i
+    return -1
 
 
 def new_stack() -> Stack:

@@ -20,6 +20,7 @@ import zstandard
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..files import StorageError, atomic_write
+from .folder import build_advice
 from .layout import layout_of
 from .material import Material, parse_name
 from .wdl_codec import BLOCK_WORDS, NUM_MODELS, num_blocks
@@ -113,6 +114,16 @@ def write_slice(
     atomic_write(folder / file_name(pair, kind), write)
 
 
+def rebuild_advice(path: Path) -> str:
+    """What to do about a bad file, said in the words of a message."""
+    name, _, kind = path.name.partition(".")
+    try:
+        pieces: int | None = parse_name(name).pieces
+    except ValueError:  # not named like a table
+        pieces = None
+    return f"remove it and build it again with {build_advice(path.parent, pieces, kind == 'distance')}"
+
+
 class SliceFile:
     """An open file, mapped into memory. Close it, or use it as a context manager.
 
@@ -153,7 +164,7 @@ class SliceFile:
             raise StorageError(error.errno, f"cannot read {self.path}: {error.strerror}") from error
 
     def _error(self, what: str) -> TableFileError:
-        return TableFileError(f"{self.path} {what}; remove it and build it again with `crownhead tablebase build`")
+        return TableFileError(f"{self.path} {what}; {rebuild_advice(self.path)}")
 
     def _read_header(self, size: int) -> Header:
         if self._map[: len(MAGIC)] != MAGIC:

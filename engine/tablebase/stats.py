@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .folder import build_advice
 from .material import MIN_PIECES, Material, materials
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
@@ -22,7 +23,7 @@ def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
     for kind in kinds:
         for (_, other), path in files.items():
             if other == kind:
-                with SliceFile(path) as file:
+                with SliceFile(path, checked=True) as file:
                     found |= file.header.slices
     most = max((pair.pieces for pair, _ in files), default=0)
     ordered = (material for n in range(MIN_PIECES, most + 1) for material in materials(n))
@@ -47,7 +48,8 @@ def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str,
     if not counts:
         what = "" if pieces is None else f" of {pieces} pieces"
         raise ValueError(
-            f"{' and '.join(map(str, folders))} has no table{what}; build it with `crownhead tablebase build`"
+            f"{' and '.join(map(str, folders))} has no table{what}; "
+            f"build it with {build_advice(folders[0], pieces, False)}"
         )
     by_pieces = {}
     for n in sorted({material.pieces for material in counts}):

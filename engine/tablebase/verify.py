@@ -16,9 +16,10 @@ from .build import Step, pairs_up_to, spent
 from .count import count_pair, fen_of
 from .dense import DenseDistances, DenseTables
 from .distance_codec import decode_distances, kept_distances
+from .folder import build_advice
 from .layout import layout_of
 from .material import Material
-from .slice_file import Kind, SliceFile, TableFileError, file_name
+from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
 from .solve import grid_of, over_rows, settle_rows, sweep_rows
 from .wdl_codec import BLOCK_WORDS
 
@@ -46,7 +47,7 @@ class Verifier:
             more = ", ..." if len(missing) > _MOST_NAMED else ""
             raise ValueError(
                 f"{folder} lacks {len(missing)} of the {len(names)} files of 2-{pieces} pieces "
-                f"({', '.join(missing[:_MOST_NAMED])}{more}); complete it with `crownhead tablebase build`"
+                f"({', '.join(missing[:_MOST_NAMED])}{more}); complete it with {build_advice(folder, pieces, distance)}"
             )
         self._threads = threads or os.cpu_count() or 1
         self._tables = DenseTables(pieces)
@@ -95,11 +96,11 @@ class Verifier:
             stored, right = (_VALUE_NAMES[_value_at(words, bit)] for words in (values[0, word], expected[word]))
             raise TableFileError(
                 f"{path} is wrong: {fen_of(grid, word, bit)} is stored as a {stored}, "
-                f"but its successors make it a {right}"
+                f"but its successors make it a {right}; {rebuild_advice(path)}"
             )
         plain = {name: (count.win, count.draw, count.loss) for name, count in counts.items()}
         if plain != {n: (c.win, c.draw, c.loss) for n, c in count_pair(layout, values).items()}:
-            raise TableFileError(f"{path} is wrong: the counts in its header are not those of its positions")
+            raise _wrong_counts(path)
         return values
 
     def _check_distances(self, pair: Material, values: np.ndarray, executor: Executor) -> None:
@@ -115,10 +116,18 @@ class Verifier:
 
             for block, right in enumerate(executor.map(agrees, range(file.header.blocks))):
                 if not right:
-                    at = f"words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1}"
-                    raise TableFileError(f"{path} is wrong: distances of {at} do not follow from their successors")
+                    raise TableFileError(
+                        f"{path} is wrong: distances of words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1} "
+                        f"do not follow from their successors; {rebuild_advice(path)}"
+                    )
             if file.header.slices != count_pair(layout, values, halves):
-                raise TableFileError(f"{path} is wrong: the counts in its header are not those of its positions")
+                raise _wrong_counts(path)
+
+
+def _wrong_counts(path: Path) -> TableFileError:
+    return TableFileError(
+        f"{path} is wrong: the counts in its header are not those of its positions; {rebuild_advice(path)}"
+    )
 
 
 def _value_at(words: np.ndarray, bit: int) -> int:

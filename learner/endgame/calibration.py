@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -76,17 +77,20 @@ def choose_search(
     budget: float,
     thresholds: Sequence[float] = THRESHOLDS,
     max_rounds: int = MAX_ROUNDS,
+    report: Callable[[float], object] = lambda done: None,
 ) -> SearchChoice:
     """The threshold and the number of rounds with the fewest errors among those within the budget.
 
     Args:
         positions: uint32 [N, 4]. classes: int64 [N], right ones.
         budget: most evaluations per position, on the mean. The capture search is allowed whatever it costs.
+        report: told, after each threshold, what share of them is done.
     """
     base = resolve(positions, judge)
     wrong = base.probabilities.argmax(1) != classes
     best = SearchChoice(0.0, 0, float(wrong.mean()), float(base.evaluations.mean()))
-    for threshold in thresholds:
+    for number, threshold in enumerate(thresholds):
+        report(number / len(thresholds))
         unsure = base.confidence < threshold
         known = np.array([wrong[~unsure].sum(), base.evaluations[~unsure].sum()], np.float64)
         most = _GIVE_UP * (budget * len(positions) - known[1]) / max(1, unsure.sum())
@@ -121,7 +125,7 @@ def calibrate_oracle(
     budget: float = DEFAULT_BUDGET,
     positions: int = 100_000,
     seed: int = 1,
-    report: Callable[[str], object] = lambda text: None,
+    report: Callable[[str, float | None], object] = lambda text, done: None,
 ) -> Oracle:
     """An oracle of these networks, with temperatures, thresholds and rounds that serve it best on the validation split.
 
@@ -132,7 +136,7 @@ def calibrate_oracle(
         tables: exact values.
         budget: most evaluations per position, on the mean.
         positions: to be drawn for each choice.
-        report: told what is done.
+        report: told what is done, and what share of it, None where that is not known.
 
     Raises:
         OracleError: no network, two for the same pieces, or one for more pieces than the tables have.
@@ -140,20 +144,27 @@ def calibrate_oracle(
     members = sorted((Member(network, pieces) for network, pieces in networks), key=lambda member: member.pieces[1])
     ranges = _ranges(members, tables.pieces)
     for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
-        report(f"temperature for {low} to {high} pieces")
+        report(f"temperature for {low} to {high} pieces", None)
         batch = _draw(tables, low, high, seed + i, positions, quiet=True)
         temperature = fit_temperature(member.network.wdl_logits(batch.positions), batch.classes)
         members[i] = replace(member, temperature=temperature)
     judge = Oracle(members).network_probabilities
     for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
-        report(f"threshold for {low} to {high} pieces")
+        what = f"threshold for {low} to {high} pieces"
+        report(what, 0.0)
         batch = _draw(tables, low, high, seed + len(members) + i, positions, quiet=False)
-        choice = choose_search(batch.positions, batch.classes, judge, budget)
+        choice = choose_search(batch.positions, batch.classes, judge, budget, report=partial(report, what))
         found = resolve(batch.positions, judge, choice.rounds, choice.threshold)
         searched = found.rounds > 0
         logs = log_probabilities(found.probabilities[searched])
         temperature = fit_temperature(logs, batch.classes[searched]) if searched.any() else 1.0
-        members[i] = replace(member, threshold=choice.threshold, rounds=choice.rounds, search_temperature=temperature)
+        members[i] = replace(
+            member,
+            threshold=choice.threshold,
+            rounds=choice.rounds,
+            search_temperature=temperature,
+            calibrated=high,
+        )
     return Oracle(members)
 
 

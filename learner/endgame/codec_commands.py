@@ -10,10 +10,12 @@ from rich.console import Console
 from engine.files import make_folder
 from engine.tablebase.build import MIN_PIECES, pairs_up_to
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.load import default_folder, load_tables
+from engine.tablebase.folder import default_folder
+from engine.tablebase.load import load_tables
 from engine.tablebase.material import MAX_PIECES
 from engine.tablebase.slice_file import file_name
 
+from ..report import make_writable_folder
 from .codec import CodecError
 from .codec_file import read_coded, read_header, write_coded, write_tables
 from .data import EndgameSampler
@@ -88,6 +90,7 @@ def encode_command(
         raise CodecError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
     if not output.parent.is_dir():
         raise CodecError(f"{output}: there is no folder {output.parent}")
+    make_writable_folder(output.parent)
     torch.set_num_threads(1)
     start, folder = time.monotonic(), tables_folder or default_folder()
     with OracleProgress(quiet) as progress:

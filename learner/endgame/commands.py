@@ -1,7 +1,6 @@
 """What the command line's oracle commands do: they show progress and return the figures of --json."""
 
-import contextlib
-import sys
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,24 +11,25 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from engine.board import Board
-from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
 from engine.tablebase.material import MAX_PIECES, materials
 
+from ..report import make_writable_folder
+from . import learning
 from .calibration import DEFAULT_BUDGET, calibrate_oracle, expected_calibration_error
 from .data import TEST, TRAIN, VALIDATION, EndgameBatch, EndgameSampler
 from .networks import EndgameNetwork, SelfPlayNetwork, new_network, save_endgame_network
-from .oracle import Oracle, open_oracle, save_oracle
-from .oracle_files import ORACLE_FOLDER, oracle_folder, read_oracle_card
+from .oracle import Oracle, open_oracle, save_oracle, shipped_folder
+from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder
 from .oracle_report import write_oracle_report
 from .progress import OracleProgress
 from .training import CurvePoint, train_endgame
-from .validation import ACCURACY_KEYS, METHODS, OUTCOMES, Judgements, Validation, validate
+from .validation import ACCURACY_KEYS, METHODS, Judgements, Validation, validate
 
 STATE_FILE, NETWORK_FOLDER = "training.safetensors", "network"
 CALIBRATION_POSITIONS = 100_000
+_FEWEST_CALIBRATION, _CALIBRATION_RATE = 5_000, 20_000  # least, and per minute of training: half a minute at most
 QUICK_BUDGET, QUICK_POSITIONS = 4.0, 5_000  # of calibrating networks that are slow, or come alone
 _CHUNK = 1 << 14
 _CURVE_POSITIONS = 20_000
@@ -37,68 +37,6 @@ _CURVE_POSITIONS = 20_000
 
 class OracleCommandError(ValueError):
     """A command that cannot be carried out as it was given."""
-
-
-def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, quiet: bool) -> list[dict[str, Any]]:
-    """What oracle and tables say of positions; see ``crownhead probe --help``.
-
-    Args:
-        fens: positions; none, or ``-`` among them, reads standard input too, one position a line.
-        net: folder of an oracle or a network; None for the oracle that is shipped.
-        folder: of the tables; None for the default one.
-
-    Returns:
-        For each position ``fen``, ``exact`` ("win", "draw", "loss" for the side to move, or None), ``distance`` (plies
-        to the end of the game or None), ``wdl`` (three probabilities), ``verdict``, ``confidence`` and ``source``.
-
-    Raises:
-        ValueError: no position, a text that is none, or an oracle or a table that cannot be read.
-    """
-    torch.set_num_threads(1)
-    boards = [Board(fen) for fen in _all_fens(fens)]
-    oracle = open_oracle(net)
-    with open_tablebase(folder) as tables:
-        found = [_probed(board, oracle, tables) for board in boards]
-    if not quiet:
-        _print_probes(found)
-    return found
-
-
-def _all_fens(fens: Sequence[str]) -> list[str]:
-    texts = [fen for fen in fens if fen != "-"]
-    if len(texts) < len(fens) or not fens:
-        if sys.stdin is None or sys.stdin.isatty():
-            raise OracleCommandError("no position: give FENs, or write them to standard input, one a line")
-        texts += [line.strip() for line in sys.stdin if line.strip()]
-    if not texts:
-        raise OracleCommandError("no position on standard input")
-    return texts
-
-
-def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
-    answer, value = oracle.probe(board), tables.get_wdl(board)
-    distance = None
-    with contextlib.suppress(MissingTableError):
-        distance = tables.probe_distance(board)
-    return {
-        "fen": board.fen(),
-        "exact": None if value is None else OUTCOMES[1 - value],
-        "distance": distance,
-        "wdl": list(answer.wdl),
-        "verdict": answer.verdict,
-        "confidence": answer.confidence,
-        "source": answer.source,
-    }
-
-
-def _print_probes(found: Sequence[dict[str, Any]]) -> None:
-    table = Table("position", "exact", "plies", "verdict", "win", "draw", "loss", "source")
-    table.columns[0].overflow = "fold"  # a position cut short is of no use
-    for answer in found:
-        distance = "" if answer["distance"] is None else str(answer["distance"])
-        shares = (f"{share:.2%}" for share in answer["wdl"])
-        table.add_row(answer["fen"], answer["exact"] or "", distance, answer["verdict"], *shares, answer["source"])
-    Console().print(table)
 
 
 def oracle_train_command(
@@ -128,47 +66,71 @@ def oracle_train_command(
     Raises:
         ValueError: bad arguments, or a file that cannot be read.
         StorageError: ``out`` cannot be written.
+        KeyboardInterrupt: with a message that says what was saved.
     """
     torch.set_num_threads(1)
     _check_pieces(pieces)
     torch.manual_seed(seed)
     network = _network_to_train(kind, net, freeze_body)
-    out.mkdir(parents=True, exist_ok=True)
-    with OracleProgress(quiet) as progress:
-        tables = _tables(folder, pieces, progress)
-        quiescent = network.kind == "pair"  # the others are published as, or come as, judges of all positions
-        sampler = _sampler(tables, pieces, seed, TRAIN, quiescent)
-        sample = _sampler(tables, pieces, seed, VALIDATION, quiescent).draw(_CURVE_POSITIONS)
-        progress.phase("training", 60 * minutes)
-        curve = train_endgame(
-            network,
-            sampler,
-            minutes=minutes,
-            validation=sample,
-            state_path=out / STATE_FILE,
-            report=progress.training,
-        )
-        figures = {"positions": curve[-1].positions, "seconds": curve[-1].seconds, "learning_curve": _curve(curve)}
-        save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), figures)
-        progress.phase("calibrating")
-        budget, positions = (DEFAULT_BUDGET, CALIBRATION_POSITIONS) if quiescent else (QUICK_BUDGET, QUICK_POSITIONS)
-        oracle = calibrate_oracle([(network, (2, pieces))], tables, budget, positions, seed, progress.phase)
-    save_oracle(out / ORACLE_FOLDER, oracle, figures)
+    make_writable_folder(out)
+    try:
+        with OracleProgress(quiet) as progress:
+            oracle, last = _train(network, pieces, minutes, seed, folder, out, progress)
+    except KeyboardInterrupt as error:
+        if not (out / STATE_FILE).exists():
+            raise
+        message = f"the training is saved in {shlex.quote(str(out))}; the same command goes on where it was"
+        raise KeyboardInterrupt(message) from error
     result = {
         "oracle": str(out / ORACLE_FOLDER),
         "kind": network.kind,
         "parameters": network.parameter_count,
-        "positions": curve[-1].positions,
-        "seconds": curve[-1].seconds,
-        "accuracy": curve[-1].accuracy,
+        "positions": last.positions,
+        "seconds": last.seconds,
+        "accuracy": last.accuracy,
         "members": _members(oracle),
     }
     if not quiet:
         Console().print(
-            f"Oracle: {out / ORACLE_FOLDER} ({curve[-1].positions / 1e6:.0f} M positions, "
-            f"network alone {curve[-1].accuracy:.3%})"
+            f"Oracle: {out / ORACLE_FOLDER} ({last.positions / 1e6:.0f} M positions, network alone {last.accuracy:.3%})"
         )
     return result
+
+
+def _train(
+    network: EndgameNetwork,
+    pieces: int,
+    minutes: float,
+    seed: int,
+    folder: Path | None,
+    out: Path,
+    progress: OracleProgress,
+) -> tuple[Oracle, CurvePoint]:
+    """Trains, calibrates and saves; returns the oracle and the last point of the learning curve."""
+    tables = _tables(folder, pieces, progress)
+    quiescent = network.kind == "pair"  # the others are published as, or come as, judges of all positions
+    sampler = _sampler(tables, pieces, seed, TRAIN, quiescent)
+    sample = _sampler(tables, pieces, seed, VALIDATION, quiescent).draw(_CURVE_POSITIONS)
+    progress.phase("training", 60 * minutes)
+    curve = train_endgame(
+        network,
+        sampler,
+        minutes=minutes,
+        validation=sample,
+        state_path=out / STATE_FILE,
+        report=progress.training,
+    )
+    points = learning.to_json(curve)
+    figures = {"positions": curve[-1].positions, "seconds": curve[-1].seconds}
+    save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), {**figures, learning.CURVE: points})
+    budget, positions = DEFAULT_BUDGET, int(max(_FEWEST_CALIBRATION, _CALIBRATION_RATE * minutes))
+    if not quiescent:
+        budget, positions = QUICK_BUDGET, min(positions, QUICK_POSITIONS)
+    positions = min(positions, CALIBRATION_POSITIONS)
+    oracle = calibrate_oracle([(network, (2, pieces))], tables, budget, positions, seed, progress.part)
+    curves = {learning.member_name((2, pieces)): learning.thinned(points)}
+    save_oracle(out / ORACLE_FOLDER, oracle, {**figures, learning.CURVES: curves})
+    return oracle, curve[-1]
 
 
 def _network_to_train(kind: str | None, net: Path | None, freeze_body: bool) -> EndgameNetwork:
@@ -189,18 +151,6 @@ def _network_to_train(kind: str | None, net: Path | None, freeze_body: bool) -> 
     return SelfPlayNetwork.from_checkpoint(net, freeze_body=True)
 
 
-def _curve(curve: Sequence[CurvePoint]) -> list[dict[str, Any]]:
-    return [
-        {
-            "positions": point.positions,
-            "seconds": point.seconds,
-            "loss": point.loss,
-            "validation_accuracy": point.accuracy,
-        }
-        for point in curve
-    ]
-
-
 def oracle_calibrate_command(
     nets: Sequence[Path], folder: Path | None, out: Path, budget: float, positions: int, seed: int, quiet: bool
 ) -> dict[str, Any]:
@@ -218,11 +168,13 @@ def oracle_calibrate_command(
     if not nets:
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
     networks = [(member.network, member.pieces) for net in nets for member in open_oracle(net).members]
+    curves = {name: curve for net in nets for name, curve in learning.curves_in(net).items()}
     pieces = min(MAX_PIECES, max(most for _, (_, most) in networks))
+    check_oracle_place(out)
     with OracleProgress(quiet) as progress:
         tables = _tables(folder, pieces, progress)
-        oracle = calibrate_oracle(networks, tables, budget, positions, seed, report=progress.phase)
-    save_oracle(out, oracle, {"budget": budget})
+        oracle = calibrate_oracle(networks, tables, budget, positions, seed, report=progress.part)
+    save_oracle(out, oracle, {"budget": budget, learning.CURVES: curves})
     figures = {"oracle": str(out), "parameters": oracle.parameters, "members": _members(oracle)}
     if not quiet:
         for member in oracle.members:
@@ -278,19 +230,17 @@ def oracle_report_command(
     Returns:
         The figures of ``oracle_validate_command`` and ``report``, the path of the page.
     """
+    make_writable_folder(out)  # now, not after a minute
     validation, figures = _validated(net, pieces, positions, seed, folder, quiet)
-    curve = None
-    folder_of_oracle = None if net is None else oracle_folder(net)
-    if folder_of_oracle is not None:
-        curve = read_oracle_card(folder_of_oracle).figures.get("learning_curve")
-    facts = {
+    curves = learning.curves_in(shipped_folder() if net is None else net)
+    facts: dict[str, str | int | float | None] = {
         "oracle": "as shipped" if net is None else str(net),
         "positions of": f"2 to {pieces} pieces, test split",
         "seed": seed,
         "expected calibration error of the networks alone": f"{figures['ece_network']:.5f}",
         "evaluations per position": f"{figures['evaluations']:.2f}",
     }
-    page = write_oracle_report(out, validation, curve, facts)  # type: ignore[arg-type]
+    page = write_oracle_report(out, validation, curves, facts)
     if not quiet:
         _print_validation(figures)
         Console().print(f"Report: {page}")
@@ -310,7 +260,7 @@ def _validated(
         if net is not None and oracle_folder(net) is None:
             networks = [(member.network, member.pieces) for member in oracle.members]
             oracle = calibrate_oracle(
-                networks, tables, QUICK_BUDGET, min(positions, QUICK_POSITIONS), seed, progress.phase
+                networks, tables, QUICK_BUDGET, min(positions, QUICK_POSITIONS), seed, progress.part
             )
         start = time.monotonic()
         progress.phase("judging", positions)

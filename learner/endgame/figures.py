@@ -20,6 +20,7 @@ COLORS = {"network": "#9db4cc", "search": "#e3bf58", "oracle": "#5fae9f"}
 _RIGHT, _WRONG = "#1f4e79", "#c0504d"
 _ROWS_OF_SLICES = 52  # in one column of the figure
 _TRUSTED_POSITIONS = 100
+_RIGHT_EDGE = 1.02  # of axes of confidence: what lies next to 1 must not lie on the frame
 _PROGRESS = {"positions": "positions seen", "step": "steps", "seconds": "seconds of training"}
 
 
@@ -147,10 +148,15 @@ def draw_confidence(validation: Validation) -> bytes:
     axes.stairs(confidence.wrong, HISTOGRAM_EDGES, color=_WRONG, linewidth=2, label="wrong")
     if validation.threshold is not None:
         axes.axvline(
-            validation.threshold, color="#444444", linestyle="--", label=f"threshold {validation.threshold:.3f}"
+            validation.threshold,
+            color="#111111",
+            linewidth=1.5,
+            dashes=(4, 2),
+            label=f"threshold {validation.threshold:.4g}",
         )
     axes.set_yscale("log")
-    axes.set(xlabel="confidence of the oracle", ylabel="positions", xlim=(HISTOGRAM_EDGES[0], 1), ylim=(0.7, None))
+    axes.set(xlabel="confidence of the oracle", ylabel="positions", ylim=(0.7, None))
+    axes.set_xlim(HISTOGRAM_EDGES[0], _RIGHT_EDGE)
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left")
     return _png(figure)
@@ -211,7 +217,7 @@ def draw_learning_curve(curve: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
-    """Positions as a grid of boards, Black to move, numbered from 1; beside each the exact value and the verdict.
+    """Positions as a grid of boards, Black to move, numbered from 1; above each the exact value and the verdict.
 
     Raises:
         ValueError: no positions.
@@ -220,7 +226,8 @@ def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
         raise ValueError("no positions to draw")
     columns = min(columns, len(positions))
     rows = math.ceil(len(positions) / columns)
-    figure = Figure(figsize=(2.7 * columns, 3.05 * rows), layout="constrained")
+    figure = Figure(figsize=(2.7 * columns, 0.3 + 3.05 * rows), layout="constrained")
+    figure.suptitle("Black to move, down the board", fontsize=10)
     grid = figure.subplots(rows, columns, squeeze=False).flat
     for number, (axes, position) in enumerate(zip(grid, positions, strict=False), 1):
         draw_board(axes, position.fen)

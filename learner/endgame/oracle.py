@@ -12,7 +12,7 @@ from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from ..checkpoint import INFO_FILE, CheckpointError, whole_folder
 from .data import FLAG_NONE, flags_of
-from .member import MAX_BOARD_PIECES, Member, OracleError, log_probabilities, softmax
+from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError, log_probabilities, softmax
 from .networks import CARD_FILE, load_endgame_network, read_card
 from .oracle_files import ORACLE_FILE, OracleCard, oracle_folder, read_members, write_members
 from .resolve import Resolved, resolve
@@ -49,7 +49,8 @@ class Answer(NamedTuple):
         verdict: "win", "draw" or "loss", the most probable.
         confidence: the verdict's probability.
         source: how it was reached: ``RULES`` where the game is over or the opponent has nothing left, ``NETWORK``, or
-            one of ``SEARCHES``.
+            one of ``SEARCHES``; then, after a comma, "not calibrated" or "never tested on N pieces", where that is so
+            (``Member.calibrated``).
     """
 
     wdl: tuple[float, float, float]
@@ -93,6 +94,15 @@ class Oracle:
     def member_for(self, pieces: int) -> Member:
         """The member that positions of so many pieces belong to."""
         return self.members[self._member_of[pieces]]
+
+    def member_of(self, board: Board) -> Member:
+        """The member that a position belongs to."""
+        return self.member_for(len(board.piece_map()))
+
+    @property
+    def tested_pieces(self) -> int:
+        """Most pieces of positions that the oracle was calibrated on, 0 if it was not."""
+        return max(member.calibrated for member in self.members)
 
     def _shares(self, positions: np.ndarray) -> list[tuple[Member, np.ndarray]]:
         """Each member with the places of its positions."""
@@ -142,12 +152,26 @@ class Oracle:
         source = SEARCHES[found.rounds[0]]
         if quiet and found.rounds[0] == 0:
             source = NETWORK if found.evaluations[0] else RULES  # an opponent without pieces
+        if found.evaluations[0]:  # else the rules alone have decided
+            pieces, member = len(board.piece_map()), self.member_of(board)
+            if not member.tested(pieces):
+                source = f"{source}, never tested on {pieces} pieces"
+                win, draw, loss = _bounded(found.probabilities[0], UNTESTED_CONFIDENCE).tolist()
+            elif not member.calibrated:
+                source = f"{source}, not calibrated"
         return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
 
     def as_leaf_oracle(self, max_pieces: int | None = None, threshold: float = LEAF_THRESHOLD) -> "OracleLeaves":
         """For ``LockstepSearch``: decides leaves of at most ``max_pieces`` pieces (default: ``max_pieces`` of the
         oracle) that a capture search is sure of."""
         return OracleLeaves(self, self.max_pieces if max_pieces is None else max_pieces, threshold)
+
+
+def _bounded(probabilities: np.ndarray, most: float) -> np.ndarray:
+    """Probabilities float32 [3], moved as far towards a third each as leaves none larger than ``most``."""
+    third, largest = 1 / 3, float(probabilities.max())
+    weight = min(1.0, (most - third) / max(largest - third, 1e-9))
+    return weight * probabilities + np.float32((1 - weight) * third)
 
 
 class OracleLeaves:
@@ -226,10 +250,19 @@ def default_oracle() -> Oracle:
     Raises:
         CheckpointError: this installation has none, or it is damaged.
     """
+    return load_oracle(shipped_folder())
+
+
+def shipped_folder() -> Path:
+    """The folder of the oracle that is shipped with the program.
+
+    Raises:
+        CheckpointError: this installation has none.
+    """
     try:
         place = oracle_folder(str(files(SHIPPED_PACKAGE)))
     except ModuleNotFoundError:
         place = None
     if place is None:
         raise CheckpointError("no oracle comes with this installation: name one with --net, or train one")
-    return load_oracle(place)
+    return place

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from engine.files import sha256_of
+from engine.tablebase.material import MAX_PIECES
 
 from ..checkpoint import (
     CheckpointError,
@@ -23,6 +24,7 @@ from ..checkpoint import (
     write_folder,
 )
 from ..network import NetworkError, check_tensors
+from ..report import make_writable_folder
 from .member import Member, OracleError
 from .networks import EndgameNetwork, Kind, new_network
 
@@ -37,6 +39,7 @@ class MemberCard(BaseModel):
     Attributes:
         file: of its weights, beside ``oracle.json``.
         digest: sha256 of that file, in hexadecimal.
+        calibrated: None in a card from before this was written down: then what it is for, as far as tables reach.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,6 +54,7 @@ class MemberCard(BaseModel):
     threshold: float
     rounds: int
     search_temperature: float
+    calibrated: int | None = None
 
 
 class OracleCard(BaseModel):
@@ -105,17 +109,26 @@ def write_members(
                 threshold=member.threshold,
                 rounds=member.rounds,
                 search_temperature=member.search_temperature,
+                calibrated=member.calibrated,
             )
         )
     card = OracleCard(
         members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=program_version()
     )
     contents[ORACLE_FILE] = (card.model_dump_json(indent=2) + "\n").encode()
+    check_oracle_place(folder)
+    with naming_errors(folder):
+        write_folder(folder, contents)
+    return card
+
+
+def check_oracle_place(folder: Path | str) -> None:
+    """Raises ``CheckpointError`` if an oracle cannot be written as this folder: told before the work, not after it."""
+    folder = Path(folder)
     with naming_errors(folder):
         if folder.exists() and not (folder / ORACLE_FILE).exists():
             raise CheckpointError(f"{folder}: is in the way and no oracle; choose another name or remove it")
-        write_folder(folder, contents)
-    return card
+        make_writable_folder(folder.parent)
 
 
 def _halved(network: EndgameNetwork) -> dict[str, Tensor]:
@@ -175,9 +188,16 @@ def _load_member(folder: Path, card: MemberCard) -> Member:
     except (SafetensorError, NetworkError) as error:
         raise CheckpointError(f"{path}: {one_line(error)}") from error
     network.load_state_dict(tensors)  # copies into the network's own single precision
+    calibrated = min(card.pieces[1], MAX_PIECES) if card.calibrated is None else card.calibrated
     try:
         return Member(
-            network.eval(), card.pieces, card.temperature, card.threshold, card.rounds, card.search_temperature
+            network.eval(),
+            card.pieces,
+            card.temperature,
+            card.threshold,
+            card.rounds,
+            card.search_temperature,
+            calibrated,
         )
     except OracleError as error:
         raise CheckpointError(f"{folder / ORACLE_FILE}: {error}") from error

@@ -12,15 +12,16 @@ from .validation import METHODS, OUTCOMES, Score, Validation
 def write_oracle_report(
     folder: Path,
     validation: Validation,
-    learning_curve: Sequence[Mapping[str, Any]] | None,
+    learning_curves: Mapping[str, Sequence[Mapping[str, Any]]],
     facts: Mapping[str, str | int | float | None],
 ) -> Path:
     """Writes the report of a validation: ``report.html``, ``report.md``, ``report.json`` and the figures as PNG.
 
-    ``report.json`` holds ``Validation.to_json``, ``facts`` and, where there is one, ``learning_curve``.
+    ``report.json`` holds ``Validation.to_json``, ``facts`` and ``learning_curves``.
 
     Args:
-        learning_curve: points as ``figures.draw_learning_curve`` takes them; None for a network that came trained.
+        learning_curves: by the pieces a network is for, like ``2-5``, points as ``figures.draw_learning_curve`` takes
+            them; none of networks whose cards do not say how they learned.
         facts: what was validated and on what, by name: network, tables, seed, time, version.
 
     Returns:
@@ -31,9 +32,8 @@ def write_oracle_report(
         ValueError: the learning curve has no points or no common axis.
         StorageError: the folder or a file in it cannot be written.
     """
-    data = {**validation.to_json(), "facts": dict(facts)}
-    if learning_curve is not None:
-        data["learning_curve"] = [dict(point) for point in learning_curve]
+    curves = {name: [dict(point) for point in curve] for name, curve in learning_curves.items()}
+    data = {**validation.to_json(), "facts": dict(facts), "learning_curves": curves}
     sections = [
         _summary(validation, facts),
         _groups(validation),
@@ -41,7 +41,7 @@ def write_oracle_report(
         _confusion(validation),
         _correlation(validation),
         _confidence(validation),
-        _learning(learning_curve),
+        _learning(learning_curves),
         _worst(validation),
     ]
     return write_report(folder, Report("Endgame oracle: validation", sections, data))
@@ -173,11 +173,22 @@ def _confidence(validation: Validation) -> Section:
     )
 
 
-def _learning(curve: Sequence[Mapping[str, Any]] | None) -> Section:
-    if curve is None:
-        return Section("Learning", [Text("The network came trained: there is no learning curve.")])
-    caption = "Training loss and validation accuracy"
-    return Section("Learning", [Figure("learning", figures.draw_learning_curve(curve), caption)])
+def _learning(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Section:
+    if not curves:
+        text = (
+            "No learning curve is known: `crownhead oracle train` writes one on the card of the network it trains, and "
+            "`crownhead oracle calibrate` hands it on; older networks, and those of self-play, have none."
+        )
+        return Section("Learning", [Text(text)])
+    blocks = [
+        Figure(
+            f"learning-{name}",
+            figures.draw_learning_curve(curve),
+            f"Training loss and validation accuracy of the network for {name} pieces",
+        )
+        for name, curve in curves.items()
+    ]
+    return Section("Learning", blocks)
 
 
 def _worst(validation: Validation) -> Section:

@@ -30,6 +30,11 @@ class OracleProgress:
         """Begins something else, of ``total`` parts if that is known."""
         self._progress.reset(self._task, description=description, total=total)
 
+    def part(self, description: str, share: float | None) -> None:
+        """So much, 0 to 1, of something is done; None where that is not known."""
+        total = None if share is None else 1.0
+        self._progress.update(self._task, description=description, total=total, completed=share or 0.0)
+
     def done(self, completed: float) -> None:
         """So many parts are done."""
         self._progress.update(self._task, completed=completed)

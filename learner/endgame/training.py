@@ -1,6 +1,8 @@
 """Training of endgame networks on endless samples, within a time or a number of positions, resumable at any moment."""
 
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -197,9 +199,23 @@ class EndgameTrainer:
         """Trains until the budget is used up or ``stop()`` is true, and returns the learning curve.
 
         Args:
-            state_path: where to save the state every ``save_s`` seconds and at the end.
+            state_path: where to save the state: at the beginning, every ``save_s`` seconds and at the end.
             report: called with every new point of the curve.
+
+        Raises:
+            KeyboardInterrupt: the user has asked for it; the step that was under way is finished and the state saved.
         """
+        if state_path is not None:
+            self.save(state_path)
+        with _interrupt_noted() as interrupted:
+            curve = self._run(state_path, report, lambda: interrupted() or stop())
+        if interrupted():
+            raise KeyboardInterrupt
+        return curve
+
+    def _run(
+        self, state_path: Path | str | None, report: Callable[[CurvePoint], object], stop: Callable[[], bool]
+    ) -> list[CurvePoint]:
         self.network.train()
         clock = time.monotonic() - self.seconds
         last_save, start = self.seconds, (self.seconds, self.seen)
@@ -294,6 +310,27 @@ def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 @contextmanager
+def _interrupt_noted() -> Iterator[Callable[[], bool]]:
+    """Yields whether the user has interrupted the program (Ctrl-C), which is only noted: a step that is cut off in the
+    middle would leave weights that fit nothing. A second time interrupts at once. In other threads nothing changes."""
+    times: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def note(number: int, frame: Any) -> None:
+        times.append(number)
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(times)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
 def _denormals_flushed() -> Iterator[None]:
     """Numbers next to zero count as zero in this thread: rarely trained weights would slow everything down."""
     torch.set_flush_denormal(True)
@@ -317,6 +354,7 @@ def train_endgame(
     """Trains a network within a budget, from ``state_path`` on if that exists (see ``EndgameTrainer``).
 
     Raises:
+        KeyboardInterrupt: see ``EndgameTrainer.run``.
         EndgameTrainingError: an impossible budget, or a training that diverged.
         CheckpointError: the state belongs to another training, is damaged, or cannot be written.
     """

@@ -112,13 +112,19 @@ class Experiment:
         return Section(self.title, blocks)
 
     def print(self, console: Console) -> None:
-        """Prints table and notes."""
-        table = self.table()
-        shown = rich.table.Table(title=self.title, title_justify="left", title_style="bold")
-        for place, heading in enumerate(table.header):
-            shown.add_column(heading, justify="right" if place else "left", ratio=2 if place == 0 else 1)
-        for row in table.rows:
-            shown.add_row(*map(_printed, row))
+        """Prints the rows, a line for each measure, and the notes: readable on a terminal of 80 columns."""
+        shown = rich.table.Table(title=self.title, title_justify="left", title_style="bold", show_lines=True)
+        shown.add_column("", min_width=14)
+        shown.add_column("", no_wrap=True)
+        for heading in (PUBLISHED, MEASURED):
+            shown.add_column(heading, justify="right", no_wrap=True)
+        for row in self.rows:
+            known = [measure for measure in self.measures if measure.key in {**row.published, **row.measured}]
+            columns = (
+                [_printed(measure.shown(values.get(measure.key))) for measure in known]
+                for values in (row.published, row.measured)
+            )
+            shown.add_row(row.name, *map("\n".join, ([measure.title for measure in known], *columns)))
         console.print(shown)
         for note in self.notes:
             console.print(note, highlight=False, style="dim")

@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
-from engine.files import make_folder
 from engine.tablebase.load import load_tables
 
 from ..endgame.progress import OracleProgress
+from ..report import make_writable_folder
 from . import wang_compression, wang_experiments, wang_threshold
 from .experiment import Experiment, report_experiments
 from .wang_lab import NAMES, SETTINGS, Lab, Training
@@ -70,7 +70,7 @@ def wang_command(
         StorageError: the report cannot be written.
     """
     names = _chosen(experiment, minutes, pieces, out)
-    make_folder(out)  # now, not after an hour
+    make_writable_folder(out)  # now, not after an hour
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         progress.phase(f"tables of 2 to {pieces} pieces")

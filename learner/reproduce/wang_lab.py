@@ -245,11 +245,14 @@ class Lab:
 
     def network_score(self, training: Training, fewest: int, most: int) -> float:
         """Share of right answers of a network alone."""
-        return accuracy_of(self.trained(training).network, self.draw(fewest, most, TEST))
+        network = self.trained(training).network
+        self.progress.phase(f"testing {NAMES[training.kind]} on {fewest} to {most} pieces")
+        return accuracy_of(network, self.draw(fewest, most, TEST))
 
     def captures(self, training: Training, fewest: int, most: int) -> tuple[EndgameBatch, np.ndarray]:
         """Fresh positions, and verdicts int8 [N] by a network asked after a capture search."""
         network, batch = self.trained(training).network, self.draw(fewest, most, TEST)
+        self.progress.phase(f"testing {NAMES[training.kind]} with a capture search on {fewest} to {most} pieces")
         found = resolve(batch.positions, lambda positions: softmax(network.wdl_logits(positions)))
         return batch, found.values
 

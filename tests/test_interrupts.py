@@ -1,0 +1,103 @@
+"""Ctrl-C: every command says that it was interrupted, and what was saved; given again, it goes on."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import crownhead
+from engine.tablebase.folder import SHIPPED
+from learner.checkpoint import read_tensors
+from learner.endgame.commands import STATE_FILE
+
+ROOT = Path(__file__).parents[1]
+INTERRUPTED = 130
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+
+
+def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
+    """Starts a command, interrupts it as soon as it is ready, and returns what it says at last.
+
+    Where the tests themselves run with interrupts ignored, the command must not inherit that.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crownhead", *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        until = time.monotonic() + 120
+        while not ready():
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        said = None
+        while said is None:  # Python drops an interrupt that comes while an object is being destroyed
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                _, said = process.communicate(timeout=15)
+            assert time.monotonic() < until
+    finally:
+        process.kill()
+    assert process.returncode == INTERRUPTED, said
+    assert "crownhead: interrupted" in said
+    assert not [line for line in said.splitlines()[:-1] if line.startswith("crownhead")]
+    return said.splitlines()[-1]
+
+
+def test_a_command_that_saves_nothing_says_so_much(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.perft.perft_report", interrupted)
+    monkeypatch.setattr("sys.argv", ["crownhead", "perft", "3"])
+    with pytest.raises(SystemExit) as ended:
+        crownhead.main()
+    assert ended.value.code == INTERRUPTED
+    assert capsys.readouterr().err == "crownhead: interrupted\n"
+
+
+def test_an_oracle_s_training_is_saved_from_the_beginning(tmp_path: Path) -> None:
+    state, began = tmp_path / "out" / STATE_FILE, []
+
+    def trains() -> bool:
+        if state.exists() and not began:
+            began.append(time.monotonic())
+        return bool(began) and time.monotonic() > began[0] + 2  # long before it is saved for the second time
+
+    arguments = ("--out", tmp_path / "out", "--minutes", 60, "--pieces", 3, "--dir", SHIPPED)
+    said = interrupt(trains, "oracle", "train", *arguments)
+    assert said.startswith(f"crownhead: interrupted: the training is saved in {tmp_path / 'out'}; the same command")
+    seen = read_tensors(state)[1]["seen"]
+    assert seen > 0
+    began.clear()
+    before = state.stat().st_mtime_ns
+    interrupt(lambda: state.stat().st_mtime_ns > before and trains(), "oracle", "train", *arguments)
+    assert read_tensors(state)[1]["seen"] > seen
+
+
+def test_a_build_of_tables_keeps_what_is_done(tmp_path: Path) -> None:
+    folder = tmp_path / "my tables"
+    said = interrupt(lambda: any(folder.glob("*.wdl")), "tablebase", "build", "--pieces", 6, "--dir", folder)
+    assert "crownhead: interrupted: the slices that were done are in" in said
+    assert f"`crownhead tablebase build --pieces 6 --dir '{folder}'` goes on" in said
+
+
+@pytest.mark.slow
+def test_a_run_says_how_to_go_on(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    said = interrupt((run / "state.json").exists, "train", "--preset", "smoke", "--run", run)
+    assert said == f"crownhead: interrupted: saved; `crownhead train --run {run} --resume` goes on"
