@@ -1,6 +1,8 @@
 """The window: scenes, the event loop, preferences; what ``crownhead play`` opens."""
 
+import contextlib
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,17 +17,21 @@ from engine.errors import DraughtsError
 from engine.fen import Color
 
 from .autosave import Autosave
-from .controller import PERSON, GameController, GamePlan
+from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
 from .help import Action
+from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
+from .pdn_files import PdnGames
+from .plan import PERSON, GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
 from .thinker import Thinker
 from .views.clipboard import get_text, put_text
 from .views.geometry import MIN_WINDOW, Rect, text_unit
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
-from .views.sounds import Sounds
+from .views.pieces import piece
+from .views.sounds import Sounds, quiet_libraries
 from .views.text import Text
 from .views.theme import THEMES, theme_named
 from .views.widgets import Style
@@ -34,6 +40,11 @@ FRAMES_PER_SECOND = 60
 _BUSY_WAIT_MS = 33  # looks at a running search so often
 _IDLE_WAIT_MS = 100  # ticks of a clock and of tooltips
 TITLE = "Crownhead"
+_INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen
+_ICON = 64  # pixels
+_COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
+_WORKERS = ("thinker", "player", "endgames")  # names of threads
+_LAST_WORK_S = 20.0
 
 
 class WindowError(DraughtsError):
@@ -57,9 +68,10 @@ class App:
 
     def __init__(self, opponents: Opponents, endgame: EndgameInfo, folder: Path | None = None) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
+        self._first_time = not self.preferences_file.exists()
         self.preferences, message = load_preferences(self.preferences_file)
         self.opponents = opponents
-        self.thinker = Thinker(opponents)
+        self.thinker = Thinker(opponents, wake=_wake)
         self.autosave = Autosave(folder / "games" if folder else None)
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
         self.endgame = endgame
@@ -76,24 +88,27 @@ class App:
     # --- window
 
     def open_window(self) -> None:
-        """Opens the window in the size it had last.
+        """Opens the window in the size it had last; the first time as large as the screen suggests.
 
         Raises:
             WindowError: there is no display.
         """
-        size = (
-            max(MIN_WINDOW[0], self.preferences.window_width),
-            max(MIN_WINDOW[1], self.preferences.window_height),
-        )
+        pygame.display.set_icon(piece(_ICON, Color.BLACK, True, self.style.theme))
         try:
             if self.preferences.fullscreen:
                 self.surface = pygame.display.set_mode((0, 0), pygame.FULLSCREEN)
             else:
-                self.surface = pygame.display.set_mode(size, pygame.RESIZABLE)
+                self.surface = pygame.display.set_mode(self._window_size(), pygame.RESIZABLE)
         except pygame.error as error:
             raise WindowError(f"no window can be opened: {error}") from None
         pygame.display.set_caption(TITLE)
         self.restyle()
+
+    def _window_size(self) -> tuple[int, int]:
+        desktop = pygame.display.get_desktop_sizes()[0]
+        larger = max(1.0, desktop[1] / _COMMON_SCREEN) if self._first_time else 1.0
+        width, height = round(self.preferences.window_width * larger), round(self.preferences.window_height * larger)
+        return max(MIN_WINDOW[0], min(width, desktop[0])), max(MIN_WINDOW[1], min(height, desktop[1]))
 
     @property
     def scale(self) -> float:
@@ -145,7 +160,7 @@ class App:
         """Hands changed preferences to what works with them."""
         self.controller.input.one_click = self.preferences.one_click
         self.controller.input.auto_complete = self.preferences.auto_complete
-        self.go.game.flipped = self.preferences.flipped
+        self.go.game.orient()
         self.restyle()
 
     def copy(self, text: str) -> None:
@@ -159,6 +174,9 @@ class App:
         try:
             if not text.strip():
                 raise WindowError("There is no text in the clipboard")
+            if text.count("[Event ") > 1:
+                self.go.open_games("The clipboard's games", PdnGames(text))
+                return
             what = self.controller.session.paste(text)
         except DraughtsError as error:
             self.controller.say(str(error), alarm=True)
@@ -273,6 +291,12 @@ class App:
         self.save_preferences()
 
 
+def _wake() -> None:
+    """Ends the loop's waiting for events; any thread may call it."""
+    with contextlib.suppress(pygame.error):  # the window is closed
+        pygame.event.post(pygame.event.Event(pygame.USEREVENT))
+
+
 def start_pygame() -> None:
     """Starts what the window needs of pygame.
 
@@ -281,13 +305,19 @@ def start_pygame() -> None:
     """
     # Elsewhere than on X11 without effect: with the DirectColor visual that SDL prefers, screenshots come out black.
     os.environ.setdefault("SDL_VIDEO_X11_NODIRECTCOLOR", "1")
+    os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", "crownhead")
     try:
-        pygame.display.init()
+        with quiet_libraries():
+            pygame.display.init()
     except pygame.error as error:
         raise WindowError(f"no display to open a window on: {error}") from None
+    if not os.environ.get("SDL_VIDEODRIVER") and pygame.display.get_driver() in _INVISIBLE:
+        pygame.display.quit()
+        raise WindowError("no display to open a window on: this session has no screen (on Linux, DISPLAY is not set)")
     driver = os.environ.get("SDL_AUDIODRIVER")
     os.environ["SDL_AUDIODRIVER"] = "dummy"  # sounds open the device themselves, and say so where there is none
     pygame.init()  # pygame-menu asks for all of it
+    forget_fonts()
     pygame.mixer.quit()
     pygame.joystick.quit()  # while it runs, waiting for events costs processor time
     if driver is None:
@@ -330,5 +360,16 @@ def run(
         app.begin(plan, menu)
         app.loop()
     finally:
+        pygame.display.quit()  # the window goes at once, whatever is still to be stored
         app.close()
         pygame.quit()
+        _wait_for_threads()
+
+
+def _wait_for_threads() -> None:
+    """Lets players and oracles finish what they are at: a thread inside a network's library must not outlive
+    the interpreter, which would abort."""
+    deadline = time.monotonic() + _LAST_WORK_S
+    for thread in threading.enumerate():
+        if thread.name in _WORKERS:
+            thread.join(max(0.0, deadline - time.monotonic()))

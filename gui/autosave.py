@@ -1,10 +1,12 @@
-"""Games that save themselves after every move, so that a crash loses nothing."""
+"""Games that save themselves after every move, so that a crash loses nothing. Several windows may share a folder."""
 
+import os
 import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import platformdirs
 
@@ -16,6 +18,7 @@ from .pdn_files import read_text, title_of
 from .session import GameSession
 
 SUFFIX = ".pdn"
+_LOCK = "window.lock"  # held by the first window, as long as it lives
 _LOOKED_AT = 10  # files in which a game to recover is looked for
 
 
@@ -65,7 +68,9 @@ class Autosave:
         self._pending: Future[None] | None = None
         self._pending_path: Path | None = None
         self._closed = False
-        self._written: tuple[Path, str] | None = None
+        self._known: tuple[Path, bytes] | None = None  # what this window wrote or read last
+        self._moved: dict[Path, Path] = {}  # games whose file another window has taken up go on in one of their own
+        self._lock: IO[bytes] | None = None
 
     def begin(self) -> None:
         """The next game that is saved goes into a file of its own, as another game of the session does by itself."""
@@ -74,6 +79,7 @@ class Autosave:
     def resume(self, path: Path) -> None:
         """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
         self._path, self._game = path, None
+        self._known = (path, _content(path))
 
     def save(self, session: GameSession) -> None:
         """Has the game written as it stands and returns at once. A game without a move is not worth a file."""
@@ -83,12 +89,14 @@ class Autosave:
             self.begin()
         self._game = session.game
         if self._path is None:
-            stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
-            self._path = self.folder / f"{stamp}_{secrets.token_hex(3)}{SUFFIX}"
+            self._path = self._new_path()
         if self._pending is not None and self._pending_path == self._path:
             self._pending.cancel()  # not begun yet: what is written now holds all of it
         game, self._pending_path = session.to_game(), self._path
         self._pending = self._writer.submit(self._write, game, self._path)
+
+    def _new_path(self) -> Path:
+        return self.folder / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{secrets.token_hex(3)}{SUFFIX}"
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Waits until what was saved is on the disk; raises ``TimeoutError`` if ``timeout_s`` does not suffice."""
@@ -99,13 +107,21 @@ class Autosave:
         """Waits for the last writing; what is saved afterwards is ignored."""
         self._closed = True
         self._writer.shutdown(wait=True)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def games(self, limit: int = 50) -> list[SavedGame]:
         """The newest games, newest first; an empty list if there is no folder yet."""
         return [_look_at(path, modified) for modified, path in self._files()[:limit]]
 
     def recover(self) -> SavedGame | None:
-        """The newest game that can be read, if it is not finished: the window closed in the middle of it."""
+        """The newest game that can be read, if it is not finished: the window closed in the middle of it.
+
+        None while another window is open, which may be playing it.
+        """
+        if self.folder.is_dir() and not self._hold():
+            return None
         readable = (game for game in self.games(_LOOKED_AT) if not game.error)
         newest = next(readable, None)
         return newest if newest is not None and newest.result == "*" else None
@@ -121,23 +137,62 @@ class Autosave:
 
     def _write(self, game: PdnGame, path: Path) -> None:
         try:
-            text = format_game(game)
-            if self._written == (path, text):
+            data = format_game(game).encode()
+            path = self._moved.get(path, path)
+            if self._known == (path, data):
                 return  # only the cursor has moved
             make_folder(path.parent)
+            self._hold()
             new = not path.exists()
-            atomic_write(path, text.encode())
-            self._written, self.error = (path, text), ""
+            if not new and self._known != (path, _content(path)):  # another window plays on with it
+                path = self._moved.setdefault(path, self._new_path())
+            atomic_write(path, data)
+            self._known, self.error = (path, data), ""
             if new:
                 self._remove_oldest(path)
         except (OSError, ValueError) as error:
             self.error = f"the game is not being saved: {error}"
+
+    def _hold(self) -> bool:
+        """Whether this is the first window that uses the folder; the lock ends with the process, however it ends."""
+        if self._lock is None:
+            try:
+                self._lock = _locked(self.folder / _LOCK)
+            except OSError:
+                return False
+        return True
 
     def _remove_oldest(self, newest: Path) -> None:
         remove_stale_temporaries(self.folder)
         others = [path for _, path in self._files() if path != newest]
         for path in others[max(0, self.keep - 1) :]:
             path.unlink(missing_ok=True)
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file, b"" if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """A file with a lock on it; ``OSError`` if another process holds that."""
+    file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _look_at(path: Path, modified: float) -> SavedGame:

@@ -1,12 +1,11 @@
 """A game in play without a window: who moves, when an agent thinks, clocks, hints, offers, what to say. No pygame."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 from engine.board import Move
 from engine.errors import DraughtsError
-from engine.fen import START_FEN, Color
+from engine.fen import Color
 
 from .autosave import Autosave
 from .clocks import Clock, TimeControl
@@ -14,33 +13,14 @@ from .endgame_info import EndgameInfo, Verdict
 from .messages import Message, message_of
 from .move_input import MoveInput
 from .opponents import OpponentSpec
+from .pdn_files import note_clock
+from .plan import BOTH, PERSON, GamePlan
 from .session import GameSession
 from .thinker import Snapshot, Thinker
 
-BOTH = frozenset(Color)
-PERSON = "Human"  # the name of people in games
 _MOVES_LEFT = 20  # an agent with a Fischer clock plans for so many more moves
 _DRAW_VALUE = 0.0  # an agent accepts a draw if its value is at most this
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
-
-
-@dataclass(frozen=True)
-class GamePlan:
-    """What the menu decides before a game.
-
-    Attributes:
-        humans: the colours that people play.
-        agents: who plays a colour where no person does, and who gives hints and analyses.
-        fen, opening: the position to start from and PDN moves made there at once.
-    """
-
-    humans: frozenset[Color] = frozenset({Color.BLACK})
-    agents: Mapping[Color, OpponentSpec] = field(
-        default_factory=lambda: {color: OpponentSpec(kind="network") for color in Color}
-    )
-    fen: str = START_FEN
-    opening: tuple[str, ...] = ()
-    control: TimeControl = field(default_factory=TimeControl)
 
 
 class GameController:
@@ -79,6 +59,7 @@ class GameController:
         self.scores: dict[int, float] = {}
         self.paused, self.browsing = False, False
         self._line: list[str] = []
+        self._clock_ply = 0  # the clocks stand as they were after so many moves
         self._asked: tuple[int, str, int] | None = None  # request number, mode, session version
         self._version = -1
 
@@ -92,6 +73,8 @@ class GameController:
         self.session.new_game(plan.fen, self._names(), plan.opening)
         self.clock.reset(plan.control)
         self._began()
+        if len(self.humans) == 1:  # the agent gets ready while the person thinks
+            self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
 
     def loaded(self) -> None:
         """The session has got another game or position: people play both sides until somebody takes one over."""
@@ -111,6 +94,7 @@ class GameController:
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
         self.scores, self._line = {}, []
+        self._clock_ply = self.session.ply
         self._synchronise()
         if not self.session.is_over:
             self.clock.start(self.session.board.turn)
@@ -137,7 +121,8 @@ class GameController:
             return
         self._version = self.session.version
         self.hint = None
-        self.input.set_board(self.session.board, frozenset() if self.session.is_over else self.humans)
+        ending = self.session.ending if self.session.is_over else None
+        self.input.set_board(self.session.board, self.humans, f"the game is over: {ending.text}" if ending else "")
         texts = self.session.texts
         same = 0
         while same < min(len(texts), len(self._line)) and texts[same] == self._line[same]:
@@ -247,31 +232,51 @@ class GameController:
 
     def make(self, move: Move) -> None:
         """Makes a move for the side to move."""
-        color = self.session.board.turn
+        color, ply = self.session.board.turn, self.session.ply
         self._drop_request()
-        self.browsing = False
-        self.clock.press(color)
         try:
-            self.session.push(move, self.clock.remaining(color))
+            self.session.push(move)
         except DraughtsError as error:
             self.say(str(error), alarm=True)
             return
+        self._rewind(ply)
+        self._clock_ply = ply + 1
+        self.browsing = False
+        self._set_clock()
+        self.clock.press(color)
+        note_clock(self.session.nodes[-1], self.clock.remaining(color))
         self.notice = ""
         self._synchronise()
 
     def go_to(self, ply: int) -> None:
-        """Shows the position after so many moves."""
+        """Shows the position after so many moves; the clocks go on as they are."""
         if ply == self.session.ply:
             return
         self._drop_request()
         self.session.go_to(ply)
         self.notice = ""
-        self.clock.rewind(self.session.nodes[: self.session.ply], self.session.first_color)
         self.browsing = not self.session.at_end
+        if not self.browsing:
+            self._rewind(ply)
+        self._set_clock()
         self._synchronise()
 
+    def _rewind(self, ply: int) -> None:
+        """Sets the clocks to what they were after so many moves, unless they stand there."""
+        if ply != self._clock_ply:
+            self.clock.rewind(self.session.nodes[:ply], self.session.first_color)
+            self._clock_ply = ply
+
+    def _set_clock(self) -> None:
+        """Time stands still on request, and while an agent has to wait because an earlier position is looked at."""
+        waits = self.browsing and self.clock.running is not None and self.clock.running not in self.humans
+        if self.paused or waits:
+            self.clock.pause()
+        else:
+            self.clock.resume()
+
     def undo(self) -> None:
-        """Back to the last position in which a person was to move."""
+        """Back to the last position in which a person was to move, and the clocks with it."""
         self._step(-1)
 
     def redo(self) -> None:
@@ -284,6 +289,9 @@ class GameController:
         while 0 < ply < last and self.humans and self._turn_at(ply) not in self.humans:
             ply += step
         self.go_to(min(max(ply, 0), last))
+        if self.session.ending is None:  # it goes on from here, with the time there was
+            self._rewind(self.session.ply)
+            self._set_clock()
 
     def _turn_at(self, ply: int) -> Color:
         first = self.session.first_color
@@ -303,6 +311,7 @@ class GameController:
             self.thinker.move_now()
         elif self.agent_to_move:
             self.paused = False
+            self._set_clock()
         elif not self.session.is_over and not self.session.board.outcome():
             color = self.session.board.turn
             self._drop_request()
@@ -311,8 +320,9 @@ class GameController:
             self._asked = (number, "play", self.session.version)
 
     def toggle_pause(self) -> None:
-        """Agents wait, or go on."""
+        """Agents and clocks wait, or go on."""
         self.paused = not self.paused
+        self._set_clock()
         if self.paused:
             self._drop_request()
 
@@ -385,4 +395,4 @@ class GameController:
 
     def enter(self) -> None:
         """Back from the menu."""
-        self.clock.resume()
+        self._set_clock()

@@ -28,6 +28,9 @@ def move_accuracy(loss: float) -> float:
     return 100.0 * 2.0 ** (-loss / HALVING_LOSS)
 
 
+NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertainty
+
+
 def judge(loss: float) -> Judgement:
     """The word for a move that gave away so much expected score."""
     words = [word for word, least in LEAST_LOSS.items() if loss >= least]
@@ -92,8 +95,8 @@ class GameReport:
         return sum(marks) / len(marks) if marks else None
 
     def worst(self, count: int = 5, color: Color | None = None) -> tuple[MoveReport, ...]:
-        """The moves that lost the most, of one side or of both, the worst first; those that are good are left out."""
-        bad = [move for move in self.moves if move.judgement and color in (None, move.color)]
+        """The moves that lost the most, of one side or of both, the worst first; none that lost nothing."""
+        bad = [move for move in self.moves if move.loss >= NOTICEABLE and color in (None, move.color)]
         return tuple(sorted(bad, key=lambda move: -move.loss)[:count])
 
     def counts(self, color: Color) -> dict[Judgement, int]:

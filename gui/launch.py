@@ -8,8 +8,8 @@ from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players import AlphaBetaPlayer, RolloutPlayer, parse_player
 
-from .controller import BOTH, GamePlan
 from .opponents import OpponentError, OpponentSpec
+from .plan import BOTH, GamePlan
 
 _HUMANS = {
     "black": frozenset({Color.BLACK}),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pygame
 import pygame_menu
+import pygame_menu.font
 import pygame_menu.sound
 from pygame_menu.font import FONT_OPEN_SANS
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus are silent: they need not open the audio device
 ON_OFF = [("off", False), ("on", True)]  # items of a selector
 _OWN_KEYS = ("escape",)  # keys that pages do not get
+_MOUSE = (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
 
 
 def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
@@ -50,6 +52,11 @@ def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
     look.widget_background_inflate_to_selection = True
     look.focus_background_color = (0, 0, 0, 90)
     return look
+
+
+def forget_fonts() -> None:
+    """Fonts that pygame-menu keeps must not outlive the pygame that made them: using one crashes."""
+    pygame_menu.font._cache.clear()
 
 
 class Page:
@@ -126,7 +133,7 @@ class MenuScene(Scene):
     def _build(self, index: int | None) -> None:
         unit, window = self.style.unit, self.window
         head, foot = round(min(5.2 * unit, window.h * 0.14)), round(3.0 * unit)
-        beside = self.page.board and window.w > 1.25 * window.h
+        beside = self.page.board and window.w > 1.25 * window.h and window.w * 42 // 100 > 22 * unit
         width = window.w * 42 // 100 if beside else window.w
         self.area = Rect(0, head, width, max(60, window.h - head - foot))
         margin = round(1.6 * unit)
@@ -138,6 +145,7 @@ class MenuScene(Scene):
             position=(margin, head, False),
             center_content=False,
             joystick_enabled=False,
+            keyboard_ignore_nonphysical=False,  # a key let go of before its event is looked at counts
             onclose=None,
         )
         self.page.filling = True
@@ -153,6 +161,10 @@ class MenuScene(Scene):
         self._stale = True
 
     def handle(self, event: pygame.event.Event) -> None:
+        self._events.append(event)  # they wait for ``update``, in their order
+
+    def _take(self, event: pygame.event.Event, menu: pygame_menu.Menu) -> None:
+        """Gives an event to the page, or to the window where it is a key of all menus."""
         if self.question is not None:
             super().handle(event)
             self._stale = True
@@ -165,7 +177,12 @@ class MenuScene(Scene):
             if len(key) > 1 and action_for(self.name, key) is not None:
                 super().handle(event)
                 return
-        self._events.append(event)
+        before = menu.get_selected_widget()
+        self._updating = True
+        self._stale |= bool(menu.update([event])) or event.type in _MOUSE
+        self._updating = False
+        if menu.get_selected_widget() is not before:
+            self._foot = ("", False)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         return False
@@ -176,19 +193,19 @@ class MenuScene(Scene):
         self.app.go.back()
 
     def update(self, now: float) -> None:
-        if self._events and self.menu is not None:
-            events, self._events = self._events, []
-            before = self.menu.get_selected_widget()
-            self._updating = True
-            if self.menu.update(events):
-                self._stale = True
-            self._updating = False
-            if any(event.type in (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
-                   for event in events):  # fmt: skip
-                self._stale = True
-            if self.menu.get_selected_widget() is not before:
-                self._foot = ("", False)
+        events, self._events = self._events, []
+        for index, event in enumerate(events):
+            if self.menu is not None:
+                self._take(event, self.menu)
+            self._rebuild_page()
+            if self.app.go.scene is not self:  # what was typed ahead is meant for the next scene
+                for later in events[index + 1 :]:
+                    self.app.go.scene.handle(later)
+                return
         self.page.poll()
+        self._rebuild_page()
+
+    def _rebuild_page(self) -> None:
         if self._rebuild and self.app.go.scene is self:
             self._rebuild = False
             self._build(self.menu.get_index() if self.menu else None)
@@ -210,7 +227,7 @@ class MenuScene(Scene):
             session = self.app.controller.session
             last = session.last_move
             picture = BoardPicture(
-                sorted_pieces(session.board.piece_map()), self.app.preferences.flipped, False, last.path if last else ()
+                sorted_pieces(session.board.piece_map()), self.app.go.game.flipped, False, last.path if last else ()
             )
             self._board_view.draw(surface, self.board_rect, picture, theme, Motion())
         selected = self.menu.get_selected_widget()

@@ -25,7 +25,7 @@ class Preferences(BaseModel):
     version: Literal[1] = Field(1, description="of this file's form")
     theme: str = Field("classic", min_length=1, max_length=40, description="colours of the board and the window")
     show_numbers: bool = Field(True, description="PDN numbers on the squares")
-    flipped: bool = Field(False, description="Black at the bottom")
+    bottom: Literal["own", "white", "black"] = Field("own", description="the side at the bottom of the board")
     show_targets: bool = Field(True, description="mark where the selected piece can go")
     show_movable: bool = Field(True, description="outline the pieces that can, or must, move")
     show_last_move: bool = Field(True, description="mark the last move")

@@ -23,7 +23,10 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "root": ("Root", ""),
         "c_puct": ("Exploration", ""),
         "fpu_reduction": ("Untried moves", ""),
+        "draw_value": ("Worth of a draw", "puct root"),
         "reuse_tree": ("Keep the tree", "puct root"),
+        "leaves_in_flight": ("Leaves in flight", "puct root"),
+        "virtual_loss": ("Virtual loss", "puct root, leaves in flight"),
     },
     "Variety": {
         "temperature": ("Temperature", "varied play, puct root"),
@@ -165,6 +168,7 @@ def in_use(spec: OpponentSpec, name: str) -> bool:
         "gumbel root": config.root == "gumbel",
         "varied play": spec.vary,
         "noise": config.noise_fraction > 0,
+        "leaves in flight": config.leaves_in_flight > 1,
         "network oracle": config.oracle == "network",
     }
     needs = _BY_NAME[name].needs

@@ -61,6 +61,28 @@ class Ending:
         return cls(kind, winner, reason, RESULTS[winner])
 
     @classmethod
+    def recorded(cls, result: str, reason: str) -> "Ending":
+        """The ending that a file names; one that the window itself writes is known again."""
+        known = [cls.resigned(color) for color in Color] + [cls.flagged(color) for color in Color] + [cls.agreed()]
+        recorded = cls(EndKind.RECORDED, _WINNERS.get(result), reason, result)
+        return next((e for e in known if (e.result, e.reason) == (result, reason)), recorded)
+
+    @classmethod
+    def resigned(cls, color: Color) -> "Ending":
+        """``color`` has given up."""
+        return cls.decided(EndKind.RESIGNATION, color.other, f"{color} resigned")
+
+    @classmethod
+    def flagged(cls, color: Color) -> "Ending":
+        """The time of ``color`` is over."""
+        return cls.decided(EndKind.TIME, color.other, f"{color} ran out of time")
+
+    @classmethod
+    def agreed(cls) -> "Ending":
+        """A draw by agreement."""
+        return cls.decided(EndKind.AGREEMENT, None, "agreed")
+
+    @classmethod
     def by_rules(cls, outcome: Outcome) -> "Ending":
         """The ending that the board declares."""
         reason = outcome.termination.value
@@ -233,11 +255,11 @@ class GameSession:
         Raises:
             SessionError: the game is over, or the cursor does not stand at its end.
         """
-        self._end(Ending.decided(EndKind.RESIGNATION, color.other, f"{color} resigned"))
+        self._end(Ending.resigned(color))
 
     def flag(self, color: Color) -> None:
         """Ends the game: the time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
-        self._end(Ending.decided(EndKind.TIME, color.other, f"{color} ran out of time"))
+        self._end(Ending.flagged(color))
 
     def offer_draw(self, color: Color) -> None:
         """Offers a draw, or accepts that of the other side. Raises ``SessionError`` as ``resign`` does."""
@@ -253,7 +275,7 @@ class GameSession:
         if self.draw_offer is None:
             raise SessionError("no draw has been offered")
         if accept:
-            self._end(Ending.decided(EndKind.AGREEMENT, None, "agreed"))
+            self._end(Ending.agreed())
         else:
             self.draw_offer = None
             self.version += 1
@@ -295,8 +317,7 @@ class GameSession:
         outcome = board.outcome()
         by_rules = outcome is not None and (outcome.winner is not None or game.result in ("*", outcome.result))
         if game.result != "*" and not by_rules:
-            reason = one_line(game.headers.get("Termination", ""))
-            self.ending = Ending(EndKind.RECORDED, _WINNERS.get(game.result), reason, game.result)
+            self.ending = Ending.recorded(game.result, one_line(game.headers.get("Termination", "")))
         self._end_by_rules()
 
     def load_pdn(self, text: str, number: int = 1) -> None:

@@ -60,20 +60,27 @@ class Thinker:
     Args:
         opponents: makes the players. It is asked in other threads.
         clock: seconds, for what is shown and for time limits.
+        wake: called, in the thinker's thread, when an answer has come: a window that waits for events can look at once.
 
     Attributes:
         snapshot: of the latest ``request``; None before the first.
         review: of the latest ``review_game``; None before the first.
     """
 
-    def __init__(self, opponents: Opponents, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        opponents: Opponents,
+        clock: Callable[[], float] = time.perf_counter,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
         self.snapshot: Snapshot | None = None
         self.review: Review | None = None
-        self._clock = clock
+        self._clock, self._wake = clock, wake
         self._bench = _Bench(opponents)
         self._changed = threading.Condition()  # guards all that follows, and the two attributes above
         self._job: _Job | None = None  # the one that counts
         self._waiting: _Job | None = None  # not taken up yet
+        self._wanted: OpponentSpec | None = None  # to be made ready while nothing else is asked
         self._closed = False
         self._number = 0
         self._thread = threading.Thread(target=self._work, name="thinker", daemon=True)
@@ -96,6 +103,12 @@ class Thinker:
             The number that its snapshots carry.
         """
         return self._put(board, spec if mode == "play" else _steady(spec), mode, seconds)
+
+    def prepare(self, spec: OpponentSpec) -> None:
+        """Begins to make a player that will be needed soon; whatever is wrong with it is said when it is asked."""
+        with self._changed:
+            self._wanted = spec
+            self._changed.notify()
 
     def review_game(self, board: Board, spec: OpponentSpec) -> int:
         """Begins the report of the game that led to a board, every position searched as ``spec`` says; see ``request``.
@@ -161,11 +174,16 @@ class Thinker:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while self._waiting is None and not self._closed:
+                while self._waiting is None and self._wanted is None and not self._closed:
                     self._changed.wait()
-                if self._waiting is None:
+                if self._closed:
                     return
                 job, self._waiting = self._waiting, None
+                wanted, self._wanted = self._wanted, None
+            if wanted is not None:
+                self._bench.player(wanted)
+            if job is None:
+                continue
             try:
                 self._answer(job)
             except _SupersededError:
@@ -187,8 +205,10 @@ class Thinker:
                 self.review = shown
             else:
                 self.snapshot = shown
-            if not shown.busy:
-                self._job = None
+            if shown.busy:
+                return
+            self._job = None
+        self._wake()
 
     def _answer(self, job: _Job) -> None:
         moves = search_moves(job.board) if job.mode is not None else []

@@ -18,9 +18,9 @@ from engine.fen import Color
 from engine.pdn import read_game
 from gui.app import App, WindowError, start_pygame
 from gui.clocks import TimeControl
-from gui.controller import GamePlan
 from gui.endgame_info import EndgameInfo
 from gui.opponents import Opponents, OpponentSpec
+from gui.plan import GamePlan
 from gui.preferences import Preferences, save_preferences
 from gui.views.geometry import square_rect
 from gui.views.help_scene import HelpScene
@@ -387,3 +387,13 @@ def test_nothing_is_drawn_while_nothing_happens(app: App) -> None:
 
     drive(app, script())
     assert len(app.frame_seconds) == 0
+
+
+@pytest.mark.parametrize("driver", ["offscreen", "dummy"])
+def test_a_window_that_nobody_can_see_counts_as_none(monkeypatch: pytest.MonkeyPatch, driver: str) -> None:
+    pygame.quit()
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(pygame.display, "init", lambda: None)
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: driver)
+    with pytest.raises(WindowError, match="no display to open a window on"):
+        start_pygame()

@@ -50,7 +50,7 @@ def test_autosave_writes_after_every_move(saver: Autosave) -> None:
     saver.flush()
     assert saver.recover() is None
     assert saver.games()[0].result == "1-0"
-    assert [path.suffix for path in saver.folder.iterdir()] == [".pdn"]
+    assert [path.suffix for path in saver.folder.iterdir() if path.name != "window.lock"] == [".pdn"]
 
 
 def test_each_game_has_its_file_and_a_recovered_one_goes_on(saver: Autosave) -> None:
@@ -109,6 +109,43 @@ def test_nothing_is_written_after_closing(saver: Autosave) -> None:
     saver.save(session)
     saver.close()
     assert saver.games()[0].plies == 1
+
+
+def test_a_second_window_does_not_take_the_game_of_the_first(saver: Autosave) -> None:
+    saver.save(session_of("11-15"))
+    saver.flush()
+    other = Autosave(saver.folder)
+    assert other.recover() is None
+    other.close()
+    saver.close()
+    third = Autosave(saver.folder)  # the first window is closed
+    assert third.recover() is not None
+    third.close()
+
+
+def test_two_windows_in_one_game_go_on_in_two_files(saver: Autosave) -> None:
+    session = session_of("11-15")
+    saver.save(session)
+    saver.flush()
+    (path,) = (game.path for game in saver.games())
+    other, copy = Autosave(saver.folder), GameSession()
+    copy.load_file(path)
+    other.resume(path)
+    copy.push(copy.board.parse_pdn("22-18"))
+    other.save(copy)
+    other.flush()
+    for text in ("23-19", "8-11"):
+        session.push(session.board.parse_pdn(text))
+        saver.save(session)
+        saver.flush()
+    other.save(copy)
+    other.flush()
+    assert {game.plies for game in saver.games()} == {2, 3}
+    assert len(saver.games()) == 2
+    read = GameSession()
+    read.load_file(path)
+    assert read.texts == copy.texts
+    other.close()
 
 
 def test_a_broken_game_is_named_and_passed_over(saver: Autosave) -> None:

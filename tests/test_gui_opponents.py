@@ -212,15 +212,29 @@ def test_settings_without_effect_are_known() -> None:
         spec = OpponentSpec(search=SearchConfig.model_validate(search)).changed(**changes)
         return {entry.name for entry in SETTINGS if in_use(spec, entry.name)}
 
-    plain = {"num_simulations", "root", "c_puct", "fpu_reduction", "reuse_tree", "oracle"}
+    plain = {
+        "num_simulations",
+        "root",
+        "c_puct",
+        "fpu_reduction",
+        "reuse_tree",
+        "leaves_in_flight",
+        "draw_value",
+        "oracle",
+    }
     variety = {"temperature", "temperature_plies", "final_temperature", "noise_fraction", "dirichlet_scale"}
     gumbel = {"gumbel_considered", "c_visit", "c_scale", "rescale_q"}
     assert used() == plain
     assert used(timed=True) == plain - {"num_simulations"}
     assert used(vary=True) == plain | variety
     assert used(vary=True, noise_fraction=0.0) == plain | variety - {"dirichlet_scale"}
-    assert used(root="gumbel") == (plain | gumbel) - {"reuse_tree"}
-    assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - {"reuse_tree"}
+    assert used(root="gumbel") == (plain | gumbel) - {"reuse_tree", "leaves_in_flight", "draw_value"}
+    assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - {
+        "reuse_tree",
+        "leaves_in_flight",
+        "draw_value",
+    }
+    assert used(leaves_in_flight=8) == plain | {"virtual_loss"}
     assert used(oracle="network") == plain | {"oracle_pieces", "oracle_confidence"}
     assert used(kind="alphabeta") == set()
 

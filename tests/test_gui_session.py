@@ -240,7 +240,8 @@ def test_pdn_out_and_in() -> None:
     assert other.texts == session.texts
     assert other.headers == session.headers
     assert other.ending is not None
-    assert (other.ending.kind, other.ending.text) == (EndKind.RECORDED, "Black wins: White resigned")
+    assert other.ending == session.ending
+    assert other.ending.kind is EndKind.RESIGNATION
     assert other.at_end
     assert other.pdn() == session.pdn()
     assert other.headers["Date"] == datetime.date.today().strftime("%Y.%m.%d")

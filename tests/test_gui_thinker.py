@@ -477,3 +477,36 @@ def test_forgetting_and_closing(table) -> None:
     assert thinker.thinker.snapshot is None
     with pytest.raises(RuntimeError, match="closed"):
         thinker.thinker.request(Board(), NETWORK)
+
+
+def test_a_player_prepared_is_made_once_and_at_once_there() -> None:
+    made: list[OpponentSpec] = []
+    player = SteppedPlayer()
+    player.allowed.release(20)
+
+    def make(spec: OpponentSpec) -> SteppedPlayer:
+        made.append(spec)
+        return player
+
+    thinker = Thinker(Opponents(make))
+    thinker.prepare(NETWORK)
+    until(lambda: len(made) == 1)
+    assert thinker.snapshot is None
+    assert not thinker.busy
+    number = thinker.request(Board(), NETWORK)
+    until(lambda: thinker.snapshot is not None and thinker.snapshot.status == "done")
+    assert thinker.snapshot is not None
+    assert (thinker.snapshot.number, len(made)) == (number, 1)
+    thinker.prepare(OTHER)
+    thinker.close()
+    assert player.closed.wait(PATIENCE)
+
+
+def test_an_answer_wakes_the_window() -> None:
+    woken = threading.Event()
+    thinker = Thinker(Opponents(), wake=woken.set)
+    thinker.request(Board(), OpponentSpec(kind="random"))
+    assert woken.wait(PATIENCE)
+    assert thinker.snapshot is not None
+    assert thinker.snapshot.status == "done"
+    thinker.close()

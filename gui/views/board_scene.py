@@ -72,7 +72,7 @@ class BoardScene(Scene):
         self.passage = TextPanel(Passage(""))
         self.rows: list[Buttons] = []
         self.panels = [self.passage]
-        self.flipped = app.preferences.flipped
+        self.flipped = False
         self._focus: tuple[int, str] | None = None
 
     def set_buttons(self, *rows: tuple[Button, ...]) -> None:
@@ -86,7 +86,7 @@ class BoardScene(Scene):
     def place(self) -> None:
         layout = game_layout(self.window.w, self.window.h, self.app.scale)
         self.board_rect = layout.board
-        top, bottom = layout.status.y, max(layout.side.bottom, layout.toolbar.bottom)
+        top, bottom = layout.status.y, layout.toolbar.bottom
         side = Rect(layout.side.x, top, layout.side.w, bottom - top)
         for panel in reversed(self.rows):
             panel.rect, side = side.cut_bottom(round(2.1 * self.style.unit), layout.gap)

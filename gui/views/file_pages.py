@@ -23,6 +23,7 @@ FAULTS = (DraughtsError, OSError)
 _LISTED_GAMES = 200
 _LISTED_FILES = 200
 SCALES = (("automatic", 0.0), ("75 %", 0.75), ("100 %", 1.0), ("125 %", 1.25), ("150 %", 1.5), ("200 %", 2.0))
+BOTTOMS = (("your own side", "own"), ("White", "white"), ("Black", "black"))
 SPEEDS = (("off", 0), ("fast", 110), ("normal", 220), ("slow", 450))
 
 
@@ -147,7 +148,7 @@ class LoadPage(Page):
             self.say(str(error), alarm=True)
             return
         if len(games.titles) > 1:
-            self.app.go.show(MenuScene(self.app, GamesPage(self.app, self._path, games)))
+            self.app.go.show(MenuScene(self.app, GamesPage(self.app, self._path.name, games)))
         else:
             load_game(self.app, self, games, 1)
 
@@ -175,9 +176,9 @@ def load_game(app: "App", page: Page, games: PdnGames, number: int) -> None:
 class GamesPage(Page):
     """The games of one file."""
 
-    def __init__(self, app: "App", path: Path, games: PdnGames) -> None:
+    def __init__(self, app: "App", title: str, games: PdnGames) -> None:
         super().__init__(app)
-        self.games, self.title = games, path.name
+        self.games, self.title = games, title
 
     def fill(self, menu: pygame_menu.Menu) -> None:
         titles = self.games.titles
@@ -230,6 +231,7 @@ class PreferencesPage(Page):
         current = self.app.style.theme.name
         self._choice(menu, "Theme: ", [(name, name) for name in THEMES], "theme", current)
         self._choice(menu, "Letters and buttons: ", SCALES, "ui_scale", self.app.preferences.ui_scale)
+        self._choice(menu, "At the bottom: ", BOTTOMS, "bottom", self.app.preferences.bottom)
         self._choice(menu, "Moves in motion: ", SPEEDS, "animation_ms", self.app.preferences.animation_ms)
         fields = type(self.app.preferences).model_fields
         for field, title in (
@@ -245,7 +247,6 @@ class PreferencesPage(Page):
             ("one_click", "Move by one click where one fits"),
             ("auto_complete", "Finish jumps by themselves"),
             ("sounds", "Sounds"),
-            ("flipped", "Black at the bottom"),
             ("fullscreen", "Full screen"),
         ):
             switch = menu.add.selector(

@@ -6,6 +6,7 @@ from engine.board import Board, Move
 from engine.fen import Color
 
 from ..controller import GameController
+from ..help import Action, keys_of
 from ..preferences import Preferences
 from ..thinker import MoveRow, Snapshot
 from .board_view import Arrow, BoardPicture, sorted_pieces
@@ -80,7 +81,7 @@ def short_count(count: int) -> str:
 def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> ThoughtHead:
     """The heading of the analysis."""
     if snapshot is None:
-        return ThoughtHead(None, "Thoughts", "", verdict)
+        return ThoughtHead(None, "Thoughts", "", verdict, f"{keys_of(Action.ANALYSE)}: think along")
     value = snapshot.value_of(Color.BLACK)
     text = f"{snapshot.turn}: {snapshot.player}" if value is None else f"Black {signed(value)}"
     parts = [f"{short_count(snapshot.count)} {snapshot.unit}" if snapshot.count else ""]
@@ -89,7 +90,8 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     wdl = snapshot_wdl(snapshot)
     if wdl is None and value is not None:
         wdl = score_wdl((1 + value) / 2)
-    return ThoughtHead(wdl, text, " · ".join(part for part in parts if part), verdict)
+    hint = "no estimate yet" if snapshot.busy else "it gives no estimate"
+    return ThoughtHead(wdl, text, " · ".join(part for part in parts if part), verdict, hint)
 
 
 def _table_row(row: MoveRow, turn: Color) -> TableRow:
@@ -152,6 +154,8 @@ def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
         for move in snapshot.moves[:_ARROWS]:
             if move.share >= _LEAST_SHARE:
                 shown.append(Arrow(move.move.path, round(move.share / top, 1)))
+        if not shown and snapshot.best is not None:  # known without a search
+            shown.append(Arrow(snapshot.best.path, 1.0))
     if controller.hint is not None:
         shown = [Arrow(controller.hint.path, 0.8, hint=True)]
     return tuple(shown)

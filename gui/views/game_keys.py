@@ -141,7 +141,7 @@ class GameKeys:
         """How things are shown."""
         preferences = self.scene.app.preferences
         if action is Action.FLIP:
-            self.scene.flipped = preferences.flipped = not self.scene.flipped
+            self.scene.flipped = not self.scene.flipped
             self.scene.forget()
         elif action is Action.NUMBERS:
             preferences.show_numbers = not preferences.show_numbers

@@ -31,7 +31,8 @@ class GameScene(Scene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self.controller = app.controller
-        self.flipped = app.preferences.flipped
+        self.flipped = False  # Black at the bottom
+        self._oriented: object = None
         self.board_view = BoardView(app.style.text)
         self.status, self.bar = StatusPanel(Message("")), BalanceBar((None, self.flipped))
         self.players = tuple(PlayerPanel(facts.player_state(self.controller, color)) for color in Color)
@@ -69,7 +70,7 @@ class GameScene(Scene):
         self.board_rect, self.bar.rect = layout.board, layout.bar
         self.players[0].rect, self.players[1].rect = layout.top, layout.bottom
         self.status.rect, self.tools.rect = layout.status, layout.toolbar
-        wanted = [("moves", 4.5, 8.0, 1)]
+        wanted = [("moves", 3.4, 8.0, 1)]
         if show.show_graph:
             wanted.insert(0, ("graph", 3.2, 7.0, 5))
         if show.show_line:
@@ -82,10 +83,10 @@ class GameScene(Scene):
         named: dict[str, Rect] = {}
         rest = layout.side
         if not layout.wide and rest.w > 40 * unit:
-            left, rest = rest.cut_left(rest.w // 2, gap)
-            wanted = [panel for panel in wanted if panel[0] != "moves"]
-            named["moves"] = rest
-            rest = left
+            rest, named["moves"] = rest.cut_left(rest.w // 2, gap)
+            if show.show_graph:
+                named["graph"], named["moves"] = named["moves"].cut_top(min(7 * unit, rest.h // 3), gap)
+            wanted = [panel for panel in wanted if panel[0] not in named]
         heights = panel_heights(rest.h, unit, gap, wanted)
         for name, height in heights.items():
             height = rest.h if name == next(reversed(heights)) and name == "moves" else height
@@ -95,10 +96,22 @@ class GameScene(Scene):
         for name, panel in zip(("thought", "table", "line", "graph", "moves"), panels, strict=True):
             panel.rect = named.get(name, nowhere)
 
+    def orient(self) -> None:
+        """Turns the board as the preferences say; unless they pin a side, the only person sits at the bottom."""
+        bottom, humans = self.app.preferences.bottom, self.controller.humans
+        black = humans == {Color.BLACK} if bottom == "own" else bottom == "black"
+        if black != self.flipped:
+            self.flipped = black
+            self.forget()
+
     # --- every frame
 
     def update(self, now: float) -> None:
         self.motion.now = now
+        seated = (self.controller.session.game, self.controller.humans)
+        if self._oriented != seated:
+            self._oriented = seated
+            self.orient()
         self._follow(now)
         if self.motion.animation is not None and self.motion.animation.done(now):
             self.motion.animation = None
@@ -126,10 +139,14 @@ class GameScene(Scene):
         self.tools.buttons = self._buttons()
 
     def _balance(self) -> tuple[float, float, float] | None:
-        thought = self.controller.thought()
-        known = facts.snapshot_wdl(thought)
+        """Of the position shown; while nobody has thought about it, of the one before."""
+        controller, snapshot = self.controller, self.controller.thinker.snapshot
+        ply = controller.session.ply
+        if snapshot is not None and snapshot is not controller.thought() and snapshot.ply != ply - 1:
+            snapshot = None
+        known = facts.snapshot_wdl(snapshot)
         if known is None:
-            known = facts.score_wdl(self.controller.scores.get(self.controller.session.ply))
+            known = facts.score_wdl(controller.scores.get(ply, controller.scores.get(ply - 1)))
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
 
     def _follow(self, now: float) -> None:

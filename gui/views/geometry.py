@@ -125,7 +125,7 @@ class GameLayout:
         top, bottom: names and clocks of the players above and below the board.
         status, toolbar: message and buttons.
         side: what is left for panels.
-        wide: the panels stand beside the board, not below it.
+        wide: the panels stand beside the board, not below it: whatever lets it be larger.
     """
 
     window: Rect
@@ -148,12 +148,10 @@ def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
     gap = max(4, unit // 2)
     window = Rect(0, 0, width, height)
     strip, bar = round(1.9 * unit), max(8, round(0.8 * unit))
-    wide = width >= 1.08 * height
-    if wide:
-        side_least = max(15 * unit, width * 30 // 100)
-        room = min(height - 2 * strip - 2 * gap, width - side_least - bar - 4 * gap)
-    else:
-        room = min(width - bar - 3 * gap, height - 2 * strip - 14 * unit)
+    side_least = max(15 * unit, width * 30 // 100)
+    beside = min(height - 2 * strip - 2 * gap, width - side_least - bar - 4 * gap)
+    below = min(width - bar - 3 * gap, height - 2 * strip - 14 * unit)
+    wide, room = beside >= below, max(beside, below)
     side_length = max(COLUMNS * 16, room // COLUMNS * COLUMNS)
     left, upper = gap, gap
     if wide:
@@ -169,6 +167,8 @@ def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
     if wide:
         x = board.right + 2 * gap
         side = Rect(x, upper, min(width - gap - x, 36 * unit), side_length + 2 * strip)
+        if upper > 3 * unit:  # the width limits the board: the panels take the whole height
+            side = Rect(side.x, gap, side.w, height - 2 * gap)
     else:
         side = Rect(gap, bottom.bottom, width - 2 * gap, height - bottom.bottom - gap)
     status, side = side.cut_top(round((3.4 if wide else 3.1) * unit), gap)

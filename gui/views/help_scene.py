@@ -23,6 +23,11 @@ _TITLES = {
 }
 
 
+Row = tuple[
+    str, str
+]  # keys and what they do; a heading has an empty second part; one without keys goes on with the line above
+
+
 class KeysPanel(Panel[tuple[str, int]]):
     """Groups of keys in columns; ``state``: (scene, first row shown)."""
 
@@ -33,12 +38,15 @@ class KeysPanel(Panel[tuple[str, int]]):
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         scene, first = self.state
         theme, unit = style.theme, style.unit
-        rows = self._rows(scene)
         line = round(1.42 * unit)
-        columns = max(1, self.rect.w // (21 * unit))
+        columns = max(1, self.rect.w // (23 * unit))
         per_column = max(1, (self.rect.h - style.gap) // line)
-        if columns * per_column > len(rows):
-            columns = max(1, -(-len(rows) // per_column))
+        width = (self.rect.w - style.gap * (columns - 1)) // columns - 2 * style.gap
+        keys_width = self._keys_width(scene, width, style)
+        rows = self._rows(scene, keys_width, width, style)
+        columns = max(1, min(columns, -(-len(rows) // per_column)))
+        if columns * per_column > len(rows):  # even columns
+            per_column = -(-len(rows) // columns)
         shown = rows[first : first + columns * per_column]
         self.hidden = max(0, len(rows) - columns * per_column)
         for column, area in enumerate(self.rect.columns(columns, style.gap)):
@@ -49,18 +57,32 @@ class KeysPanel(Panel[tuple[str, int]]):
                 if not text:
                     style.text.draw(surface, keys, (inner.x, y), unit, theme.accent, True)
                     continue
-                width = min(inner.w * 2 // 5, 10 * unit)
-                style.text.draw(surface, keys, (inner.x, y), unit - 1, theme.text, True, width=width - style.gap)
-                style.text.draw(surface, text, (inner.x + width, y), unit - 1, theme.dim, width=inner.w - width)
+                style.text.draw(surface, keys, (inner.x, y), unit - 1, theme.text, True, width=keys_width - style.gap)
+                style.text.draw(surface, text, (inner.x + keys_width, y), unit - 1, theme.dim)
+        if first < self.hidden:
+            at = (self.rect.right - style.gap, self.rect.bottom - line // 2)
+            width = style.text.width("Page Down: more", unit - 1, True) + style.gap
+            surface.fill(theme.panel, (at[0] - width, at[1] - line // 2, width, line // 2 + style.gap))
+            style.text.draw(surface, "Page Down: more", at, unit - 1, theme.accent, True, "right")
 
     @staticmethod
-    def _rows(scene: str) -> list[tuple[str, str]]:
-        rows: list[tuple[str, str]] = []
-        groups: dict[str, list[tuple[str, str]]] = {}
+    def _keys_width(scene: str, width: int, style: Style) -> int:
+        """As wide as the longest keys, up to half of a column."""
+        longest = max(style.text.width(keys, style.unit - 1, True) for _, keys, _ in help_rows(scene))
+        return min(longest + 2 * style.gap, width // 2)
+
+    @staticmethod
+    def _rows(scene: str, keys_width: int, width: int, style: Style) -> list[Row]:
+        """Headings and keys, each on as many lines as it takes."""
+        rows: list[Row] = []
+        groups: dict[str, list[Row]] = {}
         for group, keys, text in help_rows(scene):
             groups.setdefault(group, []).append((keys, text))
         for group, entries in groups.items():
-            rows += [(group, ""), *entries]
+            rows.append((group, ""))
+            for keys, text in entries:
+                first, *others = style.text.wrap(text, style.unit - 1, width - keys_width)
+                rows += [(keys, first), *(("", part) for part in others)]
         return rows
 
 

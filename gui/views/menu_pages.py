@@ -11,9 +11,9 @@ from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 
 from ..clocks import TimeControl
-from ..controller import BOTH, GamePlan
 from ..menus import ON_OFF, MenuScene, Page, explain
 from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
+from ..plan import BOTH, GamePlan
 from ..search_settings import SETTINGS, Setting, SettingError, in_use, with_setting
 
 if TYPE_CHECKING:
@@ -282,9 +282,14 @@ class OpponentPage(Page):
 
         slider = menu.add.range_slider(
             title(), strength_position(spec), list(range(len(steps))), onchange=self.guard(moved),
-            range_text_value_enabled=False, slider_text_value_enabled=False, width=round(menu.get_width() * 0.42),
+            range_text_value_enabled=False, slider_text_value_enabled=False, width=self._slider_width(menu),
         )  # fmt: skip
         explain(slider, "Left and right arrow make it weaker and stronger")
+
+    def _slider_width(self, menu: pygame_menu.Menu) -> int:
+        """What the title leaves of the page."""
+        unit, width = self.app.style.unit, menu.get_width()
+        return round(min(width * 0.42, max(4 * unit, width - 21 * unit)))
 
 
 class CheckpointPage(Page):

@@ -203,6 +203,7 @@ class MoveList(Panel[MoveListState]):
             style.text.draw(
                 surface, "moves of the game", inner.center, max(8, unit * 5 // 6), theme.dim, align="center"
             )
+            return
         for row in range(top, min(rows, top + self.rows_shown)):
             y = inner.y + (row - top) * line
             if state.result and row == rows - 1:

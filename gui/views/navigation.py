@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ..controller import GamePlan
 from ..menus import MenuScene, Page
-from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
+from ..pdn_files import PdnGames
+from ..plan import GamePlan
+from .file_pages import FilesPage, GamesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
@@ -80,6 +81,10 @@ class Navigation:
     def open_load(self) -> None:
         """A file to load."""
         self._open_page(LoadPage(self.app))
+
+    def open_games(self, title: str, games: PdnGames) -> None:
+        """Games to choose one of."""
+        self._open_page(GamesPage(self.app, title, games))
 
     def open_preferences(self) -> None:
         """Looks and habits."""

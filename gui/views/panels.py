@@ -133,21 +133,17 @@ def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> No
 
 @dataclass(frozen=True)
 class ThoughtHead:
-    """The heading of the analysis: shares, value, effort, and what the endgame tables say."""
+    """The heading of the analysis: shares (else a hint), value, effort, and what the endgame tables say."""
 
     wdl: Wdl | None
     value: str
     effort: str
     verdict: tuple[str, ...]
+    hint: str = ""
 
 
 class ThoughtPanel(Panel[ThoughtHead]):
     """Win/draw/loss with figures, the effort, and the endgame's verdict."""
-
-    @staticmethod
-    def units(head: ThoughtHead) -> float:
-        """Height in text units."""
-        return 4.0 + 1.5 * len(head.verdict)
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         head = self.state
@@ -172,7 +168,7 @@ class ThoughtPanel(Panel[ThoughtHead]):
             wdl_strip(surface, bar, head.wdl, theme)
             self._figures(surface, bar, head.wdl, style)
         else:
-            style.text.draw(surface, "no estimate yet", (inner.x, y), unit, theme.dim)
+            style.text.draw(surface, head.hint, (inner.x, y), unit, theme.dim, width=inner.w)
         for text in head.verdict:
             y += line
             style.text.draw(surface, text, (inner.x, y), unit, theme.accent, width=inner.w)

@@ -106,6 +106,10 @@ class ReportScene(BoardScene):
         super().place()
         unit, gap = self.style.unit, self.style.gap
         rect = self.passage.rect
+        if rect.w > 2.2 * rect.h:
+            rect, self.mistakes.rect = rect.cut_left(rect.w // 2, gap)
+            self.passage.rect, self.graph.rect = rect.cut_top(rect.h * 55 // 100, gap)
+            return
         self.passage.rect, rect = rect.cut_top(min(round(9.5 * unit), rect.h * 42 // 100), gap)
         self.graph.rect, rect = rect.cut_top(min(round(7 * unit), rect.h * 35 // 100), gap)
         self.mistakes.rect = rect
@@ -118,11 +122,13 @@ class ReportScene(BoardScene):
             self.passage.state = Passage("Game report", "There are no moves to report on yet.")
         elif review is not None and review.number == self._number:
             note = {"loading": "loading the network", "thinking": f"{100 * review.progress:.0f} % done"}
+            if not review.report.worst(1):
+                note["done"] = "No move gave anything away."
             warnings = (review.error,) if review.error else ()
             self.passage.state = Passage("Game report", self._summary(report), warnings, note.get(review.status, ""))
         if report is None:
             return
-        self._worst = tuple(move for move in report.worst(_WORST) if move.loss > 0.005)
+        self._worst = report.worst(_WORST)
         rows = tuple(self._row(move) for move in self._worst)
         self.mistakes.state = MistakesState(rows, self.chosen)
         marks = tuple(move.ply + 1 for move in self._worst if move.judgement)

@@ -7,8 +7,8 @@ import pygame
 from engine.errors import DraughtsError
 from engine.fen import Color
 
-from ..controller import BOTH, GamePlan
 from ..help import Action
+from ..plan import BOTH, GamePlan
 from ..position_setup import Piece, PositionSetup
 from .board_scene import BoardScene, Passage
 from .board_view import BoardPicture
@@ -53,6 +53,7 @@ class SetupScene(BoardScene):
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
+        self.flipped = app.go.game.flipped
         self.setup = PositionSetup(app.controller.session.fen())
         self._keyboard = False  # the cursor shows once a key was used
         self._said = ""

@@ -12,8 +12,8 @@ _TONES = {"move": (310.0, 0.07), "capture": (230.0, 0.11), "crown": (620.0, 0.22
 
 
 @contextlib.contextmanager
-def _quiet_libraries() -> Iterator[None]:
-    """Audio libraries write a page to standard error where there is no device; our one line says it."""
+def quiet_libraries() -> Iterator[None]:
+    """Libraries below write to standard error where there is no device or screen; our one line says it."""
     kept = os.dup(2)
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -45,7 +45,7 @@ class Sounds:
 
     def _open(self) -> None:
         try:
-            with _quiet_libraries():
+            with quiet_libraries():
                 pygame.mixer.init(_RATE, -16, 2, 512)
             for name, (hertz, seconds) in _TONES.items():
                 self._sounds[name] = pygame.sndarray.make_sound(knock(hertz, seconds))

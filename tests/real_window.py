@@ -1,0 +1,202 @@
+"""The real program in a real window: a screen of its own (Xvfb), a mouse and keys (xdotool), pictures (ImageMagick).
+
+What the program thinks is not looked into: the game is read from the file in which it saves itself.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from engine.board import Board, Move
+from engine.pdn import PdnGame, read_game
+from gui.preferences import FILE_NAME, Preferences, save_preferences
+from gui.views.geometry import Rect, game_layout, square_rect
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+import pygame
+
+ROOT = Path(__file__).parent.parent
+NEEDED = ("Xvfb", "xdotool", "import")
+MISSING = [name for name in NEEDED if shutil.which(name) is None]
+PATIENCE = 120.0  # seconds for anything, on a busy machine
+Found = TypeVar("Found")
+
+
+def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
+    """Waits until something is there (true) and returns it."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.02)
+    return found
+
+
+@contextmanager
+def screen(width: int = 1400, height: int = 1000) -> Iterator[str]:
+    """A screen without a monitor; yields what DISPLAY has to be."""
+    reading, writing = os.pipe()
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp"],
+        pass_fds=(writing,),
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writing)
+    try:
+        with open(reading) as answers:
+            number = answers.readline().strip()
+        assert number, "Xvfb does not start"
+        yield f":{number}"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+class RealWindow:
+    """``crownhead play`` on a screen.
+
+    Args:
+        display: of ``screen``.
+        home: folder for preferences and games.
+        options: of the command line.
+        preferences: written before the start; None keeps what is there.
+        size: of the window.
+    """
+
+    def __init__(
+        self, display: str, home: Path, *options: str, preferences: Preferences | None = None, audio: str = "dummy"
+    ) -> None:
+        self.home, self.preferences = home, preferences or Preferences()
+        if preferences is not None:
+            save_preferences(preferences, home / "crownhead" / FILE_NAME)
+        self._environment = {
+            **os.environ,
+            "DISPLAY": display,
+            "XDG_CONFIG_HOME": str(home),
+            "XDG_DATA_HOME": str(home),
+            "SDL_VIDEODRIVER": "x11",
+            "SDL_AUDIODRIVER": audio,
+        }
+        self.started = time.monotonic()
+        self.errors = home / "stderr.txt"
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, str(ROOT / "crownhead.py"), "play", *options],
+                env=self._environment, stderr=errors, cwd=home,
+            )  # fmt: skip
+        self.id = until(self._find, "the window")
+
+    def _find(self) -> str:
+        assert self.process.poll() is None, self.errors.read_text()
+        found = self._run("xdotool", "search", "--onlyvisible", "--class", "crownhead", check=False)
+        return found.decode().split()[0] if found.strip() else ""
+
+    def _run(self, *command: str, check: bool = True) -> bytes:
+        done = subprocess.run(command, env=self._environment, check=check, stdout=subprocess.PIPE, timeout=60,
+                              stderr=None if check else subprocess.DEVNULL)  # fmt: skip
+        return done.stdout
+
+    # --- hands
+
+    def move_to(self, x: int, y: int) -> None:
+        self._run("xdotool", "mousemove", "--window", self.id, str(x), str(y))
+
+    def click(self, x: int, y: int) -> None:
+        self._run("xdotool", "mousemove", "--window", self.id, str(x), str(y), "click", "1")
+
+    def keys(self, *names: str) -> None:
+        """Presses keys, by xdotool's names."""
+        self._run("xdotool", "key", "--window", "0", *names)
+
+    def focus(self) -> None:
+        """Gives the window the keyboard: there is no window manager that would."""
+        self._run("xdotool", "windowfocus", "--sync", self.id)
+
+    @property
+    def board(self) -> Rect:
+        """Where the board lies in the window."""
+        return game_layout(self.preferences.window_width, self.preferences.window_height).board
+
+    def square(self, number: int, flipped: bool) -> tuple[int, int]:
+        return square_rect(self.board, number, flipped).center
+
+    def click_move(self, move: Move, flipped: bool) -> None:
+        for square in move.path:
+            self.click(*self.square(square, flipped))
+
+    def drag_move(self, move: Move, flipped: bool) -> None:
+        points = [self.square(square, flipped) for square in move.path]
+        command = ["xdotool", "mousemove", "--window", self.id, *map(str, points[0]), "mousedown", "1"]
+        for x, y in points[1:]:
+            command += ["mousemove", "--window", self.id, str(x), str(y), "sleep", "0.05"]
+        self._run(*command, "mouseup", "1")
+
+    # --- eyes
+
+    def game(self) -> PdnGame | None:
+        """The newest game as it was saved last; None before the first move."""
+        files = sorted((self.home / "crownhead" / "games").glob("*.pdn"), key=lambda path: path.stat().st_mtime)
+        return read_game(files[-1].read_text()) if files else None
+
+    def plies(self) -> int:
+        game = self.game()
+        return len(game.moves) if game else 0
+
+    def position(self, start: Board | None = None) -> Board:
+        """The board after the moves saved so far."""
+        game = self.game()
+        board = Board(game.start_fen) if game else (start or Board())
+        for node in game.moves if game else ():
+            board.push(node.move)
+        return board
+
+    def picture(self, keep: Path | None = None) -> np.ndarray:
+        """What the window shows: uint8 [width, height, 3]; kept as PNG where asked for."""
+        path = keep or self.home / "picture.png"
+        self._run("import", "-window", self.id, "-depth", "8", "-define", "png:compression-level=9", str(path))
+        return pygame.surfarray.array3d(pygame.image.load(path))
+
+    def still_picture(self, keep: Path | None = None, seconds: float = 1.0) -> np.ndarray:
+        """The picture once it has not changed for some time."""
+        before, since, deadline = self.picture(keep), time.monotonic(), time.monotonic() + PATIENCE
+        while time.monotonic() - since < seconds:
+            assert time.monotonic() < deadline, "the window never comes to rest"
+            time.sleep(0.1)
+            now = self.picture(keep)
+            if not np.array_equal(now, before):
+                before, since = now, time.monotonic()
+        return before
+
+    def close(self) -> float:
+        """Closes the window as its key does; returns the seconds that took."""
+        self.focus()
+        begin = time.monotonic()
+        self.keys("ctrl+q")
+        code = self.process.wait(PATIENCE)
+        assert code == 0, self.errors.read_text()
+        return time.monotonic() - begin
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
+
+@contextmanager
+def window(
+    display: str, home: Path, *options: str, preferences: Preferences | None = None, audio: str = "dummy"
+) -> Iterator[RealWindow]:
+    """A ``RealWindow`` that does not outlive its test."""
+    made = RealWindow(display, home, *options, preferences=preferences, audio=audio)
+    try:
+        yield made
+    finally:
+        made.kill()

@@ -1,0 +1,190 @@
+"""A game in play without a window: whose turn, clocks that go on while one looks back, draw offers, endings."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.board import Move
+from engine.fen import Color
+from gui.autosave import Autosave
+from gui.clocks import TimeControl
+from gui.controller import GameController
+from gui.endgame_info import EndgameInfo
+from gui.opponents import Opponents, OpponentSpec
+from gui.plan import BOTH, GamePlan
+from gui.thinker import Thinker
+
+DEEP = OpponentSpec(kind="rollout", timed=True, seconds=600)
+RANDOM = OpponentSpec(kind="random")
+
+
+class Game:
+    """A controller with a clock that is set by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 0.0
+        self.thinker, self.endgame, self.autosave = Thinker(Opponents()), EndgameInfo(), Autosave(folder)
+        self.controller = GameController(
+            self.thinker, self.endgame, self.autosave, ("random", "rollout", "alphabeta"), lambda: self.now
+        )
+
+    def start(self, *humans: Color, spec: OpponentSpec = RANDOM, clock: str = "-") -> GameController:
+        self.controller.start(GamePlan(frozenset(humans), dict.fromkeys(Color, spec), control=TimeControl.parse(clock)))
+        return self.controller
+
+    def move(self, text: str, seconds: float = 0.0) -> None:
+        self.now += seconds
+        self.controller.make(self.controller.session.board.parse_pdn(text))
+
+    def tick_until_moves(self, count: int) -> None:
+        deadline = time.monotonic() + 20
+        while len(self.controller.session.nodes) < count:
+            assert time.monotonic() < deadline
+            self.controller.tick()
+            time.sleep(0.002)
+
+    def left(self) -> tuple[float | None, float | None]:
+        return self.controller.clock.remaining(Color.BLACK), self.controller.clock.remaining(Color.WHITE)
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> Iterator[Game]:
+    made = Game(tmp_path)
+    yield made
+    made.thinker.close()
+    made.endgame.close()
+    made.autosave.close()
+
+
+def test_looking_back_leaves_the_clocks_alone_and_taking_back_sets_them(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    game.move("11-15", seconds=10)
+    game.move("22-18", seconds=20)
+    assert game.left() == (292, 282)
+    controller.go_to(0)
+    game.now += 5
+    assert game.left() == (287, 282)  # Black is to move and goes on thinking
+    controller.go_to(2)
+    assert game.left() == (287, 282)
+    controller.undo()
+    assert game.left() == (292, 300)  # as after 11-15, White to move
+    game.now += 7
+    game.move("23-19")
+    assert game.left() == (292, 295)
+    controller.go_to(0)
+    controller.redo()
+    assert game.left() == (292, 300)  # as noted after the first move
+
+
+def test_a_move_in_an_earlier_position_sets_the_clocks_back(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    game.move("11-15", seconds=10)
+    game.move("22-18", seconds=20)
+    controller.go_to(0)
+    game.move("9-14", seconds=4)
+    assert controller.session.texts == ["9-14"]
+    assert game.left() == (302, 300)
+    assert controller.session.nodes[0].clock == 302
+
+
+def test_the_agents_time_rests_while_it_is_kept_from_moving(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP, clock="60+0")
+    game.move("11-15")
+    controller.tick()
+    assert controller.thinking == "play"
+    controller.go_to(0)
+    controller.tick()
+    assert controller.thinking == ""
+    game.now += 50
+    assert game.left() == (60, 60)
+    controller.go_to(1)
+    controller.tick()
+    assert controller.thinking == "play"
+    game.now += 1
+    assert game.left() == (60, 59)
+    controller.toggle_pause()
+    game.now += 30
+    assert game.left() == (60, 59)
+    assert controller.thinking == ""
+    controller.toggle_pause()
+    game.now += 1
+    assert game.left() == (60, 58)
+
+
+def test_a_refused_move_does_not_press_the_clock(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    game.now += 10
+    controller.make(Move(22, 18))
+    assert controller.alarm
+    assert controller.clock.running is Color.BLACK
+    assert game.left() == (290, 300)
+
+
+def test_a_try_after_the_end_says_that_the_game_is_over(game: Game) -> None:
+    controller = game.start(*Color)
+    game.move("11-15")
+    controller.resign()
+    controller.tick()
+    controller.input.click(22)
+    assert controller.message().text == "the game is over: Black wins: White resigned"
+
+
+def test_a_flag_ends_the_game(game: Game) -> None:
+    controller = game.start(*Color, clock="10+0")
+    game.move("11-15")
+    game.now += 11
+    controller.tick()
+    assert controller.session.ending is not None
+    assert controller.session.ending.text == "Black wins: White ran out of time"
+    assert controller.clock.running is None
+
+
+def test_two_agents_play_on_until_paused_and_hands_can_change(game: Game) -> None:
+    controller = game.start()
+    game.tick_until_moves(4)
+    controller.toggle_pause()
+    count = len(controller.session.nodes)
+    for _ in range(20):
+        controller.tick()
+        time.sleep(0.002)
+    assert len(controller.session.nodes) == count
+    turn = controller.session.board.turn
+    controller.take_over()
+    assert controller.humans == {turn}
+    assert controller.session.names[turn] == "Human"
+    controller.take_over()
+    assert controller.humans == BOTH - {turn}
+
+
+def test_an_agent_answers_a_draw_offer_by_what_it_thinks(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=OpponentSpec(kind="alphabeta", depth=2))
+    game.move("11-15")
+    game.tick_until_moves(2)
+    controller.scores[controller.session.ply] = 0.2  # Black is worse: White plays on
+    controller.offer_draw()
+    assert controller.session.ending is None
+    assert controller.notice == "White declines the draw"
+    controller.scores[controller.session.ply] = 0.6
+    controller.offer_draw()
+    assert controller.session.ending is not None
+    assert controller.session.ending.text == "Draw: agreed"
+
+
+def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP)
+    controller.ask_hint()
+    deadline = time.monotonic() + 20
+    while controller.hint is None:
+        assert time.monotonic() < deadline
+        controller.tick()
+        time.sleep(0.002)
+    assert controller.session.board.pdn(controller.hint) in controller.notice
+    game.move("11-15")
+    while not (game.thinker.snapshot is not None and game.thinker.snapshot.count):
+        assert time.monotonic() < deadline
+        controller.tick()
+        time.sleep(0.002)
+    controller.move_now()
+    game.tick_until_moves(2)

@@ -1,0 +1,294 @@
+"""Scenes in the real event loop without a screen: which way the board lies, menus by keys, pasting, setting up."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+import pytest
+
+pytest.importorskip("pygame", reason="the window needs pygame")
+
+import pygame
+
+from engine.fen import START_FEN, Color
+from gui.app import App, start_pygame
+from gui.endgame_info import EndgameInfo
+from gui.menus import MenuScene
+from gui.opponents import Opponents, OpponentSpec
+from gui.plan import BOTH, GamePlan
+from gui.preferences import Preferences, save_preferences
+from gui.views.file_pages import GamesPage, LoadPage
+from gui.views.menu_pages import MainPage, OpponentPage
+from gui.views.report_scene import ReportScene
+from gui.views.setup_scene import SetupScene
+
+TWO_GAMES = """[Event "one"]
+[Black "A"]
+[White "B"]
+[Result "*"]
+
+1. 11-15 22-18 *
+
+[Event "two"]
+[Black "C"]
+[White "D"]
+[Result "1-0"]
+
+1. 9-14 1-0
+"""
+VARIANT = '[Event "a"]\n[GameType "20,W,10,10,N2,0"]\n[Result "*"]\n\n1. 32-28 *\n'
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    clipboard: list[str] = [""]
+    monkeypatch.setattr("gui.app.get_text", lambda: clipboard[0])
+    monkeypatch.setattr("gui.views.setup_scene.get_text", lambda: clipboard[0])
+    save_preferences(
+        Preferences(window_width=800, window_height=600, animation_ms=0, sounds=False), tmp_path / "preferences.json"
+    )
+    start_pygame()
+    app = App(Opponents(), EndgameInfo(), tmp_path)
+    app.clipboard = clipboard  # type: ignore[attr-defined]
+    app.open_window()
+    yield app
+    app.close()
+    pygame.quit()
+
+
+def plan(*humans: Color, fen: str = START_FEN) -> GamePlan:
+    return GamePlan(frozenset(humans), dict.fromkeys(Color, OpponentSpec(kind="random")), fen)
+
+
+def press(app: App, *names: str, ctrl: bool = False) -> None:
+    """Presses keys, all of them between two frames."""
+    for name in names:
+        code, text = pygame.key.key_code(name), name if len(name) == 1 and not ctrl else ""
+        mod = pygame.KMOD_CTRL if ctrl else 0
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=code, mod=mod, unicode=text, scancode=0))
+    frames(app)
+
+
+def frames(app: App, count: int = 3) -> None:
+    for _ in range(count):
+        for event in app._events():
+            app._dispatch(event)
+        app.frame()
+
+
+def paste(app: App, text: str) -> None:
+    app.clipboard[0] = text  # type: ignore[attr-defined]
+    press(app, "v", ctrl=True)
+
+
+def page_of(app: App) -> object:
+    assert isinstance(app.go.scene, MenuScene)
+    return app.go.scene.page
+
+
+@pytest.mark.parametrize(
+    ("humans", "bottom", "flipped"),
+    [
+        ({Color.BLACK}, "own", True),
+        ({Color.WHITE}, "own", False),
+        (BOTH, "own", False),
+        (set(), "own", False),
+        ({Color.BLACK}, "white", False),
+        ({Color.WHITE}, "black", True),
+        (BOTH, "black", True),
+    ],
+)
+def test_ones_own_side_is_at_the_bottom_unless_pinned(app: App, humans: set[Color], bottom: str, flipped: bool) -> None:
+    app.preferences.bottom = bottom  # type: ignore[assignment]
+    app.begin(plan(*humans), menu=False)
+    frames(app)
+    assert app.go.game.flipped is flipped
+
+
+def test_the_board_turns_by_key_for_this_game_and_with_the_sides(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    frames(app)
+    assert app.go.game.flipped
+    press(app, "f")
+    assert not app.go.game.flipped
+    app.go.open_setup()
+    assert isinstance(app.go.scene, SetupScene)
+    assert not app.go.scene.flipped
+    app.go.start_game(plan(Color.BLACK))
+    frames(app)
+    assert app.go.game.flipped
+    press(app, "t")  # the other side
+    assert app.controller.humans == {Color.WHITE}
+    assert not app.go.game.flipped
+
+
+def test_keys_typed_ahead_reach_the_page_they_are_meant_for(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=True)
+    frames(app)
+    assert isinstance(page_of(app), MainPage)
+    press(app, "down", "return", "down", "down", "down", "return")  # New game, then Against
+    assert isinstance(page_of(app), OpponentPage)
+    press(app, "escape", "escape", "escape", "f")  # back at the board, and turn it
+    assert app.go.scene is app.go.game
+    assert not app.go.game.flipped
+
+
+def test_a_position_and_a_game_are_pasted(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    paste(app, "W:WK18,27,32:BK3,20")
+    assert app.controller.session.fen() == "W:W27,32,K18:B20,K3"
+    assert app.controller.humans == BOTH
+    paste(app, "1. 11-15 22-18 2. 15x22")
+    assert app.controller.session.texts == ["11-15", "22-18", "15x22"]
+
+
+@pytest.mark.parametrize("text", ["", "hello", "1. 11-15 11-15", VARIANT, "B:W1,2:B31", "B:W21:B21", "W:W:B1"])
+def test_a_bad_paste_is_said_in_one_line_and_changes_nothing(app: App, text: str) -> None:
+    app.begin(plan(*Color), menu=False)
+    app.controller.make(app.controller.session.board.parse_pdn("11-15"))
+    before = list(app.controller.session.texts)
+    paste(app, text)
+    message = app.controller.message()
+    if text == "W:W:B1":  # a position, though one in which nobody can play
+        assert app.controller.session.is_over
+        return
+    assert message.kind == "warn"
+    assert message.text
+    assert "\n" not in message.text
+    assert app.controller.session.texts[: len(before)] == before
+
+
+def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    paste(app, TWO_GAMES)
+    assert isinstance(page_of(app), GamesPage)
+    press(app, "down", "return")
+    assert app.go.scene is app.go.game
+    assert app.controller.session.names[Color.BLACK] == "C"
+    (tmp_path / "two.pdn").write_text(TWO_GAMES)
+    app.go.show(MenuScene(app, LoadPage(app, tmp_path)))
+    press(app, *["down"] * 3)  # the path, the folder above, games/, the file
+    press(app, "return")
+    for _ in range(200):
+        frames(app)
+        if isinstance(page_of(app), GamesPage):
+            break
+    press(app, "return")
+    assert app.controller.session.names[Color.BLACK] == "A"
+
+
+@pytest.mark.parametrize(("text", "part"), [("1. 11-15 11-15", "illegal"), (VARIANT, "international"), ("\0\1\2", "")])
+def test_a_broken_file_is_said_on_the_page(app: App, tmp_path: Path, text: str, part: str) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    (tmp_path / "bad.pdn").write_text(text)
+    page = LoadPage(app, tmp_path)
+    app.go.show(MenuScene(app, page))
+    said: list[tuple[str, bool]] = []
+    page.say = lambda text, alarm=False: said.append((text, alarm))
+    page._open(tmp_path / "bad.pdn")
+    for _ in range(500):
+        frames(app, 1)
+        if any(alarm for _, alarm in said):
+            break
+    line, alarm = said[-1]
+    assert alarm
+    assert part in line
+    assert "\n" not in line
+    assert app.controller.session.nodes == []
+
+
+def test_a_checkpoint_that_is_none_is_said_and_the_window_lives(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+
+    def broken(spec: OpponentSpec) -> None:
+        raise ValueError(f"{spec.checkpoint}: no checkpoint")
+
+    app.opponents._factories["network"] = broken  # type: ignore[assignment]
+    spec = OpponentSpec(kind="network", checkpoint="/nowhere")
+    app.go.start_game(GamePlan(frozenset({Color.WHITE}), dict.fromkeys(Color, spec)))
+    for _ in range(500):
+        frames(app, 1)
+        if app.controller.alarm:
+            break
+    assert "no checkpoint" in app.controller.message().text
+    assert app.controller.paused
+    press(app, "t")  # the person plays the other side instead
+    app.controller.make(app.controller.session.board.parse_pdn("11-15"))
+    assert app.controller.session.texts == ["11-15"]
+
+
+def test_the_set_up_by_keys(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    app.go.open_setup()
+    scene = app.go.scene
+    assert isinstance(scene, SetupScene)
+    press(app, "c")
+    assert not any(button.enabled for row in scene.rows for button in row.buttons if button.name == "play")
+    scene.setup.cursor = 18
+    press(app, "4", "space", "2", "left", "space", "t")
+    assert scene.setup.fen() == "W:WK18:BK17" if not scene.flipped else scene.setup.fen().startswith("W:WK18:BK")
+    paste(app, "B:W5,21:B12")
+    assert scene.setup.fen() == "B:W5,21:B12"
+    paste(app, "nonsense")
+    assert scene.passage.state.warnings
+    press(app, "return", ctrl=True)
+    assert app.go.scene is app.go.game
+    assert app.controller.session.start_fen == "B:W5,21:B12"
+
+
+def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    app.go.open_setup()
+    scene = app.go.scene
+    assert isinstance(scene, SetupScene)
+    scene.setup.cursor = 30
+    press(app, "0", "space", "1", "space")
+    assert any("30" in line for line in scene.passage.state.warnings)
+    press(app, "return", ctrl=True)
+    assert app.go.scene is scene
+
+
+def test_a_report_shows_the_better_move(app: App) -> None:
+    """Black gives two men for nothing: that is the worst move, and the board shows what was better."""
+    app.begin(plan(*Color, fen="B:W14,18,22,26:B1,2,3,9"), menu=False)
+    app.controller.agents = dict.fromkeys(Color, OpponentSpec(kind="alphabeta", depth=6))
+    app.controller._kinds = ("alphabeta",)
+    for _ in range(4):
+        board = app.controller.session.board
+        app.controller.make(min(board.legal_moves, key=lambda move: (len(move.captured), move.end)))
+    app.go.open_report()
+    scene = app.go.scene
+    assert isinstance(scene, ReportScene)
+    for _ in range(2000):
+        frames(app, 1)
+        if app.thinker.review is not None and not app.thinker.review.busy:
+            break
+    frames(app)
+    assert "accuracy" in scene.passage.state.text
+    assert scene.mistakes.state.rows
+    press(app, "down")
+    assert scene.chosen == 0
+    move = scene._worst[0]
+    assert scene.ply == move.ply
+    assert [arrow.path for arrow in scene.picture().arrows] == [move.move.path, move.best.path]
+    press(app, "end")
+    assert scene.ply == 4
+
+
+def test_the_first_window_suits_a_fine_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_pygame()
+    monkeypatch.setattr(pygame.display, "get_desktop_sizes", lambda: [(3840, 2160)])
+    app = App(Opponents(), EndgameInfo(), tmp_path)
+    app.open_window()
+    assert app.surface.get_size() == (2200, 1520)
+    app.save_preferences()
+    monkeypatch.setattr(pygame.display, "get_desktop_sizes", lambda: [(1024, 700)])
+    again = App(Opponents(), EndgameInfo(), tmp_path)
+    again.open_window()
+    assert again.surface.get_size() == (1024, 700)
+    for each in (app, again):
+        each.close()
+    pygame.quit()
