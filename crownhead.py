@@ -180,7 +180,7 @@ def play(
         if spec.kind == "network":
             _check_network(spec.checkpoint)
         plan = plan_for(spec, side or "black", fen or START_FEN)
-    run(_make_network, None, _find_networks, _ask_oracle, plan=plan, menu=menu)
+    run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=menu)
 
 
 def _check_network(checkpoint: str | None) -> None:
@@ -199,6 +199,13 @@ def _make_network(spec: "OpponentSpec") -> "Player":
     return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads)
 
 
+def _start_engine(spec: "OpponentSpec") -> "Player":
+    """The board's way to external engines."""
+    from engine.players import HubPlayer
+
+    return HubPlayer(spec.command or "", spec.seconds)
+
+
 def _find_networks() -> "list[CheckpointEntry]":
     """The networks that the board's menu offers."""
     from gui.opponents import CheckpointEntry
@@ -215,6 +222,17 @@ def _ask_oracle(board: "Board") -> "OracleAnswer":
     from selfplay.knowledge import shared_oracle
 
     return shared_oracle().probe(board)
+
+
+@app.command()
+def engine(
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion",
+    simulations: Annotated[int, typer.Option(min=1, help="Of a network, per move, where no level is set.")] = 400,
+) -> None:
+    """Serve other programs: speak the Hub protocol (version 2, English draughts) on standard input and output."""
+    from selfplay.engine_command import engine_command
+
+    engine_command(player, simulations)
 
 
 @app.command()
