@@ -45,7 +45,7 @@ def screen(width: int = 1400, height: int = 1000) -> Iterator[str]:
     """A screen without a monitor; yields what DISPLAY has to be."""
     reading, writing = os.pipe()
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp"],
+        ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp", "-noreset"],
         pass_fds=(writing,),
         stderr=subprocess.DEVNULL,
     )
@@ -99,8 +99,8 @@ class RealWindow:
         found = self._run("xdotool", "search", "--onlyvisible", "--class", "crownhead", check=False)
         return found.decode().split()[0] if found.strip() else ""
 
-    def _run(self, *command: str, check: bool = True) -> bytes:
-        done = subprocess.run(command, env=self._environment, check=check, stdout=subprocess.PIPE, timeout=60,
+    def _run(self, *command: str, check: bool = True, seconds: float = 60.0) -> bytes:
+        done = subprocess.run(command, env=self._environment, check=check, stdout=subprocess.PIPE, timeout=seconds,
                               stderr=None if check else subprocess.DEVNULL)  # fmt: skip
         return done.stdout
 
@@ -161,7 +161,14 @@ class RealWindow:
     def picture(self, keep: Path | None = None) -> np.ndarray:
         """What the window shows: uint8 [width, height, 3]; kept as PNG where asked for."""
         path = keep or self.home / "picture.png"
-        self._run("import", "-window", self.id, "-depth", "8", "-define", "png:compression-level=9", str(path))
+        take = ("import", "-window", self.id, "-depth", "8", "-define", "png:compression-level=9", str(path))
+        for last in (False, False, True):
+            try:
+                self._run(*take, seconds=10)
+                break
+            except subprocess.TimeoutExpired:  # now and then it waits for ever for a window that is just being opened
+                if last:
+                    raise
         return pygame.surfarray.array3d(pygame.image.load(path))
 
     def still_picture(self, keep: Path | None = None, seconds: float = 1.0) -> np.ndarray:
