@@ -14,7 +14,8 @@ from rich.console import Console
 from engine.board import Board
 from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
-from learner.evaluator import NetworkEvaluator
+from learner.inference import NetworkEvaluator, make_evaluator, measure_rates
+from learner.inference.calibration import random_positions
 from learner.network import NETWORKS, Network
 from learner.trainer import Trainer, TrainerConfig
 
@@ -27,6 +28,7 @@ from .threads import choose_device, num_cores, use_single_thread
 _PERFT_DEPTH = 10
 _SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations
 _BATCHES = (1, 16, 64, 256, 1024)
+_BACKEND_BATCHES = (1, 8, 64)
 _SELFPLAY_GAMES = 256
 _REPEATS = 5
 _SECONDS = 1.0
@@ -65,21 +67,6 @@ def search_simulations_per_second(games: int, simulations: int) -> float:
     return statistics.median(rates[1:])
 
 
-def _random_positions(number: int) -> np.ndarray:
-    """Positions from random play as uint32 [number, 4]."""
-    rng = np.random.default_rng(0)
-    positions: list[tuple[int, ...]] = []
-    board = Board()
-    while len(positions) < number:
-        legal = board.legal_moves
-        if not legal or board.outcome():
-            board = Board()
-            continue
-        positions.append((*board.words(), board.reversible_plies))
-        board.push(legal[rng.integers(len(legal))])
-    return np.array(positions, np.uint32)
-
-
 def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.ndarray) -> float:
     """Positions judged per second by the bare network, in batches of this size."""
 
@@ -108,7 +95,7 @@ def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, floa
 
 def learner_samples_per_second(network: Network, config: TrainerConfig, device: str) -> float:
     """Samples learnt per second, batch making included."""
-    positions = _random_positions(config.batch_size)
+    positions = random_positions(config.batch_size)
     samples = _uniform_samples(positions)
     trainer = Trainer(network, config, device)
 
@@ -137,11 +124,15 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
     )
 
 
-def run_bench(net: str, console: Console) -> dict[str, Any]:
+def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, Any]:
     """The figures of ``crownhead bench --json``.
+
+    Args:
+        backend: of the network's and self-play's figures, see ``learner.inference.make_evaluator``.
 
     Raises:
         ConfigError: no network of this size.
+        BackendError: no such backend, or it is not installed.
     """
     if net not in NETWORKS:
         raise ConfigError(f"no network size {net!r}: choose one of {', '.join(NETWORKS)}")
@@ -152,24 +143,33 @@ def run_bench(net: str, console: Console) -> dict[str, Any]:
 
     def report(key: str, value: Any) -> None:
         figures[key] = value
-        shown = {k: round(v) for k, v in value.items()} if isinstance(value, dict) else f"{value:,.3g}"
+        shown = _rounded(value) if isinstance(value, dict) else f"{value:,.3g}"
         console.print(f"{key}: {shown}", markup=False)
 
     report("perft_leaves_per_second", perft_leaves_per_second())
     cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
     report("search_simulations_per_second", cases)
     network = Network(NETWORKS[net]).eval()
-    evaluator = NetworkEvaluator(network, device=device)
-    batches = {str(n): network_evaluations_per_second(evaluator, _random_positions(n)) for n in _BATCHES}
+    for n in _BACKEND_BATCHES if device == "cpu" else ():
+        figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = measure_rates(network, n)
+        console.print(f"backends in batches of {n}: {_rounded(rates)}", markup=False)
+    evaluator = make_evaluator(network, backend, device, _SELFPLAY_GAMES)
+    figures["backend"] = evaluator.backend
+    console.print(f"backend: {evaluator.backend}", markup=False)
+    batches = {str(n): network_evaluations_per_second(evaluator, random_positions(n)) for n in _BATCHES}
     report("network_evaluations_per_second", batches)
     evaluations, positions = selfplay_rates(evaluator, _SELFPLAY_GAMES)
     report("selfplay_evaluations_per_second", evaluations)
     report("selfplay_positions_per_second", positions)
-    again = network_evaluations_per_second(evaluator, _random_positions(_SELFPLAY_GAMES))
+    again = network_evaluations_per_second(evaluator, random_positions(_SELFPLAY_GAMES))
     bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # measured before and after: the machine drifts
     report("selfplay_to_network_ratio", evaluations / bare)
     report("learner_samples_per_second", learner_samples_per_second(network, make_config("quick").trainer, device))
     return figures
+
+
+def _rounded(rates: dict[str, float]) -> dict[str, int]:
+    return {name: round(rate) for name, rate in rates.items()}
 
 
 def _describe(device: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from engine.players import parse_player
 from engine.search import SearchConfig
+from learner.inference import BackendName
 from learner.network import NETWORKS, NetworkConfig
 from learner.trainer import TrainerConfig
 
@@ -29,6 +30,7 @@ class SelfPlayConfig(_Settings):
 
     actors: int = Field(1, ge=1, le=1024, description="workers that play; each uses one thread")
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
+    backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: the fastest here")
     positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
     full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
     fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")
@@ -101,7 +103,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "network": NETWORKS["tiny"].model_dump(),
         "search": {"root": "gumbel", "num_simulations": 8, "gumbel_considered": 4},
         "match_search": {"num_simulations": 8},
-        "selfplay": {"games_in_lockstep": 32, "positions_per_shard": 300, "fast_simulations": 4, "max_plies": 120},
+        "selfplay": {
+            "games_in_lockstep": 32,
+            "positions_per_shard": 300,
+            "fast_simulations": 4,
+            "max_plies": 120,
+            "backend": "torch",
+        },
         "trainer": {"batch_size": 64, "warmup_steps": 10},
         "loop": {
             "max_iterations": 2,

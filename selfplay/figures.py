@@ -12,14 +12,20 @@ from .elo import EloRating
 def draw_ratings(
     path: Path, table: Sequence[EloRating], reference: str, minutes: Mapping[str, float], title: str
 ) -> None:
+    """Writes the figure ``ratings_image``.
+
+    Raises:
+        StorageError: ``path`` cannot be written.
+    """
+    atomic_write(path, ratings_image(table, reference, minutes, title))
+
+
+def ratings_image(table: Sequence[EloRating], reference: str, minutes: Mapping[str, float], title: str) -> bytes:
     """Draws the Elo of a run's promoted networks over time as PNG; the other players as level lines.
 
     Args:
         table: ratings of all players; ``reference`` has 0.
         minutes: network → minutes of training when it was promoted (the random weights: 0).
-
-    Raises:
-        StorageError: ``path`` cannot be written.
     """
     from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
 
@@ -42,4 +48,4 @@ def draw_ratings(
         axes.legend(loc="lower right")
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=120)
-    atomic_write(path, image.getvalue())
+    return image.getvalue()

@@ -13,7 +13,7 @@ from engine.players.base import Player, PlayerError
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
 from learner.checkpoint import INFO_FILE, load_checkpoint
-from learner.evaluator import NetworkEvaluator
+from learner.inference import make_evaluator
 from learner.network import Network
 
 from .knowledge import leaf_oracle
@@ -114,13 +114,20 @@ def network_player(
     device: str = "auto",
     explore: bool = False,
     seed: int = 0,
+    backend: str = "auto",
+    batch: int = 1,
+    threads: int = 1,
 ) -> SearchPlayer:
     """A player that searches with a network, and with what ``config.oracle`` names; see ``SearchPlayer``.
 
+    Args:
+        backend, batch, threads: of its evaluator, see ``learner.inference.make_evaluator``.
+
     Raises:
+        BackendError: no such backend, or it is not installed.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    evaluator = NetworkEvaluator(network, device=choose_device(device))
+    evaluator = make_evaluator(network, backend, choose_device(device), batch, threads)
     return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
 
 
@@ -131,6 +138,7 @@ def board_player(
     seconds: float | None = None,
     vary: bool = False,
     threads: int = 1,
+    backend: str = "auto",
 ) -> SearchPlayer:
     """A network as an opponent at the board.
 
@@ -138,13 +146,16 @@ def board_player(
         checkpoint: folder of a checkpoint or a run; None is the network that comes with the program.
         vary: games differ, by noise and temperature of the search.
         threads: of one evaluation; torch keeps this number for the calling thread.
+        backend: see ``learner.inference.make_evaluator``.
 
     Raises:
-        PlayerError, CheckpointError, TableFileError: see ``make_player``.
+        PlayerError, CheckpointError, BackendError, TableFileError: see ``make_player``.
     """
     network = load_checkpoint(checkpoint_folder(checkpoint or CHAMPION)).network
     torch.set_num_threads(threads)
-    return network_player(network, name, config, seconds, explore=vary, seed=secrets.randbits(32))
+    return network_player(
+        network, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
+    )
 
 
 def oracle_name(text: str) -> OracleName:
@@ -166,7 +177,12 @@ def split_oracle(text: str) -> tuple[str, OracleName]:
 
 
 def make_player(
-    text: str, simulations: int | None = None, seconds: float | None = None, device: str = "auto"
+    text: str,
+    simulations: int | None = None,
+    seconds: float | None = None,
+    device: str = "auto",
+    backend: str = "auto",
+    batch: int = 1,
 ) -> Player:
     """The player that ``text`` names.
 
@@ -176,9 +192,12 @@ def make_player(
             ``@tablebase`` (the default) or ``@network``: the oracle of their endgames.
         simulations: of a network player's search per move (default 64).
         seconds: per move, instead of simulations or depth, for the players that can be timed.
+        backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
+        batch: positions that it will judge at once: about the number of games side by side.
 
     Raises:
         PlayerError: no such player.
+        BackendError: no such backend, or it is not installed.
         CheckpointError: the checkpoint cannot be read.
         TableFileError: a table in the default folder is damaged or foreign.
     """
@@ -190,4 +209,4 @@ def make_player(
     config = SearchConfig(oracle=oracle)
     if simulations is not None:
         config = SearchConfig(oracle=oracle, num_simulations=simulations)
-    return network_player(checkpoint.network, text, config, seconds, device)
+    return network_player(checkpoint.network, text, config, seconds, device, backend=backend, batch=batch)

@@ -93,7 +93,8 @@ class Training:
         return trainer
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:
-        return network_player(network, name, self.config.match_search, device=self._device)
+        backend, search = self.config.selfplay.backend, self.config.match_search
+        return network_player(network, name, search, device=self._device, backend=backend, batch=_MATCH_CONCURRENCY)
 
     @property
     def minutes(self) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import safetensors.torch
 
-from learner.evaluator import NetworkEvaluator
+from learner.inference import NetworkEvaluator, make_evaluator
 from learner.network import Network
 
 from .actor import Actor, PlayStats
@@ -83,7 +83,9 @@ class Worker:
         if self._actor is None or self._actor.network != weights.digest:
             self._network.set_weights(safetensors.torch.load(weights.data))
             if self._evaluator is None:
-                self._evaluator = NetworkEvaluator(self._network, device=choose_device(self._config.device))
+                settings = self._config.selfplay
+                device = choose_device(self._config.device)
+                self._evaluator = make_evaluator(self._network, settings.backend, device, settings.games_in_lockstep)
             else:
                 self._evaluator.update(self._network)
         if self._actor is None:

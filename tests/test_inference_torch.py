@@ -1,4 +1,4 @@
-"""The evaluator gives the network's own answers, whatever the batch, the padding and the precision."""
+"""The torch evaluator gives the network's own answers, whatever the batch, the padding and the precision."""
 
 import shutil
 
@@ -9,7 +9,8 @@ from test_loss import random_positions
 from test_network import trained_like
 
 from engine.encoding import encode_planes
-from learner.evaluator import NetworkEvaluator
+from learner.inference import TorchEvaluator
+from learner.inference.cuda_graphs import GraphedForward
 from learner.network import NETWORKS, NetworkError, choose_dtype, has_bf16
 
 TINY = NETWORKS["tiny"]
@@ -36,7 +37,7 @@ def assert_close(found, expected, tolerance):
 def test_answers_are_the_networks(device, name, board, precision, tolerance):
     network = trained_like(NETWORKS[name].model_copy(update={"board": board}))
     positions = random_positions(20, seed=1)
-    evaluator = NetworkEvaluator(network, device=device, precision=precision)
+    evaluator = TorchEvaluator(network, device=device, precision=precision)
     assert_close(evaluator.evaluate(positions), plainly(network, positions), tolerance)
 
 
@@ -45,7 +46,7 @@ def test_answers_are_the_networks(device, name, board, precision, tolerance):
 def test_answers_do_not_depend_on_padding_and_pieces(size, buckets):
     network = trained_like(TINY)
     positions = random_positions(40, seed=2)
-    evaluator = NetworkEvaluator(network, precision="float32", batch_buckets=buckets)
+    evaluator = TorchEvaluator(network, precision="float32", batch_buckets=buckets)
     evaluator.evaluate(positions)  # leaves other positions where the padding will be
     policy_logits, wdl_logits = evaluator.evaluate(positions[:size])
     assert policy_logits.shape == (size, 128)
@@ -57,7 +58,7 @@ def test_answers_do_not_depend_on_padding_and_pieces(size, buckets):
 def test_every_size_up_to_two_buckets():
     network = trained_like(TINY)
     positions = random_positions(260, seed=3)
-    evaluator = NetworkEvaluator(network, precision="float32")
+    evaluator = TorchEvaluator(network, precision="float32")
     expected = evaluator.evaluate(positions)
     for size in range(1, 261, 7):
         found = evaluator.evaluate(positions[:size])
@@ -65,7 +66,7 @@ def test_every_size_up_to_two_buckets():
 
 
 def test_answers_belong_to_the_caller():
-    evaluator = NetworkEvaluator(trained_like(TINY), precision="float32")
+    evaluator = TorchEvaluator(trained_like(TINY), precision="float32")
     positions = random_positions(8, seed=4)
     first = evaluator.evaluate(positions[:4])
     kept = [array.copy() for array in first]
@@ -77,7 +78,7 @@ def test_answers_belong_to_the_caller():
 
 
 def test_positions_in_any_memory_order():
-    evaluator = NetworkEvaluator(trained_like(TINY), precision="float32")
+    evaluator = TorchEvaluator(trained_like(TINY), precision="float32")
     positions = random_positions(8, seed=5)
     expected = evaluator.evaluate(positions)
     assert_close(evaluator.evaluate(np.asfortranarray(positions)), expected, 1e-5)
@@ -87,7 +88,7 @@ def test_positions_in_any_memory_order():
 def test_update_takes_a_network_or_its_weights():
     first, second, third = (trained_like(TINY, seed=seed) for seed in range(3))
     positions = random_positions(8, seed=6)
-    evaluator = NetworkEvaluator(first, precision="float32")
+    evaluator = TorchEvaluator(first, precision="float32")
     evaluator.update(second)
     assert_close(evaluator.evaluate(positions), plainly(second, positions), 1e-5)
     evaluator.update(third.state_dict())
@@ -97,14 +98,14 @@ def test_update_takes_a_network_or_its_weights():
 def test_training_the_network_does_not_change_the_evaluator():
     network = trained_like(TINY)
     positions = random_positions(8, seed=7)
-    evaluator = NetworkEvaluator(network, precision="float32")
+    evaluator = TorchEvaluator(network, precision="float32")
     before = evaluator.evaluate(positions)
     network.stem.conv.weight.data.zero_()
     assert_close(evaluator.evaluate(positions), before, 0)
 
 
 def test_weights_of_another_network_change_nothing():
-    evaluator = NetworkEvaluator(trained_like(TINY), precision="float32")
+    evaluator = TorchEvaluator(trained_like(TINY), precision="float32")
     positions = random_positions(8, seed=8)
     before = evaluator.evaluate(positions)
     with pytest.raises(NetworkError, match="another network"):
@@ -115,12 +116,12 @@ def test_weights_of_another_network_change_nothing():
 @pytest.mark.parametrize("positions", [np.zeros((2, 4), np.int64), np.zeros((2, 3), np.uint32), np.zeros(4, np.uint32)])
 def test_refuses_other_arrays(positions):
     with pytest.raises(ValueError, match=r"not uint32 \[N, 4\]"):
-        NetworkEvaluator(trained_like(TINY)).evaluate(positions)
+        TorchEvaluator(trained_like(TINY)).evaluate(positions)
 
 
 def test_refuses_buckets_that_are_not_positive():
     with pytest.raises(ValueError, match="not all positive"):
-        NetworkEvaluator(trained_like(TINY), batch_buckets=(0, 4))
+        TorchEvaluator(trained_like(TINY), batch_buckets=(0, 4))
 
 
 def test_precision_is_chosen_by_the_processor(monkeypatch):
@@ -129,8 +130,8 @@ def test_precision_is_chosen_by_the_processor(monkeypatch):
     for supported, expected in ((True, torch.bfloat16), (False, torch.float32)):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda supported=supported: supported)
         monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-        assert NetworkEvaluator(trained_like(TINY)).dtype == expected
-        assert NetworkEvaluator(trained_like(TINY), precision="float32").dtype == torch.float32
+        assert TorchEvaluator(trained_like(TINY)).dtype == expected
+        assert TorchEvaluator(trained_like(TINY), precision="float32").dtype == torch.float32
 
 
 @pytest.mark.slow
@@ -139,7 +140,42 @@ def test_precision_is_chosen_by_the_processor(monkeypatch):
 def test_compiled_answers_and_updates():
     first, second = (trained_like(TINY, seed=seed) for seed in range(2))
     positions = random_positions(8, seed=9)
-    evaluator = NetworkEvaluator(first, precision="float32", batch_buckets=(8,), compile=True)
+    evaluator = TorchEvaluator(first, precision="float32", batch_buckets=(8,), compile=True)
     assert_close(evaluator.evaluate(positions), plainly(first, positions), 1e-5)
     evaluator.update(second)
     assert_close(evaluator.evaluate(positions), plainly(second, positions), 1e-5)
+
+
+def test_recorded_passes_are_run_again_with_new_positions_and_weights():
+    """What a CUDA graph does, with a recorder for the CPU: the pass reads and writes the same memory again."""
+    first, second = (trained_like(TINY, seed=seed) for seed in range(2))
+    positions = random_positions(9, seed=10)
+    recorded = []
+
+    def capture(run):
+        recorded.append(run)
+        run()
+        return run
+
+    evaluator = TorchEvaluator(first, precision="float32", batch_buckets=(4, 8))
+    evaluator._graphs = GraphedForward(evaluator._outputs, evaluator.device, capture)
+    for network in (first, second, first):
+        evaluator.update(network)
+        for size in (3, 8, 2, 9, 4):
+            expected = plainly(network, positions[:size])
+            assert_close(evaluator.evaluate(positions[:size]), expected, 1e-5)
+    assert len(recorded) == 2, "each bucket once, not again after an update"
+
+
+def test_cuda_answers_and_updates():
+    """Graphs of two buckets, replayed with other positions and other weights."""
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    first, second = (trained_like(NETWORKS["2x32"], seed=seed) for seed in range(2))
+    positions = random_positions(70, seed=11)
+    for precision, tolerance in (("float32", 2e-3), ("auto", 0.05)):  # cuDNN may use TF32
+        evaluator = TorchEvaluator(first, "cuda", precision, batch_buckets=(8, 64))
+        for network in (first, second):
+            evaluator.update(network)
+            for size in (5, 64, 70):
+                assert_close(evaluator.evaluate(positions[:size]), plainly(network, positions[:size]), tolerance)

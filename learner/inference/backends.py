@@ -1,0 +1,62 @@
+"""The inference backends by their names."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, get_args
+
+from ..network import Network
+from .evaluator import BackendError, NetworkEvaluator
+from .runtimes import OnnxEvaluator, OnnxRuntimeEvaluator, OpenVinoEvaluator
+from .torch_evaluator import TorchEvaluator
+
+BackendName = Literal[
+    "auto",
+    "torch",
+    "torch-float32",
+    "onnxruntime",
+    "onnxruntime-int8",
+    "openvino",
+    "openvino-bf16",
+    "openvino-int8",
+]
+"""``auto``: the fastest here. ``torch`` uses bf16 where the device has it; a runtime without an ending uses float32."""
+INT8_ENDING = "-int8"
+
+RUNTIMES: dict[str, Callable[..., OnnxEvaluator]] = {
+    "onnxruntime": OnnxRuntimeEvaluator,
+    "onnxruntime-int8": partial(OnnxRuntimeEvaluator, precision="int8"),
+    "openvino": OpenVinoEvaluator,
+    "openvino-bf16": partial(OpenVinoEvaluator, precision="bf16"),
+    "openvino-int8": partial(OpenVinoEvaluator, precision="int8"),
+}
+
+
+def backend_name(text: str) -> BackendName:
+    """The backend of that name.
+
+    Raises:
+        BackendError: there is none.
+    """
+    for name in get_args(BackendName):
+        if text == name:
+            return name
+    raise BackendError(f"{text!r} is no backend: choose one of {', '.join(get_args(BackendName))}")
+
+
+def open_backend(
+    network: Network, name: str, device: str = "cpu", threads: int = 1, bounded: bool = False
+) -> NetworkEvaluator:
+    """An evaluator by the name of its backend, which is not ``auto``.
+
+    Args:
+        device: of torch; the runtimes compute on the CPU.
+        threads: of one evaluation in a runtime; those of torch are set by the caller.
+        bounded: of int8, see ``OnnxEvaluator``.
+
+    Raises:
+        BackendError: it is not installed.
+    """
+    if name in RUNTIMES:
+        return RUNTIMES[name](network, bounded=bounded, threads=threads)
+    options: dict[str, Any] = {"precision": "float32"} if name == "torch-float32" else {}
+    return TorchEvaluator(network, device, **options)

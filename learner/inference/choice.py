@@ -1,0 +1,72 @@
+"""The choice of a backend, by name or by measurement."""
+
+import threading
+from dataclasses import dataclass
+
+from ..network import Network, NetworkConfig
+from .backends import INT8_ENDING, BackendName, backend_name, open_backend
+from .evaluator import NetworkEvaluator
+from .measuring import LARGEST_BATCH, Rates, measured_rates
+from .runtimes import OnnxEvaluator
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a measurement came to.
+
+    Attributes:
+        name: of the fastest backend.
+        fallback: of the fastest without int8.
+        rates: backend → positions per second, of all that could be measured.
+    """
+
+    name: BackendName
+    fallback: BackendName
+    rates: Rates
+
+
+_CHOICES: dict[tuple[NetworkConfig, int, int], Choice] = {}
+_CHOOSING = threading.Lock()
+
+
+def choose_backend(network: Network, batch: int = 1, threads: int = 1) -> Choice:
+    """The backend that is fastest here, on the CPU, of those that are installed.
+
+    The first call on a machine for a size of network and batch measures, for a second or two (``measuring``).
+    """
+    key = network.config, min(batch, LARGEST_BATCH), threads
+    with _CHOOSING:
+        if key not in _CHOICES:
+            rates = measured_rates(network, batch, threads)
+            exact = [name for name in rates if not name.endswith(INT8_ENDING)]
+            fastest, fallback = (backend_name(max(names, key=rates.__getitem__)) for names in (rates, exact))
+            _CHOICES[key] = Choice(fastest, fallback, rates)
+        return _CHOICES[key]
+
+
+def make_evaluator(
+    network: Network, backend: str = "auto", device: str = "cpu", batch: int = 1, threads: int = 1
+) -> NetworkEvaluator:
+    """An evaluator by the name of its backend.
+
+    Args:
+        backend: a ``BackendName``. ``auto`` is the fastest that was measured on the CPU, and torch on any other
+            device. Its int8 must be true enough to the network (``Fidelity.acceptable``), else the fastest of the
+            others is used; where that shows at an update only, the same runtime in float32.
+        device: of torch; the runtimes compute on the CPU.
+        batch: how many positions a call will have, for ``auto``.
+        threads: of one evaluation in a runtime; those of torch are set by the caller.
+
+    Raises:
+        BackendError: no such backend, or it is not installed; ``auto`` makes do with what there is.
+    """
+    name = backend_name(backend)
+    if name != "auto":
+        return open_backend(network, name, device, threads)
+    if device != "cpu":
+        return open_backend(network, "torch", device)
+    choice = choose_backend(network, batch, threads)
+    evaluator = open_backend(network, choice.name, device, threads, bounded=True)
+    if isinstance(evaluator, OnnxEvaluator) and evaluator.fidelity and not evaluator.fidelity.acceptable:
+        return open_backend(network, choice.fallback, device, threads)
+    return evaluator

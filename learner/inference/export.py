@@ -1,0 +1,171 @@
+"""Networks as files for other programs: ONNX, in float32 or int8, and TorchScript; and how true such a file is.
+
+Inputs and outputs of both are those of ``onnx_graph.INTERFACE``, which is part of every file: in an ONNX file as
+documentation of the model and of each input and output, in TorchScript as the extra file ``crownhead.json``.
+TorchScript gives the tuple (policy_logits, wdl_logits).
+"""
+
+import io
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from engine.encoding import NUM_PLANES, encode_planes
+from engine.files import atomic_write
+from engine.tablebase.load import load_tables
+from engine.tablebase.material import materials
+from engine.tablebase.probe import SHIPPED
+
+from ..endgame.data import TEST, EndgameBatch, EndgameSampler
+from ..endgame.member import softmax
+from ..endgame.resolve import resolve
+from ..network import COLUMNS, ROWS, Network
+from .calibration import CALIBRATION_POSITIONS, calibrate, random_positions
+from .fidelity import Answers, compare
+from .onnx_graph import INPUT, INTERFACE, POLICY, WDL, onnx_model
+from .runtimes import open_session
+from .torch_evaluator import TorchEvaluator
+
+ExportFormat = Literal["onnx", "torchscript"]
+TORCHSCRIPT_NOTES = "crownhead.json"
+_TRACED_BATCH = 3  # any but 1: a size of 1 would be taken for one that never changes
+_LARGEST_BATCH = 128
+_ENDGAME_PIECES = 4  # of the tables that come with the package
+_CHECK_SEED = 20_261  # not that of the calibration
+
+
+def export_onnx(
+    network: Network,
+    path: str | os.PathLike[str],
+    quantised: bool = False,
+    calibration: np.ndarray | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a network as an ONNX file (opset 18), whole or not at all.
+
+    Args:
+        quantised: the trunk in int8 (``onnx_graph``).
+        calibration: positions uint32 [N, 4] for that; by default from random games.
+        metadata: entries of the file's metadata, beside the network's configuration.
+
+    Raises:
+        BackendError: onnx is not installed.
+        StorageError: the file cannot be written.
+    """
+    folded = network.folded().cpu().float()
+    ranges = None
+    if quantised:
+        positions = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
+        ranges = calibrate(folded, positions).ranges
+    precision = "int8" if quantised else "float32"
+    atomic_write(path, onnx_model(folded, ranges, {"precision": precision, **(metadata or {})}))
+
+
+def export_torchscript(
+    network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Writes a network as a TorchScript file in float32, whole or not at all; ``torch.jit.load`` reads it.
+
+    Args:
+        metadata: entries of ``crownhead.json`` in the file, beside the network's configuration and the interface.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    folded = network.folded().cpu().float()
+    notes = {"network": network.config.model_dump(), "interface": INTERFACE, **(metadata or {})}
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(), torch.inference_mode():
+        # TorchScript is what C++ programs read without Python; torch keeps it, and advises new code against it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        traced = torch.jit.trace(folded, torch.zeros(_TRACED_BATCH, NUM_PLANES, ROWS, COLUMNS))
+        torch.jit.save(traced, buffer, _extra_files={TORCHSCRIPT_NOTES: json.dumps(notes)})
+    atomic_write(path, buffer.getvalue())
+
+
+class ExportedNetwork:
+    """An exported file as an ``engine.search.Evaluator``, run by ONNX Runtime or by torch.
+
+    Raises:
+        BackendError: ONNX Runtime is not installed.
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:
+        with open(path, "rb") as file:
+            data = file.read()
+        if format == "onnx":
+            session = open_session(data)
+            self._run = lambda planes: session.run([POLICY, WDL], {INPUT: planes})
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            module = torch.jit.load(io.BytesIO(data))
+
+        def run(planes: np.ndarray) -> list[np.ndarray]:
+            with torch.inference_mode():
+                return [output.numpy() for output in module(torch.from_numpy(planes))]
+
+        self._run = run
+
+    def evaluate(self, positions: np.ndarray) -> Answers:
+        """Policy logits float32 [N, 128] and win/draw/loss logits [N, 3] of positions uint32 [N, 4]."""
+        parts = [
+            self._run(encode_planes(np.ascontiguousarray(positions[start : start + _LARGEST_BATCH])))
+            for start in range(0, max(len(positions), 1), _LARGEST_BATCH)
+        ]
+        policy_logits, wdl_logits = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return policy_logits, wdl_logits
+
+
+def check_export(
+    path: str | os.PathLike[str],
+    format: ExportFormat,
+    network: Network,
+    positions: int = 2000,
+    endgames: int = 2000,
+) -> dict[str, Any]:
+    """How true an exported file is to its network in float32.
+
+    Args:
+        positions: of random games, to compare the answers on.
+        endgames: of 2 to 4 pieces with known values, from the test split, to be judged with a capture search.
+
+    Returns:
+        The fields of ``Fidelity``, ``positions``, ``endgames``, ``endgame_accuracy`` (share of right answers) of the
+        file and ``endgame_accuracy_network`` of the network.
+
+    Raises:
+        BackendError: ONNX Runtime is not installed.
+        OSError: the file cannot be read.
+    """
+    exported, exact = ExportedNetwork(path, format), TorchEvaluator(network, precision="float32")
+    asked = random_positions(positions, _CHECK_SEED)
+    fidelity = compare(asked, exact.evaluate(asked), exported.evaluate(asked))
+    questions = _endgames(endgames)
+    return {
+        "positions": positions,
+        **asdict(fidelity),
+        "endgames": endgames,
+        "endgame_accuracy": _endgame_accuracy(exported, questions),
+        "endgame_accuracy_network": _endgame_accuracy(exact, questions),
+    }
+
+
+def _endgames(number: int) -> EndgameBatch:
+    """Endgames of the test split with their exact values."""
+    tables = load_tables(SHIPPED, _ENDGAME_PIECES, threads=1)
+    every = [material for pieces in range(2, _ENDGAME_PIECES + 1) for material in materials(pieces)]
+    return EndgameSampler(tables, every, _CHECK_SEED, TEST).draw(number)
+
+
+def _endgame_accuracy(evaluator: ExportedNetwork | TorchEvaluator, questions: EndgameBatch) -> float:
+    """Share of right answers, by the win/draw/loss head with a capture search."""
+    found = resolve(questions.positions, lambda positions: softmax(evaluator.evaluate(positions)[1]))
+    return float(np.mean(found.values == questions.values))
