@@ -85,19 +85,19 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
     if not files:
         raise ValueError(f"{folder} has no tables; build them with {build_advice(folder, pieces, False)}")
     pieces = pieces or max(pair.pieces for pair, _ in files)
-    distance = any(kind == "distance" and pair.pieces <= pieces for pair, kind in files)
-    verifier = Verifier(folder, pieces, distance)
+    distances = max((pair.pieces for pair, kind in files if kind == "distance" and pair.pieces <= pieces), default=0)
+    verifier = Verifier(folder, pieces, distances)
     StepProgress("verifying", quiet).over(verifier.run())
     figures = {
         "folder": str(folder),
         "pieces": pieces,
         "positions": sum(_positions(folder, n) for n in range(2, pieces + 1)),
-        "distances": distance,
+        "distances": distances,
         "seconds": round(perf_counter() - began, 3),
     }
-    what = "value and distance" if distance else "value"
+    what = f", and the distance of those of up to {distances}" if distances else ""
     Console(quiet=quiet).print(
-        f"{folder} is right: the {what} of each of {figures['positions']:,} positions of 2-{pieces} pieces "
+        f"{folder} is right: the value of each of {figures['positions']:,} positions of 2-{pieces} pieces{what}, "
         f"follows from those of its successors ({figures['seconds']:.1f} s)."
     )
     return figures

@@ -175,7 +175,7 @@ def open_tablebase(
     Args:
         folder: ``default_folder()`` if None, which need not be there.
         cache_bytes: bound of what is kept in memory, for values and for distances each.
-        shipped: what the folder lacks of up to 4 pieces is read from the tables that come with the package.
+        shipped: what the folder lacks of up to 5 pieces is read from the tables that come with the package.
 
     Raises:
         TableFileError: a file is damaged or foreign.

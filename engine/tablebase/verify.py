@@ -31,27 +31,28 @@ class Verifier:
     """Checks the tables of 2 to ``pieces`` pieces in a folder.
 
     Args:
-        distance: check files of distances too.
+        distances: check files of distances too, those of 2 to so many pieces; 0 for none.
         threads: all cores if None.
 
     Raises:
         ValueError: the folder lacks some of the files.
     """
 
-    def __init__(self, folder: Path, pieces: int, distance: bool, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, pieces: int, distances: int, threads: int | None = None) -> None:
         self._folder, self._pairs = folder, pairs_up_to(pieces)
-        kinds: tuple[Kind, ...] = ("wdl", "distance") if distance else ("wdl",)
-        names = [file_name(pair, kind) for kind in kinds for pair in self._pairs]
+        most: dict[Kind, int] = {"wdl": pieces, "distance": distances}
+        names = [file_name(pair, kind) for kind in most for pair in self._pairs if pair.pieces <= most[kind]]
         missing = [name for name in names if not (folder / name).exists()]
         if missing:
             more = ", ..." if len(missing) > _MOST_NAMED else ""
             raise ValueError(
                 f"{folder} lacks {len(missing)} of the {len(names)} files of 2-{pieces} pieces "
-                f"({', '.join(missing[:_MOST_NAMED])}{more}); complete it with {build_advice(folder, pieces, distance)}"
+                f"({', '.join(missing[:_MOST_NAMED])}{more}); complete it with {build_advice(folder, pieces, distances == pieces)}"
             )
         self._threads = threads or os.cpu_count() or 1
         self._tables = DenseTables(pieces)
-        self._distances = DenseDistances(pieces) if distance else None
+        self._distances = DenseDistances(distances) if distances else None
+        self._distance_pieces = distances
 
     def run(self) -> Iterator[Step]:
         """Checks pair by pair.
@@ -63,13 +64,13 @@ class Verifier:
         with ThreadPoolExecutor(self._threads) as executor:
             for i, pair in enumerate(self._pairs):
                 values = self._check_values(pair, executor)
-                if self._distances is not None:
+                if self._distances is not None and pair.pieces <= self._distance_pieces:
                     self._check_distances(pair, values, executor)
                 done += layout_of(pair).words
                 yield Step(pair, done, total, True)
                 for gone in spent(self._pairs[: i + 1], self._pairs[i + 1 :], self._tables):
                     self._tables.drop(gone)
-                    if self._distances is not None:
+                    if self._distances is not None and gone.pieces <= self._distance_pieces:
                         self._distances.drop(gone)
 
     def _check_values(self, pair: Material, executor: Executor) -> np.ndarray:
