@@ -395,17 +395,33 @@ def test_planner_ranks_fall_on_every_way() -> None:
                     ranks = None
 
 
-def test_planner_gives_up_where_it_may_not_look_far_enough() -> None:
-    board = Board(KING_WALK)
+def planned(planner: ConversionPlanner, board: Board) -> np.ndarray:
+    """Ranks of the board's moves."""
     moves = []
     for move in board.distinct_moves:
         after = board.copy()
         after.push(move)
         moves.append((*after.words(), 1))
-    root, after_moves = np.array([*board.words(), 0], np.uint32), np.array(moves, np.uint32)
-    assert (ConversionPlanner(TableOracle(False), 100).ranks(root, after_moves) == -1).all()
-    found = ConversionPlanner(TableOracle(False)).ranks(root, after_moves)
+    return planner.ranks(np.array([*board.words(), 0], np.uint32), np.array(moves, np.uint32))
+
+
+def test_planner_gives_up_where_it_may_not_look_far_enough_and_tries_again_nearer() -> None:
+    board, short_sighted = Board(KING_WALK), ConversionPlanner(TableOracle(False), 100)
+    for _ in range(2):
+        assert (planned(short_sighted, board) == -1).all()
+    found = planned(ConversionPlanner(TableOracle(False)), board)
     assert found[found >= 0].min() == distance_of(board) - 1  # the capture that ends the game is the conversion
+    while distance_of(board) > 3:
+        best = planned(ConversionPlanner(TableOracle(False)), board).astype(int)
+        board.push(board.distinct_moves[int(np.where(best < 0, 999, best).argmin())])
+        board.push(max(board.distinct_moves, key=lambda move: distance_of(pushed(board, move))))
+    assert planned(short_sighted, board).max() >= 0
+
+
+def pushed(board: Board, move: Move) -> Board:
+    after = board.copy()
+    after.push(move)
+    return after
 
 
 def test_fallible_oracle_is_asked_about_leaves_alone() -> None:

@@ -56,7 +56,11 @@ def test_every_kind_of_position_has_the_solver_s_value(tables: Tablebase, dense:
 
 
 def test_distances_follow_from_those_of_the_successors(tables: Tablebase, positions: np.ndarray):
-    for own, opp, kings, _ in positions[:300].tolist():
+    check_distances(tables, positions[:300])
+
+
+def check_distances(tables: Tablebase, positions: np.ndarray) -> None:
+    for own, opp, kings, _ in positions.tolist():
         board = board_of(own, opp, kings)
         values = [tables.probe_wdl(after) for after in successors(board)]
         plies = [tables.probe_distance(after) for after in successors(board)]
@@ -67,6 +71,15 @@ def test_distances_follow_from_those_of_the_successors(tables: Tablebase, positi
         else:
             ways = [p + 1 for v, p in zip(values, plies, strict=True) if v == -value and p is not None]
             assert tables.probe_distance(board) == (min(ways) if value == 1 else max(ways, default=0))
+
+
+def test_the_shipped_distances_of_three_kings_against_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CROWNHEAD_TABLEBASE", str(tmp_path))
+    squares = np.argsort(np.random.default_rng(6).random((40, 32)), axis=1)[:, :5]
+    sides = [(sum(1 << s for s in row[:3]), sum(1 << s for s in row[3:])) for row in squares.tolist()]
+    five = [(a, b, a | b, 0) for own, opp in sides for a, b in ((own, opp), (opp, own))]
+    with open_tablebase() as tables:
+        check_distances(tables, np.array(five, np.uint32))
 
 
 def board_of(own: int, opp: int, kings: int) -> Board:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .leaf_oracle import LeafOracle
 
 _MAX_REMEMBERED = 1_000_000
+_SECOND_TRY = 20_000  # positions of a plan where a larger one failed: the conversion may be near by now
 _CHUNK = 8192  # positions whose moves are judged together
 
 Words = tuple[int, int, int]
@@ -36,6 +37,7 @@ class ConversionPlanner:
         self._oracle = oracle
         self._max_positions = max_positions
         self._ranks: dict[Words, int] = {}
+        self._given_up: set[tuple[int, int, int, int]] = set()  # men that stood, kings that walked: too many positions
 
     def ranks(self, root: np.ndarray, moves: np.ndarray) -> np.ndarray:
         """Plies to the conversion after each move of a won position.
@@ -48,16 +50,20 @@ class ConversionPlanner:
             int16 [n]; -1 for moves that are not known to lead to one.
         """
         found = self._remembered(moves)
+        walkers = _walkers(root)
         if found.max(initial=-1) < 0:
-            self._plan(root)
+            most = _SECOND_TRY if walkers in self._given_up else self._max_positions
+            self._plan(root, min(most, self._max_positions))
             found = self._remembered(moves)
+            if found.max(initial=-1) < 0:
+                self._given_up.add(walkers)
         return found
 
     def _remembered(self, moves: np.ndarray) -> np.ndarray:
         return np.array([self._ranks.get((a, b, c), -1) for a, b, c, _ in moves.tolist()], np.int16)
 
-    def _plan(self, root: np.ndarray) -> None:
-        graph = _Graph(root, self._max_positions)
+    def _plan(self, root: np.ndarray, max_positions: int) -> None:
+        graph = _Graph(root, max_positions)
         winner = True
         while graph.ranks[0] < 0 and graph.expand(self._oracle, winner):
             if not winner:
@@ -72,6 +78,12 @@ class ConversionPlanner:
         for (own, opp, kings), rank in zip(graph.positions[lost].tolist(), graph.ranks[lost].tolist(), strict=True):
             key = (own, opp, kings)
             self._ranks[key] = min(rank, self._ranks.get(key, rank))
+
+
+def _walkers(position: np.ndarray) -> tuple[int, int, int, int]:
+    """What stays the same between two irreversible moves: the men of both sides, and the numbers of their kings."""
+    own, opp, kings = (int(word) for word in position[:3])
+    return own & ~kings, opp & ~kings, (own & kings).bit_count(), (opp & kings).bit_count()
 
 
 class _Graph:

@@ -8,6 +8,8 @@ import platformdirs
 
 FOLDER_VARIABLE = "CROWNHEAD_TABLEBASE"
 SHIPPED = Path(__file__).parent / "data"
+SHIPPED_KINGS = Path(__file__).parent / "data_kings"
+"""Distances of three kings against two: the only wins of 5 pieces in which a search finds no way (``conversion``)."""
 
 
 def default_folder() -> Path:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..board import Board
 from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
-from .folder import SHIPPED, build_advice, default_folder
+from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .material import MAX_PIECES, Material
 from .probing import ABSENT, FULL, first_impossible
 from .store import BlockStore, find_files
@@ -191,5 +191,5 @@ def open_tablebase(
 def read_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True) -> Tablebase:
     """``open_tablebase`` without the block: the caller closes the tables."""
     folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if path.exists()]
-    folders += [SHIPPED] if shipped else []
+    folders += [SHIPPED, SHIPPED_KINGS] if shipped else []
     return Tablebase(BlockStore(find_files(folders), cache_bytes), folders)
