@@ -65,6 +65,7 @@ Net = Annotated[
 Pieces = Annotated[int, typer.Option(min=2, max=7, help="Positions of 2 to so many pieces.")]
 Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the positions drawn.")]
+_PLAYER = "random, rollout:N, alphabeta:N, champion, hub:COMMAND, or FOLDER[@ORACLE]."
 
 
 def _print_json(figures: Any) -> None:
@@ -100,22 +101,87 @@ def train(
 
 @app.command()
 def match(
-    player_a: Annotated[
-        str, typer.Argument(metavar="PLAYER", help="random, rollout:N, alphabeta:N or FOLDER[@ORACLE].")
-    ],
+    player_a: Annotated[str, typer.Argument(metavar="PLAYER", help=_PLAYER)],
     player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")],
     games: Annotated[int, typer.Option(min=1, help="Games, in colour-swapped pairs.")] = 100,
     simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
-    openings: Annotated[str, typer.Option(help="ballots or random:K (K random plies).")] = "ballots",
-    pdn: Annotated[Path | None, typer.Option(help="Write the games to this file.")] = None,
+    clock: Annotated[
+        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; who oversteps it loses.")
+    ] = None,
+    openings: Annotated[
+        str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
+    ] = "ballots",
+    sprt: Annotated[
+        str | None, typer.Option(metavar="ELO0,ELO1", help="End as soon as the results speak for one of the two.")
+    ] = None,
+    pdn: Annotated[Path | None, typer.Option(help="Write the games to this file, while they are played.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that --pdn has already.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes [one a core; 1 for networks without a time, whose games go in step]."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Play a match between two players and report the Elo difference with its error."""
-    from selfplay.commands import match_command
+    from selfplay.match_commands import match_command
 
-    figures = match_command(player_a, player_b, games, simulations, seconds, openings, pdn, seed, quiet=as_json)
+    figures = match_command(
+        player_a,
+        player_b,
+        games,
+        simulations,
+        seconds,
+        clock,
+        openings,
+        sprt,
+        pdn,
+        resume,
+        jobs,
+        seed,
+        quiet=as_json,
+    )
+    if as_json:
+        _print_json(figures)
+
+
+@app.command()
+def ladder(
+    run: Annotated[Path, typer.Argument(help="Folder of the run.")],
+    games: Annotated[int, typer.Option(min=1, help="Of every two who meet, in colour-swapped pairs.")] = 20,
+    anchors: Annotated[
+        str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")
+    ] = "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12",
+    networks: Annotated[
+        int | None, typer.Option(min=2, help="So many promoted networks, evenly spaced; all if left out.")
+    ] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="Everybody meets everybody.")] = False,
+    simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
+    openings: Annotated[str, typer.Option(help="As for match.")] = "random:3",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; one a core if left out.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Rate a run's promoted networks by games with each other and with anchors. Given again, it goes on."""
+    from selfplay.ladder_commands import ladder_command
+
+    figures = ladder_command(
+        run,
+        games,
+        anchors,
+        networks,
+        everybody,
+        simulations,
+        seconds,
+        openings,
+        jobs,
+        seed,
+        out,
+        quiet=as_json,
+    )
     if as_json:
         _print_json(figures)
 

@@ -9,20 +9,16 @@ from rich.table import Table
 
 from engine.board import Board
 from engine.errors import IllegalMoveError
-from engine.files import StorageError, atomic_write
 from engine.players.base import search_moves
 from engine.search import SearchConfig
 from learner.checkpoint import load_checkpoint
 
-from .config import ConfigError, make_config
-from .match import MatchGame, MatchResult, make_openings, play_match
-from .players import checkpoint_folder, make_player, network_player, oracle_name
-from .progress import MatchProgress, TrainingProgress
+from .config import make_config
+from .players import checkpoint_folder, network_player, oracle_name
+from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
 from .threads import use_single_thread
-
-_TIMED_CONCURRENCY = 1  # games side by side would share their time
 
 
 def train_command(
@@ -82,63 +78,6 @@ def _print_ratings(ratings: Ratings) -> None:
         cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}", endgames
         table.add_row(line.player, *cells)
     Console().print(table)
-
-
-def match_command(
-    player_a: str,
-    player_b: str,
-    games: int,
-    simulations: int | None,
-    seconds: float | None,
-    openings: str,
-    pdn: Path | None,
-    seed: int,
-    quiet: bool,
-) -> dict[str, Any]:
-    """Plays a match; see ``crownhead match --help``."""
-    use_single_thread()
-    if simulations is not None and seconds is not None:
-        raise ConfigError("give --simulations or --seconds, not both")
-    players = [make_player(text, simulations, seconds) for text in (player_a, player_b)]
-    chosen = make_openings(openings, (games + 1) // 2, seed)
-    if pdn is not None:
-        _check_writable(pdn)
-    concurrency = min(games, 128) if seconds is None else _TIMED_CONCURRENCY
-    played: list[MatchGame] = []
-    event = {"Event": f"{player_a} v {player_b}"}
-    with MatchProgress(games, quiet) as progress:
-
-        def on_game(game: MatchGame) -> None:
-            played.append(game)
-            progress.game(game)
-
-        try:
-            result = play_match(
-                players[0], players[1], chosen, games, seed=seed, concurrency=concurrency, on_game=on_game
-            )
-        finally:
-            if pdn is not None and played:  # an interrupted match leaves the games that were over
-                atomic_write(pdn, MatchResult(player_a, player_b, tuple(played)).to_pdn(event).encode())
-    figures = result.summary()
-    if not quiet:
-        console = Console()
-        console.print(
-            f"{player_a} v {player_b}: +{result.wins} ={result.draws} -{result.losses}, score {result.score:.1%}, "
-            f"Elo {result.elo:+.0f} ± {result.elo_error:.0f}"
-        )
-        for error in result.errors:
-            console.print(error, markup=False)
-    return figures
-
-
-def _check_writable(path: Path) -> None:
-    """Raises ``StorageError`` if nothing can be written beside ``path``: told before the games, not after them."""
-    probe = path.with_name(f".{path.name}.probe")
-    try:
-        atomic_write(probe, b"probe")
-        probe.unlink()
-    except OSError as error:
-        raise StorageError(error.errno, str(error).replace(str(probe), str(path))) from error
 
 
 def analyse_command(fen: str, net: Path, simulations: int, oracle: str, quiet: bool) -> dict[str, Any]:

@@ -105,18 +105,24 @@ def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDif
         raise ValueError("no games, no Elo difference")
     points = float(_PAIR_POINTS @ pairs + _SINGLE_POINTS @ singles)
     score = points / games
-    mean = variance = 0.0  # of the points of all games, the imagined result weighed in
+    mean, variance = _spread(pairs, singles)
+    smooth = mean / games
+    slope = _ELO_PER_NAT / (smooth * (1 - smooth))
+    error = CONFIDENCE_95 * math.sqrt(variance) / games * slope
+    edge = 0.5 / (games + 1)
+    return EloDiff(elo_from_score(min(max(score, edge), 1 - edge)), error, score)
+
+
+def _spread(pairs: Sequence[int], singles: Sequence[int]) -> tuple[float, float]:
+    """Mean and variance of the points of all games, the imagined results weighed in; see ``elo_diff``."""
+    mean = variance = 0.0
     for counts, values in ((pairs, _PAIR_POINTS), (singles, _SINGLE_POINTS)):
         number = sum(counts)
         if number:
             weights = (np.array(counts) + 1 / len(values)) / (number + 1)
             mean += number * float(weights @ values)
             variance += number * float(weights @ (values - weights @ values) ** 2)
-    smooth = mean / games
-    slope = _ELO_PER_NAT / (smooth * (1 - smooth))
-    error = CONFIDENCE_95 * math.sqrt(variance) / games * slope
-    edge = 0.5 / (games + 1)
-    return EloDiff(elo_from_score(min(max(score, edge), 1 - edge)), error, score)
+    return mean, variance
 
 
 class PairingResult(NamedTuple):
@@ -139,53 +145,97 @@ class EloRating(NamedTuple):
     score: float
 
 
+@dataclass(frozen=True)
+class EloFit:
+    """Ratings of many players, most likely together.
+
+    Attributes:
+        table: strongest first; players of equal rating by name.
+        covariance: of the ratings, Elo squared; [n, n] in the order of ``players``. 0 for anchors.
+    """
+
+    table: tuple[EloRating, ...]
+    players: tuple[str, ...]
+    covariance: np.ndarray
+
+    def difference(self, player: str, other: str) -> tuple[float, float]:
+        """Elo of one player above another, and half the width of its 95 % interval.
+
+        Their errors have a part in common, what is known of the anchors, so this is less than the sum of both.
+        """
+        ratings = {line.player: line.rating for line in self.table}
+        i, j = self.players.index(player), self.players.index(other)
+        variance = self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j]
+        return ratings[player] - ratings[other], CONFIDENCE_95 * math.sqrt(max(0.0, variance))
+
+
 def elo_table(
     results: Iterable[PairingResult], anchors: Mapping[str, float], prior_draws: float = 1.0
 ) -> list[EloRating]:
-    """Ratings of many players from their games, most likely under the Elo model (Bradley-Terry; a draw is half a win).
-
-    Every two players who met are given ``prior_draws`` imagined drawn games besides, so that a player who won or lost
-    everything has a finite rating. Errors come from the curvature of the likelihood; they leave out that draws and
-    colour-swapped pairs make results steadier than coin tosses, and so are rather too wide than too narrow.
+    """Ratings of many players from their games; see ``fit_elo``.
 
     Args:
-        results: games between two players; the same two may come several times, in either order.
-        anchors: players whose ratings are fixed.
-        prior_draws: more than 0.
+        results: games between two players; the same two may come several times, in either order. Which of them made
+            pairs is not known, so errors are rather too wide than too narrow.
 
     Returns:
         Strongest first; players of equal rating by name.
 
     Raises:
-        ValueError: a player has met no anchor, not even through others, or has played itself; a negative count.
+        ValueError: see ``fit_elo``; or a negative count.
     """
-    wins = _winning_points(results)
-    players = sorted({player for pairing in wins for player in pairing} | set(anchors))
+    tallies = []
+    for player_a, player_b, wins, draws, losses in results:
+        if player_a == player_b or min(wins, draws, losses) < 0:
+            raise ValueError(f"{player_a} against {player_b}, +{wins} ={draws} -{losses}: no result of two players")
+        singles = Tally(singles=[losses, draws, wins], losses=losses, draws=draws, wins=wins)
+        tallies.append((player_a, player_b, singles))
+    return list(fit_elo(tallies, anchors, prior_draws).table)
+
+
+def fit_elo(
+    tallies: Iterable[tuple[str, str, Tally]], anchors: Mapping[str, float], prior_draws: float = 1.0
+) -> EloFit:
+    """Ratings of many players from their games, most likely under the Elo model (Bradley-Terry; a draw is half a win).
+
+    Every two players who met are given ``prior_draws`` imagined drawn games besides, so that a player who won or lost
+    everything has a finite rating. The model sees games as coin tosses; how much the results really spread, which is
+    less with draws and colour-swapped pairs, is taken from them ("sandwich" covariance, Huber 1967).
+
+    Args:
+        tallies: two players and the results of the first; the same two may come several times, in either order.
+        anchors: players whose ratings are fixed.
+        prior_draws: more than 0.
+
+    Raises:
+        ValueError: a player has met no anchor, not even through others, or has played itself.
+    """
+    tallies = list(tallies)
+    for player_a, player_b, _ in tallies:
+        if player_a == player_b:
+            raise ValueError(f"{player_a} against {player_b}: no result of two players")
+    players = sorted({player for pairing in tallies for player in pairing[:2]} | set(anchors))
     index = {player: number for number, player in enumerate(players)}
-    points = np.zeros((len(players), len(players)))
-    for (player, opponent), value in wins.items():
-        points[index[player], index[opponent]] = value
-    met = points + points.T > 0
+    points, spread = np.zeros((2, len(players), len(players)))
+    met = np.zeros(points.shape, bool)
+    for player_a, player_b, tally in tallies:
+        i, j = index[player_a], index[player_b]
+        points[i, j] += tally.points
+        points[j, i] += tally.games - tally.points
+        variance = _spread(tally.pairs, tally.singles)[1]
+        spread[i, j] += variance
+        spread[j, i] += variance
+        met[i, j] = met[j, i] = tally.games > 0 or met[i, j]
     _check_connected(players, met, anchors)
     games, totals = (points + points.T).sum(axis=1), points.sum(axis=1)
-    points = points + prior_draws / 2 * met
-    ratings, errors = _most_likely(points, np.array([anchors.get(player, np.nan) for player in players], float))
+    fixed = np.array([anchors.get(player, np.nan) for player in players], float)
+    ratings, covariance = _most_likely(points, spread, prior_draws * met, fixed)
+    errors = CONFIDENCE_95 * np.sqrt(np.diag(covariance))
     table = [
         EloRating(player, float(rating), float(error), round(played), float(total / played) if played else 0.0)
         for player, rating, error, played, total in zip(players, ratings, errors, games, totals, strict=True)
     ]
-    return sorted(table, key=lambda line: (-line.rating, line.player))
-
-
-def _winning_points(results: Iterable[PairingResult]) -> dict[tuple[str, str], float]:
-    """(player, opponent) → points taken from that opponent; both orders of every two who met are there."""
-    points: dict[tuple[str, str], float] = {}
-    for player_a, player_b, wins, draws, losses in results:
-        if player_a == player_b or min(wins, draws, losses) < 0:
-            raise ValueError(f"{player_a} against {player_b}, +{wins} ={draws} -{losses}: no result of two players")
-        for pairing, gained in (((player_a, player_b), wins), ((player_b, player_a), losses)):
-            points[pairing] = points.get(pairing, 0.0) + gained + draws / 2
-    return points
+    return EloFit(tuple(sorted(table, key=lambda line: (-line.rating, line.player))), tuple(players), covariance)
 
 
 def _check_connected(players: Sequence[str], met: np.ndarray, anchors: Mapping[str, float]) -> None:
@@ -198,24 +248,36 @@ def _check_connected(players: Sequence[str], met: np.ndarray, anchors: Mapping[s
         raise ValueError(f"no rating for {lost}: no games link them to an anchor ({known})")
 
 
-def _most_likely(points: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ratings and 95 % half-widths [n] from points[i, j] that i took from j; ``fixed`` is NaN where free."""
+def _most_likely(
+    points: np.ndarray, spread: np.ndarray, imagined: np.ndarray, fixed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ratings [n] and their covariance [n, n].
+
+    Args:
+        points: [n, n] that i took from j. spread: [n, n], their variance. imagined: [n, n], drawn games besides.
+        fixed: [n], ratings of anchors; NaN where free.
+    """
     free = np.isnan(fixed)
+    points = points + imagined / 2
     games = points + points.T
     ratings = np.where(free, np.nanmean(fixed), fixed) / _ELO_PER_NAT
-    covariance = np.zeros((0, 0))
+    covariance = np.zeros(games.shape)
+    block = np.ix_(free, free)
     for _ in range(_NEWTON_STEPS if free.any() else 0):
         score = 1 / (1 + np.exp(ratings[None, :] - ratings[:, None]))
         gradient = (points - games * score).sum(axis=1)
-        information = games * score * (1 - score)
-        covariance = np.linalg.inv((np.diag(information.sum(axis=1)) - information)[np.ix_(free, free)])
+        inverse = np.linalg.inv(_laplacian(games * score * (1 - score))[block])
+        covariance[block] = inverse @ _laplacian(spread + imagined * score * (1 - score))[block] @ inverse
         step = np.zeros(len(fixed))
-        step[free] = covariance @ gradient[free]
+        step[free] = inverse @ gradient[free]
         size = float(np.abs(step[:, None] - step[None, :])[games > 0].max())
         if size < 1e-9:
             break
         # With this damping Newton's method converges from anywhere on a sum of logistic losses (Sun, Tran-Dinh 2019).
         ratings += step * (math.log1p(size) / size)
-    errors = np.zeros(len(fixed))
-    errors[free] = CONFIDENCE_95 * _ELO_PER_NAT * np.sqrt(np.diag(covariance))
-    return ratings * _ELO_PER_NAT, errors
+    return ratings * _ELO_PER_NAT, covariance * _ELO_PER_NAT**2
+
+
+def _laplacian(weights: np.ndarray) -> np.ndarray:
+    """The matrix [n, n] of the quadratic form that sums weights[i, j] (x_i - x_j)**2 over all i < j."""
+    return np.diag(weights.sum(axis=1)) - weights

@@ -55,6 +55,11 @@ class GateConfig(BaseModel):
         return self
 
 
+def llr_bounds(alpha: float, beta: float) -> tuple[float, float]:
+    """Log-likelihood ratios at which a test with these chances of error accepts the first and the second hypothesis."""
+    return math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
+
+
 def log_likelihood_ratio(pairs: Sequence[int], elo0: float, elo1: float) -> float:
     """Log of how much better the results fit a strength of ``elo1`` than of ``elo0`` (generalised likelihood ratio).
 
@@ -97,10 +102,7 @@ class Gate:
         self.config = config
         self.tally = Tally()
         self.decision: Decision | None = None
-        self.llr_bounds = (
-            math.log(config.beta / (1 - config.alpha)),
-            math.log((1 - config.beta) / config.alpha),
-        )
+        self.llr_bounds = llr_bounds(config.alpha, config.beta)
         self._open_pair: list[float] = []
 
     @property

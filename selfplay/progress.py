@@ -104,3 +104,20 @@ class MatchProgress(_Display):
         self._games += 1
         self._points += game.score
         self.progress.update(self._task, advance=1, description=f"score {self._points / self._games:.1%}")
+
+
+class LadderProgress(_Display):
+    """Progress of a ladder: games, who plays, time left.
+
+    Args:
+        games: in all; ``kept``: those that have been played before.
+    """
+
+    def __init__(self, games: int, kept: int, quiet: bool) -> None:
+        columns = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
+        super().__init__(quiet, *columns, TimeRemainingColumn())
+        self._task = self.progress.add_task("", total=games, completed=kept)
+
+    def game(self, game: MatchGame) -> None:
+        """Counts a finished game."""
+        self.progress.update(self._task, advance=1, description=f"{game.black} v {game.white}")

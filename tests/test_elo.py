@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from selfplay.elo import EloRating, PairingResult, Tally, elo_diff, elo_from_score, elo_table, expected_score
+from selfplay.elo import (
+    EloRating,
+    PairingResult,
+    Tally,
+    elo_diff,
+    elo_from_score,
+    elo_table,
+    expected_score,
+    fit_elo,
+)
 
 
 def test_400_elo_are_odds_of_ten_to_one() -> None:
@@ -124,9 +133,13 @@ def test_table_of_two_is_the_difference_of_two() -> None:
     (first, second) = elo_table([PairingResult("a", "b", 60, 20, 20)], {"b": 1000.0}, prior_draws=1e-9)
     assert first.rating - 1000 == pytest.approx(elo_from_score(0.7), abs=1e-5)
     assert second == EloRating("b", 1000.0, 0.0, 100, 0.3)
-    # The error of 100 coin tosses at this score.
+    # The spread of 100 games, drawn ones among them, and one more evenly over all results: less than of coin tosses.
+    weights = np.array([60 + 1 / 3, 20 + 1 / 3, 20 + 1 / 3]) / 101
+    spread = weights @ (np.array([1, 0.5, 0]) - weights @ [1, 0.5, 0]) ** 2
     slope = 400 / math.log(10) / (0.7 * 0.3)
-    assert first.error == pytest.approx(1.959964 * math.sqrt(0.7 * 0.3 / 100) * slope)
+    assert first.error == pytest.approx(1.959964 * math.sqrt(spread / 100) * slope)
+    assert first.error == pytest.approx(elo_diff([0] * 5, [20, 20, 60]).elo_error, rel=0.01)
+    assert first.error < 0.9 * 1.959964 * math.sqrt(0.7 * 0.3 / 100) * slope
 
 
 def test_table_finds_the_ratings_that_made_the_results() -> None:
@@ -145,6 +158,32 @@ def test_table_finds_the_ratings_that_made_the_results() -> None:
             assert (line.error == 0) == (line.player == "random")
             inside += 0 < abs(line.rating - truth[line.player]) <= line.error
     assert 0.93 < inside / (200 * 4) < 0.975
+
+
+def test_errors_are_right_where_pairs_are_often_level() -> None:
+    """The better side wins most openings, so that most pairs are level: the errors of coin tosses would be too wide."""
+    rng = np.random.default_rng(1)
+    truth = {"v0": 0.0, "v1": 60.0, "v2": 90.0}
+    inside, errors, tosses = 0, [], []
+    for _ in range(200):
+        tallies, singles = [], []
+        for a, b in itertools.combinations(truth, 2):
+            ahead = 2 * (2 * expected_score(truth[b] - truth[a]) - 1)  # P(1 1/2 points) - P(1/2 point) of b
+            tally = Tally()
+            for draw in rng.random(60):
+                tally.add((1, 0.5) if draw < 0.05 + ahead else (0.5, 0) if draw > 0.95 else (1, 0))
+            tallies.append((b, a, tally))
+            counts = {"losses": tally.losses, "draws": tally.draws, "wins": tally.wins}
+            singles.append((b, a, Tally(singles=list(counts.values()), **counts)))
+        fit = fit_elo(tallies, {"v0": 0.0})
+        difference, error = fit.difference("v2", "v1")
+        inside += abs(difference - 30) <= error
+        for line in fit.table:
+            inside += 0 < abs(line.rating - truth[line.player]) <= line.error
+        errors += [line.error for line in fit.table]
+        tosses += [line.error for line in fit_elo(singles, {"v0": 0.0}).table]
+    assert 0.93 < inside / (200 * 3) < 0.975
+    assert np.sum(errors) < 0.6 * np.sum(tosses)
 
 
 def test_table_against_a_general_optimiser() -> None:

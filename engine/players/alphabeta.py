@@ -54,6 +54,10 @@ class AlphaBetaPlayer:
         seed: of its random numbers.
         table_slots: size of the transposition table, a power of two (48 bytes each), or 0 for none.
 
+    Attributes:
+        values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; None where its move
+            was the only one.
+
     Raises:
         PlayerError: an argument is out of range.
     """
@@ -66,6 +70,7 @@ class AlphaBetaPlayer:
             raise PlayerError(f"the table has {table_slots} slots, not a power of two or 0")
         self.seconds = seconds
         self.name = f"alphabeta:{depth}"
+        self.values: list[float | None] = []
         self._state = new_state(table_slots)
         self.seed(seed)
 
@@ -76,11 +81,17 @@ class AlphaBetaPlayer:
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """See ``Player.choose``."""
+        self.values = []
         return [self._choose(board) for board in boards]
 
     def _choose(self, board: Board) -> Move:
         moves = search_moves(board)
-        return moves[0] if len(moves) == 1 else self._searched(board, NOISE).choose()
+        if len(moves) == 1:
+            self.values.append(None)
+            return moves[0]
+        search = self._searched(board, NOISE)
+        self.values.append(search.value)
+        return search.choose()
 
     def begin(self, board: Board, endless: bool = False) -> "Deepening":
         """See ``WatchablePlayer.begin``."""
@@ -172,9 +183,14 @@ class Deepening:
         """The best move."""
         return self._moves[int(self._search["first_move"])]
 
+    @property
+    def value(self) -> float:
+        """P(win) - P(loss) for the side to move, as far as it has searched."""
+        return math.tanh(self.score / (2 * LOGISTIC_SCALE))
+
     def thought(self) -> Thought:
         """See ``Thinking.thought``; alpha-beta knows the value of its best move only."""
-        value, plies = math.tanh(self.score / (2 * LOGISTIC_SCALE)), None
+        value, plies = self.value, None
         proof: Proof | None = None
         if abs(self.score) >= LEAST_WIN:
             proof, plies = "win" if self.score > 0 else "loss", WIN - abs(self.score) - 1

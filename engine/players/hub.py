@@ -74,7 +74,7 @@ class HubPlayer:
         if (seconds, depth, nodes) == (None, None, None):
             seconds = DEFAULT_SECONDS
         limits = {"depth": depth, "nodes": nodes, "move-time": seconds}
-        self._level = {name: limit for name, limit in limits.items() if limit is not None}
+        self._level: dict[str, float] = {name: limit for name, limit in limits.items() if limit is not None}
         for name, limit in self._level.items():
             if not 0 < limit < _ENDLESS:
                 raise PlayerError(f"{self.name}: {name} is {limit}, not more than 0")
@@ -95,6 +95,13 @@ class HubPlayer:
 
     def seed(self, seed: int) -> None:
         """Without effect: the protocol knows no random numbers."""
+
+    def set_clock(self, remaining_s: float, increment_s: float) -> None:
+        """See ``ClockedPlayer.set_clock``; the clock takes the place of the limits. In the protocol's count a clock has
+        not had the increment for the move before, and may be below 0 for that.
+        """
+        self._level = {"time": round(remaining_s - increment_s, 3), "inc": increment_s}
+        self.seconds, self.patience = None, max(0.0, remaining_s) + _STOP_PATIENCE
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """See ``Player.choose``.

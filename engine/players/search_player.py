@@ -27,6 +27,10 @@ class SearchPlayer:
         explore: play as in training, so that games vary: with the configuration's noise and temperature.
         seed: of its random numbers, if it explores.
 
+    Attributes:
+        values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; none where a single
+            board was searched against time.
+
     Raises:
         PlayerError: more simulations than fit into memory.
         ValueError: the configuration wants an oracle and there is none.
@@ -54,6 +58,7 @@ class SearchPlayer:
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
         self._watched: dict[bool, TreeSearch] = {}  # by whether it is endless
+        self.values: list[float] = []
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -67,11 +72,14 @@ class SearchPlayer:
         """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
         so that the tree is kept from move to move."""
         moves = [search_moves(board) for board in boards]
+        self.values = []
         if len(boards) == 1 and self.seconds is not None:
             return [moves[0][0] if len(moves[0]) == 1 else self._choose_in_time(boards[0], self.seconds)]
         self._think(boards, self.explore)
         chosen = []
         for slot, (board, legal) in enumerate(zip(boards, moves, strict=True)):
+            win, _, loss = self._search.result(slot).wdl
+            self.values.append(float(win - loss))
             temperature = self.config.temperature_at(board.ply) if self.explore else 0.0
             chosen.append(legal[self._search.choose(slot, temperature)])
         return chosen

@@ -47,7 +47,8 @@ class Verifier:
             more = ", ..." if len(missing) > _MOST_NAMED else ""
             raise ValueError(
                 f"{folder} lacks {len(missing)} of the {len(names)} files of 2-{pieces} pieces "
-                f"({', '.join(missing[:_MOST_NAMED])}{more}); complete it with {build_advice(folder, pieces, distances == pieces)}"
+                f"({', '.join(missing[:_MOST_NAMED])}{more}); "
+                f"complete it with {build_advice(folder, pieces, distances == pieces)}"
             )
         self._threads = threads or os.cpu_count() or 1
         self._tables = DenseTables(pieces)

@@ -1,0 +1,118 @@
+"""Time controls, and how a player shares its time out over its moves."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from ..errors import DraughtsError
+from .base import Player
+
+SHORTEST_S = 0.001
+LONGEST_S = 24 * 3600.0
+_NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
+_GAME_MOVES = 40  # a game is planned to take so many moves of a player
+_LEAST_MOVES = 15  # and so many more from wherever it stands
+_INCREMENT_SHARE = 0.8
+_MOST = 0.5  # of what a clock holds, for one move
+_OVERHEAD_S = 0.03  # of a clock's time is left for a move's way to it
+_SHOWN = 40
+
+
+class TimeControlError(DraughtsError):
+    """A time control that cannot be read, or a time out of range."""
+
+
+@dataclass(frozen=True)
+class TimeControl:
+    """How much time the players have.
+
+    Attributes:
+        kind: ``none``; ``move``: a time for every move, not carried over; ``fischer``: a clock for the whole game.
+        base_s: seconds for each move (``move``), or on the clock at first (``fischer``).
+        increment_s: seconds added after every move (``fischer``).
+
+    Raises:
+        TimeControlError: a time out of range.
+    """
+
+    kind: Literal["none", "move", "fischer"] = "none"
+    base_s: float = 0.0
+    increment_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind != "none" and not SHORTEST_S <= self.base_s <= LONGEST_S:
+            raise TimeControlError(f"clock: {self.base_s:g} s is not in {SHORTEST_S:g} s to {LONGEST_S / 3600:g} hours")
+        if not 0 <= self.increment_s <= LONGEST_S:
+            raise TimeControlError(
+                f"clock: an increment of {self.increment_s:g} s is not in 0 s to {LONGEST_S / 3600:g} hours"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "TimeControl":
+        """Reads the form of PGN's tag TimeControl: ``-`` (none), ``1/10`` (10 s for every move), ``300+3``, ``300``.
+
+        Raises:
+            TimeControlError: the text is of another form, or a time out of range.
+        """
+        text = text.strip()
+        if text in ("-", ""):
+            return cls()
+        if match := re.fullmatch(rf"1/{_NUMBER}", text):
+            return cls("move", float(match[1]))
+        if match := re.fullmatch(rf"{_NUMBER}(?:\+{_NUMBER})?", text):
+            return cls("fischer", float(match[1]), float(match[2] or 0))
+        raise TimeControlError(
+            f"clock {text[:_SHOWN]!r}: write -, 1/10 (seconds for every move) or 300+3 (seconds and increment)"
+        )
+
+    def __str__(self) -> str:
+        if self.kind == "none":
+            return "-"
+        if self.kind == "move":
+            return f"1/{self.base_s:g}"
+        return f"{self.base_s:g}+{self.increment_s:g}"
+
+
+def move_budget(control: TimeControl, remaining_s: float, moves_made: int) -> float | None:
+    """Seconds to think about the next move, None without limit.
+
+    Of a clock, an equal share of what is left for the moves that the game is thought to take yet, and most of the
+    increment; never more than half of the clock.
+
+    Args:
+        remaining_s: on the player's clock, the increment for this move not yet added.
+        moves_made: by the player in this game.
+    """
+    if control.kind == "none":
+        return None
+    if control.kind == "move":
+        return control.base_s
+    left = max(0.0, remaining_s - _OVERHEAD_S)
+    share = left / max(_LEAST_MOVES, _GAME_MOVES - moves_made) + _INCREMENT_SHARE * control.increment_s
+    return max(SHORTEST_S, min(share, _MOST * left))
+
+
+@runtime_checkable
+class ClockedPlayer(Protocol):
+    """A player that shares out the time of a clock by itself."""
+
+    def set_clock(self, remaining_s: float, increment_s: float) -> None:
+        """What its clock shows before the next move, the increment for that move not yet added."""
+
+
+def takes_time(player: Player) -> bool:
+    """Whether a limit in seconds makes a difference to the player."""
+    return isinstance(player, ClockedPlayer) or hasattr(player, "seconds")
+
+
+def give_time(player: Player, control: TimeControl, remaining_s: float, moves_made: int) -> float | None:
+    """Tells a player how long it may think about its next move, by its attribute ``seconds`` or by ``set_clock``.
+
+    Players that know neither are left alone. See ``move_budget``, whose result is returned.
+    """
+    budget = move_budget(control, remaining_s, moves_made)
+    if control.kind == "fischer" and isinstance(player, ClockedPlayer):
+        player.set_clock(remaining_s, control.increment_s)
+    elif budget is not None and hasattr(player, "seconds"):
+        player.seconds = budget
+    return budget

@@ -1,0 +1,263 @@
+"""A ladder: the promoted networks of a run and fixed anchors, their games against each other, and what these say."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+from engine.files import sha256_of
+
+from .elo import EloFit, Tally, fit_elo
+from .openings import MatchError
+from .steady_file import SteadyFile
+
+_VERSION = 1
+Verdict = Literal["stronger", "within the error", "weaker"]
+
+
+@dataclass(frozen=True)
+class LadderPlayer:
+    """A player on the ladder.
+
+    Attributes:
+        name: in tables: a network's is that of its checkpoint.
+        text: as on the command line.
+        settings: of networks, see ``match_commands.PlayerFacts``; results count only while it is the same.
+        promoted: a network of the run, not an anchor.
+    """
+
+    name: str
+    text: str
+    settings: str
+    promoted: bool
+
+
+def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
+    """So many of the names at equal distances, the first and the last among them; all if there are no more."""
+    if number is None or number >= len(names):
+        return list(names)
+    if number < 2:
+        return list(names[-number:])
+    return [names[round(place * (len(names) - 1) / (number - 1))] for place in range(number)]
+
+
+def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple[LadderPlayer, LadderPlayer]]:
+    """Who meets whom: neighbours, the last network all others, and every network the anchors; or everybody everybody.
+
+    Args:
+        players: networks from the first to the last, then anchors.
+    """
+    pairs = []
+    promoted = [player for player in players if player.promoted]
+    for earlier, later in combinations(players, 2):
+        neighbours = later.promoted and promoted.index(later) == promoted.index(earlier) + 1
+        crowned = later.promoted and later is promoted[-1]
+        if everybody or neighbours or crowned or (earlier.promoted and not later.promoted):
+            pairs.append((later, earlier) if later.promoted else (earlier, later))
+    return pairs
+
+
+class LadderResults:
+    """Scores of all games, kept in one file: ``ladder.json`` in a folder.
+
+    Args:
+        settings: what all games have in common; those of a file that is there must be the same.
+
+    Raises:
+        MatchError: the file is damaged, or holds games with other settings.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+        self._players: dict[str, str] = {}  # name → settings
+        self._scores: dict[tuple[str, str], dict[int, float]] = {}
+        self._file = SteadyFile(path, self._content)
+        if path.exists():
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        try:
+            fields = json.loads(path.read_bytes())
+            sound = fields["schema_version"] == _VERSION and fields["checksum"] == _checksum(fields)
+            if sound:
+                self._players = {str(name): str(text) for name, text in fields["players"].items()}
+                for player_a, player_b, scores in fields["games"]:
+                    self._scores[player_a, player_b] = {int(index): float(score) for index, score in scores.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise MatchError(f"{path} is no ladder: remove it to begin a new one, or choose another --out") from error
+        if not sound:
+            raise MatchError(f"{path} is damaged or of another version: remove it, or choose another --out")
+        for name, value in self._settings.items():
+            if fields["settings"].get(name) != value:
+                was = fields["settings"].get(name)
+                raise MatchError(f"{path} has games with {name} {was}, not {value}: choose another --out")
+
+    def admit(self, player: LadderPlayer) -> None:
+        """Notes a player.
+
+        Raises:
+            MatchError: there are games of another player of that name.
+        """
+        before = self._players.setdefault(player.name, player.settings)
+        if before != player.settings:
+            raise MatchError(
+                f"{self._file.path} has games of another {player.name} ({before}, not {player.settings}): "
+                "choose another --out"
+            )
+
+    def __len__(self) -> int:
+        """Number of games."""
+        return sum(map(len, self._scores.values()))
+
+    def scores(self, player_a: str, player_b: str) -> Mapping[int, float]:
+        """Number of each game played → score of the first player."""
+        return self._scores.get((player_a, player_b), {})
+
+    def add(self, player_a: str, player_b: str, index: int, score: float) -> None:
+        """Takes in a game; the file follows. Raises ``StorageError``."""
+        with self._file.lock:
+            self._scores.setdefault((player_a, player_b), {})[index] = score
+        self._file.changed()
+
+    def save(self) -> None:
+        """Writes the file now; raises ``StorageError``."""
+        self._file.write()
+
+    def tally(self, player_a: str, player_b: str, games: int) -> Tally:
+        """The first ``games`` games counted for the first player, whole pairs as pairs."""
+        scores = {index: score for index, score in self.scores(player_a, player_b).items() if index < games}
+        tally = Tally()
+        for first in range(0, games, 2):
+            if pair := [scores[index] for index in (first, first + 1) if index in scores]:
+                tally.add(pair)
+        return tally
+
+    def _content(self) -> bytes:
+        games = [[a, b, {str(i): scores[i] for i in sorted(scores)}] for (a, b), scores in self._scores.items()]
+        fields = {
+            "schema_version": _VERSION,
+            "settings": self._settings,
+            "players": self._players,
+            "games": games,
+        }
+        return (json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n").encode()
+
+
+def _checksum(fields: Mapping[str, Any]) -> str:
+    return sha256_of(json.dumps([fields[name] for name in ("settings", "players", "games")]).encode())
+
+
+@dataclass(frozen=True)
+class Step:
+    """From one promoted network to the next: Elo above it, half the width of the 95 % interval."""
+
+    network: str
+    before: str
+    elo: float
+    elo_error: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it is stronger than the one before, as sure as the error allows."""
+        if abs(self.elo) <= self.elo_error:
+            return "within the error"
+        return "stronger" if self.elo > 0 else "weaker"
+
+    def figures(self) -> dict[str, str | float]:
+        """For JSON."""
+        return {
+            "network": self.network,
+            "before": self.before,
+            "elo": self.elo,
+            "elo_error": self.elo_error,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Standings:
+    """What a ladder's games say.
+
+    Attributes:
+        players: networks from the first to the last, then anchors.
+        tallies: (player_a, player_b) → results of the first.
+        fit: ratings; the first network has 0.
+    """
+
+    players: tuple[LadderPlayer, ...]
+    tallies: Mapping[tuple[str, str], Tally]
+    fit: EloFit
+
+    @staticmethod
+    def of(
+        players: Sequence[LadderPlayer],
+        pairs: Sequence[tuple[LadderPlayer, LadderPlayer]],
+        results: LadderResults,
+        games: int,
+    ) -> "Standings":
+        """From the first ``games`` games of each pair."""
+        tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
+        fit = fit_elo([(*names, tally) for names, tally in tallies.items()], {players[0].name: 0.0})
+        return Standings(tuple(players), tallies, fit)
+
+    @property
+    def networks(self) -> list[str]:
+        """Names of the run's networks, the first one first."""
+        return [player.name for player in self.players if player.promoted]
+
+    def steps(self) -> list[Step]:
+        """From each network to the next."""
+        return [
+            Step(later, earlier, *self.fit.difference(later, earlier))
+            for earlier, later in zip(self.networks, self.networks[1:], strict=False)
+        ]
+
+    def climb(self) -> Step | None:
+        """From the first network to the last; None if there is one only."""
+        first, last = self.networks[0], self.networks[-1]
+        return Step(last, first, *self.fit.difference(last, first)) if first != last else None
+
+    def against(self, player: str) -> Iterator[tuple[str, int, int, int]]:
+        """Opponent, wins, draws and losses of a player, in the order of the players."""
+        for opponent in (other.name for other in self.players):
+            if tally := self.tallies.get((player, opponent)):
+                yield opponent, tally.wins, tally.draws, tally.losses
+            elif tally := self.tallies.get((opponent, player)):
+                yield opponent, tally.losses, tally.draws, tally.wins
+
+    def figures(self) -> dict[str, Any]:
+        """For JSON: ``reference``, ``ratings``, ``pairings``, ``steps``, ``climb``."""
+        climb = self.climb()
+        pairings = []
+        for (player_a, player_b), tally in self.tallies.items():
+            diff = tally.elo_diff()
+            pairings.append(
+                {
+                    "player_a": player_a,
+                    "player_b": player_b,
+                    "games": tally.games,
+                    "wins": tally.wins,
+                    "draws": tally.draws,
+                    "losses": tally.losses,
+                    **{name: getattr(diff, name) for name in ("score", "elo", "elo_error")},
+                }
+            )
+        return {
+            "reference": self.players[0].name,
+            "games": sum(tally.games for tally in self.tallies.values()),
+            "ratings": [
+                {
+                    "player": line.player,
+                    "elo": line.rating,
+                    "elo_error": line.error,
+                    "games": line.games,
+                    "score": line.score,
+                }
+                for line in self.fit.table
+            ],
+            "pairings": pairings,
+            "steps": [step.figures() for step in self.steps()],
+            "climb": climb.figures() if climb else None,
+        }

@@ -1,0 +1,192 @@
+"""What ``crownhead ladder`` does: plays the games that are missing, and writes tables, figure and report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from learner.report import Block, Cell, Figure, Report, Section, Text, make_writable_folder, write_report
+from learner.report import Table as ReportTable
+
+from .figures import ratings_image
+from .ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
+from .match_commands import choose_jobs, inspect_player, make_pairing, time_control
+from .match_pool import MatchPool, Task, make_tasks
+from .openings import MatchError, make_openings
+from .progress import LadderProgress
+from .run_folder import RunError, RunFolder
+
+_RESULTS_FILE = "ladder.json"
+Pairs = Sequence[tuple[LadderPlayer, LadderPlayer]]
+
+
+def ladder_command(
+    folder: Path,
+    games: int,
+    anchors: str,
+    networks: int | None,
+    everybody: bool,
+    simulations: int | None,
+    seconds: float | None,
+    openings: str,
+    jobs: int | None,
+    seed: int,
+    out: Path | None,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Measures a run's promoted networks; see ``crownhead ladder --help``."""
+    run = RunFolder(folder)
+    if not run.config_path.is_file():
+        raise RunError(f"{folder} holds no run")
+    control = time_control(simulations, seconds, None)
+    minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
+    if not minutes:
+        raise RunError(f"{folder} has promoted no network yet: there is no ladder to climb")
+    texts = {name: str(run.checkpoint(name)) for name in evenly_spaced(list(minutes), networks)}
+    fixed = (text for text in (anchor.strip() for anchor in anchors.split(",")) if text)
+    texts |= {text: text for text in fixed if text not in texts.values()}
+    facts = {name: inspect_player(text, simulations, control) for name, text in texts.items()}
+    players = [LadderPlayer(name, fact.text, fact.settings, name in minutes) for name, fact in facts.items()]
+    chosen = make_openings(openings, (games + 1) // 2, seed)
+    pairs = ladder_pairs(players, everybody)
+    if not pairs:
+        raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
+    target = out or run.path / "ladder"
+    settings = {"time_control": str(control), "openings": openings, "seed": seed}
+    make_writable_folder(target)
+    results = LadderResults(target / _RESULTS_FILE, settings)
+    for player in players:
+        results.admit(player)
+    wanted = choose_jobs(jobs, (), control, games * len(pairs))
+    tasks: list[Task] = []
+    for player_a, player_b in pairs:
+        pairing = make_pairing((facts[player_a.name], facts[player_b.name]), control, simulations, seed)
+        played = results.scores(player_a.name, player_b.name)
+        starts = [(index, chosen[index // 2]) for index in range(games) if index not in played]
+        tasks += make_tasks(pairing, starts, wanted)
+    missing = sum(len(task.starts) for task in tasks)
+    names = {player.text: player.name for player in players}
+    errors = _play(tasks, min(wanted, max(1, len(tasks))), results, names, games * len(pairs) - missing, quiet)
+    standings = Standings.of(players, pairs, results, games)
+    figures = {"run": str(folder), "out": str(target), **standings.figures(), "errors": errors}
+    of_networks = players[0].settings.partition(" weights=")[0]
+    _write(target, standings, figures, minutes, {**settings, "networks": of_networks})
+    if not quiet:
+        _print(standings, target, errors)
+    return figures
+
+
+def _play(
+    tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[str, str], kept: int, quiet: bool
+) -> list[str]:
+    """Plays the games that are missing; what went wrong in those that were forfeited."""
+    total = kept + sum(len(task.starts) for task in tasks)
+    errors = []
+    before = len(results)
+    with LadderProgress(total, kept, quiet) as progress, MatchPool(jobs) as pool:
+        try:
+            for task, game in pool.play(tasks):
+                pairing = task.pairing
+                results.add(names[pairing.player_a], names[pairing.player_b], game.index, game.score)
+                progress.game(game)
+                if game.error:
+                    errors.append(game.error)
+        except KeyboardInterrupt as error:
+            text = f"{kept + len(results) - before} of {total} games are kept; the same command goes on"
+            raise KeyboardInterrupt(text) from error
+        finally:
+            results.save()
+    return errors
+
+
+def _write(
+    folder: Path,
+    standings: Standings,
+    figures: Mapping[str, Any],
+    minutes: Mapping[str, float],
+    settings: Mapping[str, Any],
+) -> None:
+    table = standings.fit.table
+    reference = standings.players[0].name
+    image = ratings_image(table, reference, {name: minutes[name] for name in standings.networks}, str(figures["run"]))
+    rating_rows: list[list[Cell]] = [
+        [line.player, f"{line.rating:.0f}", f"{line.error:.0f}", line.games, f"{100 * line.score:.1f} %"]
+        for line in table
+    ]
+    last = standings.networks[-1]
+    rows = list(standings.against(last))
+    blocks: list[Block] = [
+        ReportTable(
+            f"Most likely ratings together; {reference} is 0; ± is half the 95 % interval",
+            ["player", "Elo", "±", "games", "score"],
+            rating_rows,
+        ),
+        Figure("ladder", image, "Elo of the promoted networks over the time of training, and of the anchors"),
+    ]
+    sections = [
+        Section("Ratings", blocks),
+        Section("Every network against the one before", [_steps_table(standings), Text(_summary(standings))]),
+        Section(
+            f"{last} against all others",
+            [
+                ReportTable(
+                    f"Games of {last}: won, drawn, lost (the form of Popič, Bošković and Brest 2021, table 2)",
+                    ["opponent", *(opponent for opponent, *_ in rows)],
+                    [[letter, *(row[place] for row in rows)] for place, letter in ((1, "W"), (2, "D"), (3, "L"))],
+                )
+            ],
+        ),
+        Section("Cross-table", [_cross_table(standings)]),
+        Section(
+            "Conditions", [Text("; ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()))]
+        ),
+    ]
+    write_report(folder, Report(f"Ladder of {figures['run']}", sections, figures))
+
+
+def _steps_table(standings: Standings) -> ReportTable:
+    rows: list[list[Cell]] = [
+        [step.network, step.before, f"{step.elo:.0f}", f"{step.elo_error:.0f}", step.verdict]
+        for step in standings.steps()
+    ]
+    return ReportTable("Elo above the network before", ["network", "before", "Elo", "±", "verdict"], rows)
+
+
+def _cross_table(standings: Standings) -> ReportTable:
+    names = [player.name for player in standings.players]
+    rows: list[list[Cell]] = []
+    for name in names:
+        cells = {opponent: f"+{wins} ={draws} −{losses}" for opponent, wins, draws, losses in standings.against(name)}
+        rows.append([name, *(cells.get(opponent) for opponent in names)])
+    return ReportTable("Results of the player of the row against that of the column", ["player", *names], rows)
+
+
+def _summary(standings: Standings) -> str:
+    steps, climb = standings.steps(), standings.climb()
+    if climb is None:
+        return "There is one network only."
+    counts = {
+        verdict: sum(step.verdict == verdict for step in steps)
+        for verdict in ("stronger", "within the error", "weaker")
+    }
+    return (
+        f"Of {len(steps)} steps, {counts['stronger']} are stronger than the error, {counts['within the error']} within "
+        f"it and {counts['weaker']} weaker. {climb.network} is {climb.elo:.0f} ± {climb.elo_error:.0f} Elo above "
+        f"{climb.before}."
+    )
+
+
+def _print(standings: Standings, folder: Path, errors: Sequence[str]) -> None:
+    console = Console()
+    verdicts = {step.network: step.verdict for step in standings.steps()}
+    table = Table("player", "Elo", "±", "games", "score", "than the one before")
+    for line in standings.fit.table:
+        cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}"
+        table.add_row(line.player, *cells, verdicts.get(line.player, ""))
+    console.print(table)
+    console.print(_summary(standings), soft_wrap=True)
+    for error in errors:
+        console.print(error, markup=False, soft_wrap=True)
+    console.print(f"Report: {folder / 'report.html'}", markup=False, soft_wrap=True)

@@ -1,0 +1,175 @@
+"""The PDN file of a match: written while it is played, and read again where it goes on."""
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from engine.board import Termination
+from engine.errors import PdnError
+from engine.files import StorageError, atomic_write, remove_stale_temporaries
+from engine.pdn import PdnGame, format_game, read_games
+
+from .match_record import FLAG, FORFEIT, MatchGame
+from .openings import MatchError, Opening, read_text
+from .steady_file import SteadyFile
+
+
+class MatchFile:
+    """All games of a match that are over, in their order; after each, the file is written anew within a moment.
+
+    Args:
+        path: of the file.
+        players: names of the first and the second player.
+        tags: what tells this match from others; tag → value, the same in all games.
+        settings: of both players; where they are not "" they become the tags BlackSettings and WhiteSettings.
+        openings: of the pairs.
+        games: how many there are to be.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        players: tuple[str, str],
+        tags: Mapping[str, str],
+        settings: tuple[str, str],
+        openings: Sequence[Opening],
+        games: int,
+    ) -> None:
+        self.path = path
+        self._players, self._tags, self._settings = players, dict(tags), settings
+        self._openings, self._games = openings, games
+        self._texts: dict[int, str] = {}
+        self._file = SteadyFile(path, self._content)
+
+    # --- reading
+
+    def read(self) -> dict[int, MatchGame]:
+        """The games of this match that the file has, by their number; none if there is no file.
+
+        A last game that is cut short does not count.
+
+        Raises:
+            MatchError: something in the file is not of this match.
+            StorageError: it cannot be read.
+        """
+        if not self.path.exists():
+            return {}
+        remove_stale_temporaries(self.path.parent)
+        kept: dict[int, MatchGame] = {}
+        bad: list[PdnError] = []
+        for number, pdn in enumerate(read_games(read_text(self.path), bad.append), 1):
+            if bad:
+                break
+            try:
+                game = self._checked(pdn)
+                if game is not None and game.index in kept:
+                    raise MatchError(f"round {pdn.headers['Round']} is there twice")
+            except ValueError as error:
+                raise self._misfit(f"game {number}: {error}") from error
+            if game is not None:
+                kept[game.index] = game
+                self._texts[game.index] = format_game(pdn)
+        else:
+            if not bad or kept:
+                return kept
+        raise self._misfit(str(bad[0]))
+
+    def _misfit(self, what: str) -> MatchError:
+        return MatchError(f"{self.path} cannot be resumed: {what}; give the settings of that match, or another file")
+
+    def _checked(self, pdn: PdnGame) -> MatchGame | None:
+        """The game, None if it is not whole.
+
+        Raises:
+            MatchError: it is not of this match.
+        """
+        tags = pdn.headers
+        index = _index(tags.get("Round", ""))
+        if index >= self._games:
+            raise MatchError(f"it is number {index + 1} of a match of {self._games} games")
+        for name, expected in self._tags_of(index).items():
+            if tags.get(name, "") != expected:
+                raise MatchError(f"its {name} is {tags.get(name, '')!r}, not {expected!r}")
+        opening = self._openings[index // 2].board
+        moves = [node.move for node in pdn.moves[: opening.ply]]
+        if pdn.start_fen != opening.start_fen or moves != opening.move_stack[: len(moves)]:
+            raise MatchError(f"it does not begin with {self._openings[index // 2].name}")
+        try:
+            game = MatchGame.from_pdn(pdn, index, index % 2 == 0)
+        except ValueError as error:
+            raise MatchError(str(error)) from error
+        return game if _whole(pdn, game) else None
+
+    def _tags_of(self, index: int) -> dict[str, str]:
+        """The tags of a game that must be right for it to count."""
+        order = (0, 1) if index % 2 == 0 else (1, 0)
+        tags = dict(self._tags)
+        for side, number in zip(("Black", "White"), order, strict=True):
+            tags[side] = self._players[number]
+            tags[f"{side}Settings"] = self._settings[number]
+        return tags
+
+    # --- writing
+
+    def __len__(self) -> int:
+        """Number of games."""
+        return len(self._texts)
+
+    def add(self, game: MatchGame) -> None:
+        """Takes in a game and writes the file, at once or in a moment.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        tags = {name: value for name, value in self._tags_of(game.index).items() if value}
+        text = game.to_pdn({**tags, "Date": time.strftime("%Y.%m.%d")})
+        with self._file.lock:
+            self._texts[game.index] = text
+        self._file.changed()
+
+    def close(self, games: int | None = None) -> None:
+        """Writes what is not written yet.
+
+        Args:
+            games: how many of the first count; others (which a decision has come before) are dropped.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        with self._file.lock:
+            if games is not None:
+                self._texts = {index: text for index, text in self._texts.items() if index < games}
+        if self._texts:
+            self._file.write()
+
+    def _content(self) -> bytes:
+        return "\n".join(self._texts[index] for index in sorted(self._texts)).encode()
+
+
+def _index(round_tag: str) -> int:
+    pair, dot, colour = round_tag.partition(".")
+    if not (dot and pair.isdecimal() and int(pair) > 0 and colour in ("1", "2")):
+        raise MatchError(f"its Round is {round_tag!r}, not like 3.1")
+    return 2 * (int(pair) - 1) + int(colour) - 1
+
+
+def _whole(pdn: PdnGame, game: MatchGame) -> bool:
+    """Whether a game has been played to the end that its tags name."""
+    if game.termination in (FORFEIT, FLAG):
+        return game.error is not None
+    outcome = pdn.board().outcome()
+    if outcome is None:
+        return False
+    return (outcome.termination, outcome.winner) == (Termination.__members__.get(game.termination), game.winner)
+
+
+def check_writable(path: Path) -> None:
+    """Raises ``StorageError`` if nothing can be written beside ``path``: told before the games, not after them."""
+    probe = path.with_name(f".{path.name}.probe")
+    try:
+        atomic_write(probe, b"probe")
+    except OSError as error:
+        raise StorageError(error.errno, str(error).replace(str(probe), str(path))) from error
+    with contextlib.suppress(OSError):
+        probe.unlink()

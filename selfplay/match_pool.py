@@ -1,0 +1,354 @@
+"""Games of matches spread over processes, each with one thread; between them goes JSON, never a pickled object.
+
+A process that dies does not end the match: a new one plays its games again.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, Self
+
+from engine.board import Board, Move
+from engine.players import HubPlayer, parse_player
+from engine.players.base import Player, PlayerError
+from engine.players.time_control import TimeControl, takes_time
+
+from .match import play_games, seed_players
+from .match_record import MatchGame
+from .openings import MatchError, Opening
+from .referee import ask_timed
+
+_PATIENCE_S = 1.0  # for a word of a process; on some systems Ctrl-C waits for the end of it
+_LEAVE_S = 2.0  # that a process gets to end its engines and itself
+_MOST_PLAYERS = 6  # kept by a process, for a ladder's pairings to come
+_MOST_DEATHS = 2  # of processes with the same game
+_WARM_UP = TimeControl("move", 0.02)
+_ENDGAME = "W:WK10,K11:BK30"
+LOCKSTEP = 128  # games side by side in one process
+_SHARE = 32  # games of a task where several processes share a match between untimed networks
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Who plays, and how.
+
+    Attributes:
+        player_a, player_b: as on the command line; ``player_a`` has Black in the games of even number.
+        control: time of each player.
+        simulations: of network players without a time; None for the default.
+        seed: of the players' random numbers.
+        lockstep: games go on side by side: for untimed networks, whose evaluations are then made in batches.
+    """
+
+    player_a: str
+    player_b: str
+    control: TimeControl = field(default_factory=TimeControl)
+    simulations: int | None = None
+    seed: int = 0
+    lockstep: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """Games for one process: the pairing, and number and opening of each game."""
+
+    pairing: Pairing
+    starts: tuple[tuple[int, Opening], ...]
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        starts = [
+            (index, opening.name, opening.board.start_fen, [asdict(move) for move in opening.board.move_stack])
+            for index, opening in self.starts
+        ]
+        return json.dumps({"pairing": asdict(self.pairing), "starts": starts}).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> "Task":
+        """What ``encode`` was given."""
+        fields = json.loads(data)
+        control = TimeControl(**fields["pairing"].pop("control"))
+        starts = []
+        for index, name, fen, moves in fields["starts"]:
+            board = Board(fen)
+            for move in moves:
+                board.push(Move(move["start"], move["end"], tuple(move["captured"]), tuple(move["path"])))
+            starts.append((index, Opening(name, board)))
+        return Task(Pairing(control=control, **fields["pairing"]), tuple(starts))
+
+
+def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: int) -> list[Task]:
+    """Shares games out: one by one, or such as go on side by side in equal parts.
+
+    Each task begins with its own random numbers, which follow from the pairing's seed and its first game.
+    """
+    size = 1
+    if pairing.lockstep:
+        size = LOCKSTEP if jobs == 1 else _SHARE
+    return [Task(pairing, tuple(starts[first : first + size])) for first in range(0, len(starts), size)]
+
+
+class Players:
+    """The players of a process, made when they are first needed; the longest unused ones go."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[object, ...], Player] = OrderedDict()
+
+    def play(self, task: Task) -> Iterator[MatchGame]:
+        """Plays the games of a task.
+
+        Raises:
+            PlayerError, CheckpointError, TableFileError: a player cannot be made, see ``players.make_player``.
+        """
+        pairing = task.pairing
+        player_a, player_b = (self._player(pairing, text, role) for role, text in enumerate(_texts(pairing)))
+        seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
+        concurrency = len(task.starts) if pairing.lockstep else 1
+        return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
+
+    def _player(self, pairing: Pairing, text: str, role: int) -> Player:
+        key = text, role, pairing.simulations, pairing.control
+        if key not in self._made:
+            while len(self._made) >= _MOST_PLAYERS:
+                _close(self._made.popitem(last=False)[1])
+            self._made[key] = _make(text, pairing)
+            if pairing.control.kind != "none":
+                _warm_up(self._made[key])
+        self._made.move_to_end(key)
+        return self._made[key]
+
+    def close(self) -> None:
+        """Ends external engines."""
+        for player in self._made.values():
+            _close(player)
+        self._made.clear()
+
+
+def _texts(pairing: Pairing) -> tuple[str, str]:
+    return pairing.player_a, pairing.player_b
+
+
+def _make(text: str, pairing: Pairing) -> Player:
+    seconds = None if pairing.control.kind == "none" else pairing.control.base_s
+    player = parse_player(text, seconds)
+    if player is not None:
+        return player
+    from .players import make_player  # loads torch, which others do without
+    from .threads import use_single_thread
+
+    use_single_thread()
+    return make_player(text, pairing.simulations, seconds, batch=_SHARE if pairing.lockstep else 1)
+
+
+def _close(player: Player) -> None:
+    if isinstance(player, HubPlayer):
+        player.close()
+
+
+def _warm_up(player: Player) -> None:
+    """Loads or compiles all that a player needs, before a clock runs; what goes wrong will show in the game."""
+    if isinstance(player, HubPlayer):
+        with contextlib.suppress(PlayerError):
+            player.begin(Board()).choose()  # it is told to stop at once
+        return
+    timed = takes_time(player)
+    for board in (Board(), Board(_ENDGAME))[: 1 + timed]:
+        for moves_made in range(1 + 2 * timed):
+            answer = ask_timed(player, board, _WARM_UP, 1.0, moves_made)
+            if isinstance(answer.move, Exception) or board.outcome():
+                return
+            board.push(answer.move)
+
+
+class MatchPool:
+    """Plays tasks, in this process or in ``jobs`` others; use it in a ``with`` statement.
+
+    Args:
+        jobs: processes; 1 plays here.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._players = Players()
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._players.close()
+        for worker in self._workers:
+            worker.end()
+        for worker in self._workers:
+            worker.join()
+        self._workers.clear()
+
+    def play(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
+        """Plays all tasks and hands on each game as soon as it is over, with the task that it belongs to.
+
+        Raises:
+            MatchError: a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
+        """
+        if self.jobs == 1:
+            for task in tasks:
+                for game in self._players.play(task):
+                    yield task, game
+            return
+        waiting = deque(_Share(task, list(task.starts)) for task in tasks)
+        deaths: Counter[tuple[Pairing, int]] = Counter()
+        while waiting or any(worker.share for worker in self._workers):
+            self._hand_out(waiting)
+            connections = {worker.connection: worker for worker in self._workers if worker.share}
+            for connection in multiprocessing.connection.wait(list(connections), _PATIENCE_S):
+                worker = connections[connection]  # type: ignore[index]
+                share = worker.share
+                assert share is not None
+                try:
+                    over = worker.receive()
+                except (EOFError, OSError):
+                    self._bury(worker, deaths)
+                    if share.left:  # it may have died behind its last game
+                        waiting.appendleft(share)
+                    continue
+                if over is not None:
+                    share.left = [start for start in share.left if start[0] != over.index]
+                    yield share.task, over
+
+    def _hand_out(self, waiting: "deque[_Share]") -> None:
+        """Gives tasks to processes that have none, and starts more processes while there are too few."""
+        idle = [worker for worker in self._workers if worker.share is None]
+        while waiting and (idle or len(self._workers) < self.jobs):
+            if idle:
+                worker = idle.pop()
+            else:
+                worker = _Worker()
+                self._workers.append(worker)
+            worker.send(waiting.popleft())
+
+    def _bury(self, worker: "_Worker", deaths: Counter[tuple[Pairing, int]]) -> None:
+        """Counts what a process that has died was doing."""
+        share = worker.share
+        assert share is not None
+        self._workers.remove(worker)
+        worker.end()
+        worker.join()
+        pairing = share.task.pairing
+        for index, _ in share.left:
+            deaths[pairing, index] += 1
+            if deaths[pairing, index] >= _MOST_DEATHS:
+                raise MatchError(
+                    f"game {index + 1} of {pairing.player_a} v {pairing.player_b} has ended {_MOST_DEATHS} processes, "
+                    f"the last with exit code {worker.process.exitcode}; the match is given up"
+                )
+
+
+@dataclass
+class _Share:
+    """A task and those of its games that are not over."""
+
+    task: Task
+    left: list[tuple[int, Opening]]
+
+
+class _Worker:
+    """A process that plays."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=_work, args=(other,), daemon=True)
+        self.share: _Share | None = None
+        with _no_interrupt():
+            self.process.start()
+        other.close()
+
+    def send(self, share: _Share) -> None:
+        """Gives it a task; one that has died says so when it is listened to."""
+        self.share = share
+        with contextlib.suppress(OSError):
+            self.connection.send_bytes(Task(share.task.pairing, tuple(share.left)).encode())
+
+    def receive(self) -> MatchGame | None:
+        """A game that is over; None once all are.
+
+        Raises:
+            EOFError, OSError: it has died.
+            MatchError: it cannot play.
+        """
+        message: dict[str, Any] = json.loads(self.connection.recv_bytes())
+        if "error" in message:
+            raise MatchError(message["error"])
+        if "game" in message:
+            return MatchGame.from_plain(message["game"])
+        self.share = None
+        return None
+
+    def end(self) -> None:
+        """Tells it to end."""
+        self.process.terminate()
+
+    def join(self) -> None:
+        """Waits until it has ended, with force in the end."""
+        self.process.join(_LEAVE_S)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self.connection.close()
+
+
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C is for this process alone: one that is started meanwhile does not get it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(connection: Connection) -> None:
+    """A process: plays the tasks it is sent until there is nobody to send any."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that engines are ended
+    os.environ["OMP_NUM_THREADS"] = "1"
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    players = Players()
+
+    def say(message: dict[str, Any]) -> None:
+        connection.send_bytes(json.dumps(message).encode())
+
+    try:
+        while True:
+            task = Task.decode(connection.recv_bytes())
+            for game in players.play(task):
+                say({"game": game.to_plain()})
+            say({"done": True})
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass
+    except Exception as error:
+        if os.environ.get("CROWNHEAD_DEBUG"):
+            raise
+        expected = isinstance(error, (ValueError, OSError))
+        say({"error": str(error) if expected else f"a player failed by {type(error).__name__}: {error}"})
+    finally:
+        players.close()
+
+
+def _leave_with_parent() -> None:
+    """Ends this process when the one that started it has gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)

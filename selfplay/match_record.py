@@ -1,0 +1,250 @@
+"""What is kept of a match: its games, move by move, and what they come to."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from engine.board import RESULTS, Board, Move
+from engine.fen import Color
+from engine.pdn import PdnGame, PdnNode, format_game
+
+from .elo import EloDiff, Tally
+
+PLY_CAP, FORFEIT, FLAG = "PLY_CAP", "FORFEIT", "TIME"
+_EVAL = re.compile(r"\[%eval\s+([-+]?[0-9]{1,3}(?:\.[0-9]{1,9})?)\s*\]")
+_COMMANDS = re.compile(r"\[%[^\]]*\]\s*")
+_WINNERS = {result: winner for winner, result in RESULTS.items()}
+
+
+@dataclass(frozen=True)
+class MoveNote:
+    """What is known of how a move came about.
+
+    Attributes:
+        elapsed_s: seconds that it took; None if it was forced, belongs to the opening, or was made beside others.
+        clock_s: seconds on the mover's clock after it, the increment added.
+        value: what the mover thought of its position before it, P(win) - P(loss), in [-1, 1].
+    """
+
+    elapsed_s: float | None = None
+    clock_s: float | None = None
+    value: float | None = None
+
+    def comment(self) -> str:
+        """As embedded commands of a PDN comment: ``[%clk 0:00:58.30] [%emt 0:00:01.20] [%eval 0.25]``, or ""."""
+        parts = [f"[%clk {_hours(self.clock_s)}]"] if self.clock_s is not None else []
+        parts += [f"[%emt {_hours(self.elapsed_s)}]"] if self.elapsed_s is not None else []
+        parts += [f"[%eval {self.value:.3f}]"] if self.value is not None else []
+        return " ".join(parts)
+
+    @staticmethod
+    def of(node: PdnNode) -> "MoveNote":
+        """What the comments of a move say."""
+        values = [float(found) for comment in node.comments for found in _EVAL.findall(comment)]
+        return MoveNote(node.elapsed, node.clock, values[0] if values else None)
+
+
+def _hours(seconds: float) -> str:
+    hundredths = max(0, round(seconds * 100))
+    minutes = hundredths // 6000
+    return f"{minutes // 60}:{minutes % 60:02}:{hundredths // 100 % 60:02}.{hundredths % 100:02}"
+
+
+@dataclass(frozen=True)
+class MatchGame:
+    """One game of a match.
+
+    Attributes:
+        index: number of the game; games 2k and 2k + 1 share their opening.
+        opening: its name.
+        black, white: names of the players.
+        first_is_black: whether the match's first player has Black.
+        start_fen, moves: the whole game, the opening's moves included.
+        winner: None for a draw.
+        termination: name of an ``engine.board.Termination``, ``PLY_CAP`` (adjudicated a draw), ``TIME`` (the flag has
+            fallen) or ``FORFEIT``.
+        error: what the player who forfeited did wrong, or by how much a clock was overrun.
+        notes: one for each move, or none at all.
+    """
+
+    index: int
+    opening: str
+    black: str
+    white: str
+    first_is_black: bool
+    start_fen: str
+    moves: tuple[Move, ...]
+    winner: Color | None
+    termination: str
+    error: str | None = None
+    notes: tuple[MoveNote, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """Score of the match's first player: 1, 1/2 or 0."""
+        return 0.5 if self.winner is None else float((self.winner is Color.BLACK) == self.first_is_black)
+
+    @property
+    def result(self) -> str:
+        """PDN result, Black first."""
+        return RESULTS[self.winner]
+
+    @property
+    def plies(self) -> int:
+        """Length of the game, the opening's moves included."""
+        return len(self.moves)
+
+    def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
+        """The game as PDN text; tags about the game itself are set, others may be given."""
+        board = Board(self.start_fen)
+        for move in self.moves:
+            board.push(move)
+        tags = {
+            **(headers or {}),
+            "Round": f"{self.index // 2 + 1}.{self.index % 2 + 1}",
+            "Black": self.black,
+            "White": self.white,
+            "Result": self.result,
+            "Opening": self.opening,
+            "Termination": self.termination,
+        }
+        game = PdnGame.from_board(board, tags)
+        for node, note in zip(game.moves, self.notes, strict=False):
+            node.comments.extend(filter(None, [note.comment()]))
+        if self.error:
+            (game.moves[-1] if game.moves else game).comments.append(self.error)
+        return format_game(game)
+
+    @staticmethod
+    def from_pdn(game: PdnGame, index: int, first_is_black: bool) -> "MatchGame":
+        """The game that ``to_pdn`` has written, read again.
+
+        Raises:
+            ValueError: it has no result.
+        """
+        if game.result not in _WINNERS:
+            raise ValueError(f"the game has no result, but {game.result}")
+        notes = tuple(MoveNote.of(node) for node in game.moves)
+        last = game.moves[-1].comments if game.moves else game.comments
+        return MatchGame(
+            index=index,
+            opening=game.headers.get("Opening", ""),
+            black=game.headers.get("Black", ""),
+            white=game.headers.get("White", ""),
+            first_is_black=first_is_black,
+            start_fen=game.start_fen,
+            moves=tuple(node.move for node in game.moves),
+            winner=_WINNERS[game.result],
+            termination=game.headers.get("Termination", ""),
+            error=" ".join(filter(None, (_COMMANDS.sub("", comment).strip() for comment in last))) or None,
+            notes=notes if any(note != MoveNote() for note in notes) else (),
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """The game as JSON can hold it."""
+        return {
+            **self.__dict__,
+            "moves": [(move.start, move.end, move.captured, move.path) for move in self.moves],
+            "winner": None if self.winner is None else self.winner.name,
+            "notes": [(note.elapsed_s, note.clock_s, note.value) for note in self.notes],
+        }
+
+    @staticmethod
+    def from_plain(fields: Mapping[str, Any]) -> "MatchGame":
+        """What ``to_plain`` was made of."""
+        moves = (Move(start, end, tuple(captured), tuple(path)) for start, end, captured, path in fields["moves"])
+        winner = None if fields["winner"] is None else Color[fields["winner"]]
+        notes = tuple(MoveNote(*note) for note in fields["notes"])
+        return MatchGame(**{**fields, "moves": tuple(moves), "winner": winner, "notes": notes})
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """What came out of a match; wins, losses, score and Elo are those of the first player.
+
+    Attributes:
+        player_a, player_b: names of the two players.
+        played: the games in order.
+    """
+
+    player_a: str
+    player_b: str
+    played: tuple[MatchGame, ...]
+
+    @property
+    def pairs(self) -> list[tuple[float, ...]]:
+        """Scores of the first player in the games of each pair; the last pair may have one game."""
+        scores = [game.score for game in self.played]
+        return [tuple(scores[first : first + 2]) for first in range(0, len(scores), 2)]
+
+    @cached_property
+    def tally(self) -> Tally:
+        """The results counted."""
+        tally = Tally()
+        for pair in self.pairs:
+            tally.add(pair)
+        return tally
+
+    @cached_property
+    def _diff(self) -> EloDiff:
+        return self.tally.elo_diff()
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return len(self.played)
+
+    @property
+    def wins(self) -> int:
+        """Games won by the first player."""
+        return self.tally.wins
+
+    @property
+    def draws(self) -> int:
+        """Games drawn."""
+        return self.tally.draws
+
+    @property
+    def losses(self) -> int:
+        """Games lost by the first player."""
+        return self.tally.losses
+
+    @property
+    def score(self) -> float:
+        """Score of the first player, 0 to 1; a draw is half a point."""
+        return self._diff.score
+
+    @property
+    def elo(self) -> float:
+        """Elo of the first player above the second; see ``elo.elo_diff``."""
+        return self._diff.elo
+
+    @property
+    def elo_error(self) -> float:
+        """Half the width of the 95 % confidence interval of ``elo``."""
+        return self._diff.elo_error
+
+    @property
+    def errors(self) -> list[str]:
+        """What went wrong in forfeited games."""
+        return [f"game {game.index + 1}: {game.error}" for game in self.played if game.error]
+
+    def summary(self) -> dict[str, str | int | float]:
+        """The figures of ``crownhead match --json``."""
+        return {
+            "player_a": self.player_a,
+            "player_b": self.player_b,
+            "games": self.games,
+            "wins": self.wins,
+            "draws": self.draws,
+            "losses": self.losses,
+            "score": self.score,
+            "elo": self.elo,
+            "elo_error": self.elo_error,
+        }
+
+    def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
+        """All games as PDN text, an empty line between two."""
+        return "\n".join(game.to_pdn(headers) for game in self.played)

@@ -1,0 +1,144 @@
+"""Openings of matches: ballots, random plies, or positions and games from a file."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.ballots import ballot_board, playable_ballots
+from engine.board import Board
+from engine.errors import DraughtsError
+from engine.files import StorageError
+from engine.pdn import PdnGame, read_games
+
+MAX_RANDOM_PLIES = 40
+LARGEST_FILE = 64 << 20  # bytes
+_FILE = "file:"
+_GAME_PLIES = 6  # of a finished game in a file; an unfinished one is an opening as a whole
+_RANDOM_ATTEMPTS = 20  # tries to find an opening that no pair has had yet
+_FEN_LINE = re.compile(r"\s*[BW]:[BW]")
+
+
+class MatchError(ValueError):
+    """A match cannot be played as asked."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a pair of games starts: a name for the record, and a board with the opening's moves made."""
+
+    name: str
+    board: Board
+
+
+def make_openings(spec: str, number: int, seed: int) -> list[Opening]:
+    """Openings for a match; a smaller number of them is the beginning of a larger one.
+
+    Args:
+        spec: ``ballots``: the playable three-move ballots, shuffled, and again when all have been used;
+            ``random:K``: K random plies from the start position, others for every pair where there are enough; or
+            ``file:PATH``: those of a file in its order, and again from the first. The file has a FEN a line (empty
+            lines and such that begin with # do not count), or games in PDN: of a game without a result all moves,
+            of others the first ``_GAME_PLIES``, of all the first K if it is ``file:PATH:K``.
+        number: how many.
+
+    Raises:
+        MatchError: ``spec`` is none of these, or there is something wrong in the file.
+        StorageError: the file cannot be read.
+    """
+    if spec.startswith(_FILE):
+        openings = _file_openings(spec.removeprefix(_FILE))
+        return [openings[index % len(openings)] for index in range(number)]
+    rng = np.random.default_rng(seed)
+    if spec == "ballots":
+        ballots = playable_ballots()
+        order = [ballots[i] for _ in range(0, number, len(ballots)) for i in rng.permutation(len(ballots))]
+        return [Opening(f"ballot {ballot.number}", ballot_board(ballot)) for ballot in order[:number]]
+    match = re.fullmatch(r"random:([0-9]{1,3})", spec)
+    if match is None or int(match[1]) > MAX_RANDOM_PLIES:
+        raise MatchError(
+            f"openings {spec!r}: neither ballots nor random:K with K from 0 to {MAX_RANDOM_PLIES} nor file:PATH"
+        )
+    return list(_random_openings(int(match[1]), number, rng))
+
+
+def _random_openings(plies: int, number: int, rng: np.random.Generator) -> Iterator[Opening]:
+    seen: set[str] = set()
+    for _ in range(number):
+        for _attempt in range(_RANDOM_ATTEMPTS):
+            board = _random_opening(plies, rng)
+            if board.fen() not in seen:
+                break
+        seen.add(board.fen())
+        yield Opening(" ".join(map(str, board.move_stack)) or "start", board)
+
+
+def _random_opening(plies: int, rng: np.random.Generator) -> Board:
+    """A board after this many random plies, the game not over."""
+    while True:
+        board = Board()
+        while board.ply < plies and board.outcome() is None:
+            legal = board.legal_moves
+            board.push(legal[rng.integers(len(legal))])
+        if board.outcome() is None:
+            return board
+
+
+def _file_openings(text: str) -> list[Opening]:
+    name, colon, ending = text.rpartition(":")
+    plies = int(ending) if colon and name and re.fullmatch("[0-9]{1,4}", ending) else None
+    path = Path(text if plies is None else name)
+    content = read_text(path)
+    lines = [line for line in content.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if lines and _FEN_LINE.match(lines[0]):
+        boards = list(_fen_boards(path, content))
+    else:
+        try:
+            boards = [_opening_of(game, plies) for game in read_games(content)]
+        except DraughtsError as error:
+            raise MatchError(f"openings in {path}: {error}") from error
+    for number, board in enumerate(boards, 1):
+        if board.outcome() is not None:
+            raise MatchError(f"openings in {path}: the game is over in number {number}, {board.fen()}")
+    if not boards:
+        raise MatchError(f"openings in {path}: there are none")
+    return [Opening(f"{path.name} {number}", board) for number, board in enumerate(boards, 1)]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of positions or games.
+
+    Raises:
+        StorageError: it cannot be read, or is too large.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > LARGEST_FILE:
+        raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_FILE >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _fen_boards(path: Path, content: str) -> Iterator[Board]:
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                yield Board(line.strip())
+            except DraughtsError as error:
+                raise MatchError(f"openings in {path}, line {number}: {error}") from error
+
+
+def _opening_of(game: PdnGame, plies: int | None) -> Board:
+    if plies is None:
+        plies = len(game.moves) if game.result == "*" else _GAME_PLIES
+    board = Board(game.start_fen)
+    for node in game.moves[:plies]:
+        board.push(node.move)
+    return board

@@ -1,0 +1,93 @@
+"""The sequential probability ratio test of a match: it ends as soon as the results speak clearly enough."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .elo import Tally
+from .gate import llr_bounds, log_likelihood_ratio
+from .openings import MatchError
+
+ALPHA = BETA = 0.05
+_LARGEST = 1000.0
+Decision = Literal["H0", "H1"]
+
+
+@dataclass
+class Sprt:
+    """Whether the first player is ``elo1`` stronger (H1) rather than ``elo0`` (H0).
+
+    Pairs count in the order of the openings, not in that in which games end: short games would count first.
+
+    Attributes:
+        alpha: chance of accepting H1 where H0 is true. beta: the other way round.
+        tally: the pairs so far.
+        decision: the hypothesis accepted, None while neither is.
+
+    Raises:
+        MatchError: ``elo1`` is not more than ``elo0``, or one is beyond ±1000.
+    """
+
+    elo0: float
+    elo1: float
+    alpha: float = ALPHA
+    beta: float = BETA
+    tally: Tally = field(default_factory=Tally)
+    decision: Decision | None = None
+
+    def __post_init__(self) -> None:
+        if not -_LARGEST <= self.elo0 < self.elo1 <= _LARGEST:
+            raise MatchError(
+                f"sprt: {self.elo0:g},{self.elo1:g} is not ELO0,ELO1 with ELO1 above ELO0, both within ±{_LARGEST:g}"
+            )
+
+    @staticmethod
+    def parse(text: str) -> "Sprt":
+        """Reads ``ELO0,ELO1``; raises ``MatchError``."""
+        match = re.fullmatch(r"\s*([-+]?[0-9]{1,4}(?:\.[0-9]{1,6})?)\s*,\s*([-+]?[0-9]{1,4}(?:\.[0-9]{1,6})?)\s*", text)
+        if match is None:
+            raise MatchError(f"sprt: {text[:40]!r} is not ELO0,ELO1, like 0,10")
+        return Sprt(float(match[1]), float(match[2]))
+
+    def add(self, first: float, second: float) -> Decision | None:
+        """Takes in the first player's scores in the games of a pair; the decision so far, which stands once made."""
+        if self.decision is None:
+            self.tally.add((first, second))
+            lower, upper = self.bounds
+            llr = self.llr
+            self.decision = "H1" if llr >= upper else "H0" if llr <= lower else None
+        return self.decision
+
+    @property
+    def llr(self) -> float:
+        """Log of how much better the pairs fit H1 than H0; see ``gate.log_likelihood_ratio``."""
+        return log_likelihood_ratio(self.tally.pairs, self.elo0, self.elo1)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """``llr`` at which H0 and H1 are accepted."""
+        return llr_bounds(self.alpha, self.beta)
+
+    def report(self) -> dict[str, Any]:
+        """The figures of ``crownhead match --sprt --json``."""
+        lower, upper = self.bounds
+        return {
+            "elo0": self.elo0,
+            "elo1": self.elo1,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "llr": self.llr,
+            "lower": lower,
+            "upper": upper,
+            "pairs": sum(self.tally.pairs),
+            "decision": self.decision,
+        }
+
+    def __str__(self) -> str:
+        lower, upper = self.bounds
+        verdict = {
+            "H1": f"accepted: {self.elo1:+g} Elo rather than {self.elo0:+g}",
+            "H0": f"accepted: {self.elo0:+g} Elo rather than {self.elo1:+g}",
+            None: "undecided",
+        }[self.decision]
+        return f"SPRT {self.elo0:g},{self.elo1:g}: LLR {self.llr:.2f} ({lower:.2f} to {upper:.2f}), {verdict}"

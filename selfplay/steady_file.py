@@ -1,0 +1,65 @@
+"""A file that follows its content while that grows: written anew after every change, or a moment later."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.files import StorageError, atomic_write
+
+_SHARE = 20  # a file is not written again before so many times the time that writing took
+
+
+class SteadyFile:
+    """Keeps a file up to date without spending more than a small share of the time on it.
+
+    Args:
+        path: of the file, which is always whole.
+        content: what is to be in it; called with ``lock`` held, if need be in a thread of its own.
+
+    Attributes:
+        lock: to be held while the content changes.
+    """
+
+    def __init__(self, path: Path, content: Callable[[], bytes]) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self._content = content
+        self._timer: threading.Timer | None = None
+        self._next = 0.0  # time of the next writing
+        self._failure: StorageError | None = None
+
+    def changed(self) -> None:
+        """Writes the file now, or has it written soon.
+
+        Raises:
+            StorageError: it cannot be written, or could not be since the last call.
+        """
+        with self.lock:
+            if self._failure:
+                raise self._failure
+            delay = self._next - time.monotonic()
+            if delay <= 0:
+                self.write()
+            elif self._timer is None:
+                self._timer = threading.Timer(delay, self._write_later)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def write(self) -> None:
+        """Writes the file now; raises ``StorageError``."""
+        with self.lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            begun = time.monotonic()
+            atomic_write(self.path, self._content())
+            self._next = time.monotonic() + _SHARE * (time.monotonic() - begun)
+
+    def _write_later(self) -> None:
+        with self.lock:
+            if self._timer is threading.current_thread():  # or it has been written meanwhile
+                try:
+                    self.write()
+                except StorageError as error:
+                    self._failure = error

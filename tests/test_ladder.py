@@ -1,0 +1,316 @@
+"""``crownhead ladder``: who meets whom, what is kept, and ratings that can be worked out by hand."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.config import make_config
+from selfplay.elo import Tally, elo_from_score, fit_elo
+from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
+from selfplay.ladder_commands import ladder_command
+from selfplay.match_pool import MatchPool
+from selfplay.openings import MatchError
+from selfplay.run_folder import Promotion, RunError, RunFolder, RunState
+
+ROOT = Path(__file__).parents[1]
+
+
+def player(name: str) -> LadderPlayer:
+    return LadderPlayer(name, name, f"weights={name}" if name.isdigit() else "", name.isdigit())
+
+
+NETWORKS_AND_ANCHORS = [player(name) for name in ("000001", "000004", "000007", "000009", "random", "alphabeta:2")]
+
+
+# Who plays
+
+
+def test_evenly_spaced_networks() -> None:
+    names = [f"{number:06}" for number in range(11)]
+    assert evenly_spaced(names, None) == evenly_spaced(names, 11) == evenly_spaced(names, 50) == names
+    assert evenly_spaced(names, 2) == [names[0], names[-1]]
+    assert evenly_spaced(names, 3) == [names[0], names[5], names[10]]
+    for number in range(2, 12):
+        chosen = evenly_spaced(names, number)
+        assert len(set(chosen)) == number
+        assert chosen == sorted(chosen)
+        assert (chosen[0], chosen[-1]) == (names[0], names[-1])
+        gaps = [int(b) - int(a) for a, b in pairwise(chosen)]
+        assert max(gaps) - min(gaps) <= 1
+    assert evenly_spaced(names, 1) == [names[-1]]
+
+
+def test_pairs() -> None:
+    names = [(a.name, b.name) for a, b in ladder_pairs(NETWORKS_AND_ANCHORS, False)]
+    neighbours = {("000004", "000001"), ("000007", "000004"), ("000009", "000007")}
+    last = {("000009", "000001"), ("000009", "000004"), ("000009", "000007")}
+    anchors = {(network.name, anchor) for network in NETWORKS_AND_ANCHORS[:4] for anchor in ("random", "alphabeta:2")}
+    assert set(names) == neighbours | last | anchors
+    assert len(names) == len(set(names))
+    everybody = [frozenset((a.name, b.name)) for a, b in ladder_pairs(NETWORKS_AND_ANCHORS, True)]
+    assert len(everybody) == len(set(everybody)) == 15
+    assert ladder_pairs(NETWORKS_AND_ANCHORS[:1], True) == []
+
+
+# Results on disk
+
+
+def results(folder: Path, **settings: Any) -> LadderResults:
+    return LadderResults(folder / "ladder.json", {"seed": 1, "openings": "random:3", **settings})
+
+
+def test_results_are_kept(tmp_path: Path) -> None:
+    table = results(tmp_path)
+    for entry in NETWORKS_AND_ANCHORS:
+        table.admit(entry)
+    for index, score in ((3, 0.0), (0, 1.0), (1, 0.5), (4, 0.5), (6, 1.0)):
+        table.add("000004", "000001", index, score)
+    table.save()
+    again = results(tmp_path)
+    assert dict(again.scores("000004", "000001")) == {0: 1.0, 1: 0.5, 3: 0.0, 4: 0.5, 6: 1.0}
+    assert again.scores("000004", "random") == {}
+    tally = again.tally("000004", "000001", 6)
+    assert (tally.pairs, tally.singles) == ([0, 0, 0, 1, 0], [1, 1, 0])  # one pair, and two games without their second
+    assert again.tally("000004", "000001", 8).games == 5
+    with pytest.raises(MatchError, match="another 000004"):
+        again.admit(LadderPlayer("000004", "x", "weights=other", True))
+    with pytest.raises(MatchError, match=r"games with seed 1, not 2: choose another --out"):
+        results(tmp_path, seed=2)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    table = results(tmp_path)
+    table.add("a", "b", 0, 1.0)
+    table.save()
+    path = tmp_path / "ladder.json"
+    text = path.read_text()
+    path.write_text(text.replace('"0": 1.0', '"0": 0.5'))
+    with pytest.raises(MatchError, match="is damaged"):
+        results(tmp_path)
+    for cut in (0, 1, len(text) // 2, len(text) - 3):
+        path.write_text(text[:cut])
+        with pytest.raises(MatchError, match="is no ladder"):
+            results(tmp_path)
+
+
+# Ratings
+
+
+def standings(folder: Path, scores: dict[tuple[str, str], list[float]]) -> Standings:
+    folder.mkdir(exist_ok=True)
+    table = results(folder)
+    names = list(dict.fromkeys(name for pair in scores for name in sorted(pair)))
+    players = sorted((player(name) for name in names), key=lambda entry: (not entry.promoted, entry.name))
+    for pair, points in scores.items():
+        for index, score in enumerate(points):
+            table.add(*pair, index, score)
+    by_name = {entry.name: entry for entry in players}
+    return Standings.of(players, [(by_name[a], by_name[b]) for a, b in scores], table, 1000)
+
+
+def test_ratings_worked_out_by_hand(tmp_path: Path) -> None:
+    """On a chain each step stands for itself: points and half an imagined draw each, of games and that draw."""
+    scores = {("000002", "000001"): [1, 1, 1, 0.5] * 10, ("000003", "000002"): [1, 0.5, 0, 0.5] * 10}
+    table = standings(tmp_path, scores)
+    first = elo_from_score((35 + 0.5) / 41)
+    figures = table.figures()
+    assert figures["reference"] == "000001"
+    ratings = {line["player"]: line["elo"] for line in figures["ratings"]}
+    assert ratings == {"000001": 0.0, "000002": pytest.approx(first), "000003": pytest.approx(first)}
+    step, level = table.steps()
+    assert (step.network, step.before, step.verdict) == ("000002", "000001", "stronger")
+    assert (level.network, level.before, level.verdict) == ("000003", "000002", "within the error")
+    assert level.elo == pytest.approx(0, abs=1e-6)
+    # The pairs of the first step have 2 and 1 1/2 points in turn: 10 and 10, and one spread over all five outcomes.
+    weights = [0.2 / 21, 0.2 / 21, 0.2 / 21, 10.2 / 21, 10.2 / 21]
+    mean = sum(weight * place / 2 for place, weight in enumerate(weights))
+    variance = 20 * sum(weight * (place / 2 - mean) ** 2 for place, weight in enumerate(weights))
+    score = (35 + 0.5) / 41
+    spread = variance + score * (1 - score)  # and the imagined draw
+    per_nat = elo_from_score(10 / 11) / 2.302585093
+    expected = 1.959964 * per_nat * spread**0.5 / (41 * score * (1 - score))
+    assert step.elo_error == pytest.approx(expected)
+    climb = table.climb()
+    assert climb is not None
+    assert climb.elo == pytest.approx(first)
+    assert climb.elo_error == pytest.approx((step.elo_error**2 + level.elo_error**2) ** 0.5)
+    assert figures["climb"]["verdict"] == climb.verdict == "stronger"
+    assert list(table.against("000002")) == [("000001", 30, 10, 0), ("000003", 10, 20, 10)]
+    weaker = standings(tmp_path / "other", {("000002", "000001"): [0, 0, 0.5, 0] * 10})
+    assert weaker.steps()[0].verdict == "weaker"
+
+
+def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:
+    """Two networks that are far above the anchor are known beside each other better than each is alone."""
+    close = Tally(pairs=[5, 10, 20, 10, 5], losses=20, draws=60, wins=20)
+    far = Tally(pairs=[0, 0, 0, 1, 9], losses=0, draws=1, wins=19)
+    fit = fit_elo([("a", "b", close), ("a", "anchor", far), ("b", "anchor", far)], {"anchor": 0.0})
+    errors = {line.player: line.error for line in fit.table}
+    difference, error = fit.difference("a", "b")
+    assert difference == pytest.approx(0, abs=1e-6)
+    assert error < 0.7 * errors["a"]
+    assert fit.difference("a", "anchor")[1] == pytest.approx(errors["a"])
+    assert fit.difference("b", "a") == pytest.approx((-difference, error), abs=1e-6)
+
+
+# The command
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """A run with three promoted networks, of which none plays well."""
+    monkeypatch.setattr("selfplay.players.DEFAULT_ORACLE", "off")
+    folder = RunFolder.create(tmp_path / "run", make_config("smoke", []))
+    names = ("000001", "000003", "000004")
+    for seed, name in enumerate(("000000", *names)):
+        torch.manual_seed(seed)
+        save_checkpoint(folder.checkpoint(name), Network(NETWORKS["tiny"]), {"steps": 0})
+    promotions = [
+        Promotion(checkpoint=name, iteration=number, steps=number, minutes=float(number))
+        for number, name in enumerate(names, 1)
+    ]
+    folder.write_state(RunState(iteration=4, best=names[-1], promotions=tuple(promotions)))
+    return folder
+
+
+def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "anchors": "random",
+        "networks": None,
+        "everybody": False,
+        "simulations": 2,
+        "seconds": None,
+        "openings": "random:24",
+        "jobs": 1,
+        "seed": 1,
+        "out": None,
+        "quiet": True,
+    }
+    return ladder_command(run.path, games, **{**given, **options})
+
+
+def test_a_ladder(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = ladder(run, quiet=False)
+    assert set(figures) == {"run", "out", "reference", "games", "ratings", "pairings", "steps", "climb", "errors"}
+    assert figures["reference"] == "000001"
+    pairings = {(entry["player_a"], entry["player_b"]): entry for entry in figures["pairings"]}
+    assert set(pairings) == {
+        ("000003", "000001"),
+        ("000004", "000003"),
+        ("000004", "000001"),
+        ("000001", "random"),
+        ("000003", "random"),
+        ("000004", "random"),
+    }
+    assert figures["games"] == 12
+    assert all(entry["games"] == 2 == entry["wins"] + entry["draws"] + entry["losses"] for entry in pairings.values())
+    assert {line["player"] for line in figures["ratings"]} == {"000001", "000003", "000004", "random"}
+    assert [(step["network"], step["before"]) for step in figures["steps"]] == [
+        ("000003", "000001"),
+        ("000004", "000003"),
+    ]
+    assert all(step["verdict"] in ("stronger", "within the error", "weaker") for step in figures["steps"])
+    folder = run.path / "ladder"
+    assert {path.name for path in folder.iterdir()} == {
+        "ladder.json",
+        "ladder.png",
+        "report.html",
+        "report.json",
+        "report.md",
+    }
+    assert json.loads((folder / "report.json").read_text()) == figures
+    text = (folder / "report.md").read_text()
+    against = pairings["000004", "random"]
+    assert "000004 against all others" in text
+    row = next(line for line in text.splitlines() if line.startswith("| random | ") and "=" in line)
+    assert f"+{against['losses']} ={against['draws']} −{against['wins']}" in row
+    said = capsys.readouterr().out
+    assert "000004" in said
+    assert "Of 2 steps" in said
+
+
+def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fixed = {"anchors": str(run.checkpoint("000000"))}  # it answers from the board alone
+    whole = ladder(run, out=tmp_path / "whole", **fixed)
+    plain, played = MatchPool.play, []
+
+    def interrupted(self: MatchPool, tasks: Any) -> Any:
+        for number, (task, game) in enumerate(plain(self, tasks)):
+            if number == 5:
+                raise KeyboardInterrupt
+            played.append(game)
+            yield task, game
+
+    monkeypatch.setattr(MatchPool, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="5 of 12 games are kept; the same command goes on"):
+        ladder(run, **fixed)
+    monkeypatch.setattr(MatchPool, "play", plain)
+    counted: list[int] = []
+    monkeypatch.setattr("selfplay.ladder_commands._play", _counting(counted))
+    figures = ladder(run, **fixed)
+    assert counted == [7]
+    assert {**figures, "out": ""} == {**whole, "out": ""}
+    assert ladder(run, **fixed) == figures
+    assert counted == [7, 0]
+    assert ladder(run, everybody=True, anchors=f"{fixed['anchors']},random", games=4)["games"] == 40
+    assert counted[-1] == 40 - 12
+    smaller = ladder(run, networks=2, **fixed)
+    assert [step["network"] for step in smaller["steps"]] == ["000004"]
+    assert counted[-1] == 0, "what has been played is there"
+    with pytest.raises(MatchError, match="choose another --out"):
+        ladder(run, seed=2)
+    with pytest.raises(MatchError, match="another 000001"):
+        ladder(run, simulations=3)
+
+
+def _counting(counted: list[int]) -> Any:
+    from selfplay.ladder_commands import _play
+
+    def play(tasks: Any, *rest: Any) -> list[str]:
+        counted.append(sum(len(task.starts) for task in tasks))
+        return _play(tasks, *rest)
+
+    return play
+
+
+def test_what_a_ladder_cannot_do(run: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="nobody"):
+        ladder(run, anchors="random,nobody")
+    with pytest.raises(RunError, match="holds no run"):
+        ladder(RunFolder(tmp_path / "nowhere"))
+    run.write_state(RunState())
+    with pytest.raises(RunError, match="promoted no network yet"):
+        ladder(run)
+    run.write_state(RunState(promotions=(Promotion(checkpoint="000003", iteration=1, steps=1, minutes=1.0),)))
+    with pytest.raises(MatchError, match="000003 is alone on the ladder"):
+        ladder(run, anchors="")
+    assert not (run.path / "ladder").exists()
+    alone = ladder(run, anchors="random")
+    assert (alone["climb"], alone["steps"]) == (None, [])
+
+
+def test_from_the_command_line(run: RunFolder, tmp_path: Path) -> None:
+    def crownhead(*arguments: object) -> dict[str, Any]:
+        command = [sys.executable, "-m", "crownhead", *map(str, arguments), "--json"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    out = tmp_path / "out"
+    given = ("--games", 2, "--anchors", f"{run.checkpoint('000000')}@off", "--networks", 2, "--simulations", 0)
+    figures = crownhead("ladder", run.path, *given, "--openings", "random:34", "--jobs", 1, "--out", out)
+    assert (figures["out"], figures["games"]) == (str(out), 6)
+    assert (out / "report.html").exists()
+    pdn = tmp_path / "games.pdn"
+    given = ("--games", 2, "--clock", "9+0.5", "--sprt", "0,5", "--pdn", pdn, "--openings", "random:9", "--jobs", 1)
+    figures = crownhead("match", "random", "random", *given, "--resume")
+    assert (figures["games"], figures["sprt"]["decision"], figures["kept"]) == (2, None, 0)
+    assert pdn.exists()

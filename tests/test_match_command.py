@@ -1,0 +1,403 @@
+"""``crownhead match``: files of games that go on after anything, early ends, openings from files, limits of time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine.board import Board
+from engine.pdn import PdnGame, read_games
+from engine.players import HubPlayer
+from engine.players.time_control import TimeControl
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.gate import log_likelihood_ratio
+from selfplay.match_commands import choose_jobs, inspect_player, match_command
+from selfplay.match_record import FLAG, MatchGame, MoveNote
+from selfplay.openings import MatchError, make_openings
+from selfplay.sprt import Sprt
+
+ROOT = Path(__file__).parents[1]
+RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
+
+
+def match(player_a: str = "random", player_b: str = "rollout:4", games: int = 6, **options: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "simulations": None,
+        "seconds": None,
+        "clock": None,
+        "openings": "random:4",
+        "sprt": None,
+        "pdn": None,
+        "resume": False,
+        "jobs": 1,
+        "seed": 1,
+        "quiet": True,
+    }
+    return match_command(player_a, player_b, games, **{**given, **options})
+
+
+def games_of(path: Path) -> list[PdnGame]:
+    return list(read_games(path.read_text()))
+
+
+def moves_of(path: Path) -> list[list[str]]:
+    return [[str(node.move) for node in game.moves] for game in games_of(path)]
+
+
+# Files
+
+
+def test_a_match_goes_on_after_any_game(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.pdn", tmp_path / "part.pdn"
+    figures = match(pdn=whole)
+    assert list(figures) == ["player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"]
+    texts = [text + "\n" for text in whole.read_text().split("\n\n[")]
+    texts = [texts[0], *("[" + text for text in texts[1:])]
+    assert len(texts) == 6
+    for kept in range(7):
+        part.write_text("\n".join(texts[:kept]))
+        assert match(pdn=part, resume=True) == {**figures, "kept": kept}
+        assert part.read_text() == whole.read_text()
+    part.write_text("\n".join(texts[index] for index in (4, 1, 2)))  # as several processes may leave it
+    assert match(pdn=part, resume=True, jobs=2) == {**figures, "kept": 3}
+    assert part.read_text() == whole.read_text()
+    assert match("random", "rollout:04", pdn=part, resume=True)["kept"] == 6, "the same player"
+    part.unlink()
+    assert match(pdn=part, resume=True)["kept"] == 0
+    longer = match(pdn=part, resume=True, games=8)  # a match may become longer
+    assert (longer["games"], longer["kept"]) == (8, 6)
+    assert part.read_text().startswith(whole.read_text())
+    assert match(pdn=part)["games"] == 6  # without --resume the file is begun anew
+    assert part.read_text() == whole.read_text()
+    assert list(tmp_path.iterdir()) == [whole, part] or set(tmp_path.iterdir()) == {whole, part}
+
+
+def test_a_game_that_was_cut_short_is_played_again(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.pdn", tmp_path / "part.pdn"
+    figures = match(pdn=whole)
+    text = whole.read_text()
+    last = text.rindex("[Event")
+    for cut in range(text.index("1. ", last), len(text) - 4, 97):
+        part.write_text(text[:cut])
+        assert match(pdn=part, resume=True) == {**figures, "kept": 5}
+        assert part.read_text() == text
+    part.write_text(text[: text.index("1. ") + 20] + "\n\n" + text[text.index("[Event", 9) :])  # not the last one
+    assert match(pdn=part, resume=True) == {**figures, "kept": 5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"seed": 2}, "Seed is '1', not '2'"),
+        ({"player_a": "rollout:3"}, "Event is"),
+        ({"openings": "ballots"}, "Openings is 'random:4', not 'ballots'"),
+        ({"games": 4}, "number 5 of a match of 4 games"),
+        ({"clock": "60+1"}, "TimeControl is '-', not '60[+]1'"),
+    ],
+)
+def test_another_match_is_refused(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    path = tmp_path / "games.pdn"
+    match(pdn=path)
+    text = path.read_text()
+    with pytest.raises(MatchError, match=rf"games\.pdn cannot be resumed: game [15]: .*{words}") as caught:
+        match(**{"pdn": path, "resume": True, **changes})
+    assert "\n" not in str(caught.value)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('[Round "1.2"]', '[Round "?"]', "Round is"),
+        ('[Black "random"]', '[Black "me"]', "Black is 'me', not 'random'"),
+        ("1. ", "1. 99-98 ", "line"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "games.pdn"
+    match(pdn=path, games=4)
+    text = path.read_text().replace(old, new, 1)
+    path.write_text(text)
+    with pytest.raises(MatchError, match=f"cannot be resumed: .*{words}"):
+        match(pdn=path, games=4, resume=True)
+    assert path.read_text() == text
+    match(pdn=path, games=4)
+    path.write_text(path.read_text() + "\n" + path.read_text())
+    with pytest.raises(MatchError, match=r"game 5: round 1\.1 is there twice"):
+        match(pdn=path, games=4, resume=True)
+    path.write_text("Dear diary, today I played a game.\n")
+    with pytest.raises(MatchError, match="cannot be resumed"):
+        match(pdn=path, games=4, resume=True)
+    assert path.read_text().startswith("Dear diary")
+
+
+def test_another_network_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    path, folder = tmp_path / "games.pdn", tmp_path / "net"
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+        options: dict[str, Any] = {"games": 2, "simulations": 2, "openings": "random:30", "pdn": path}
+        if seed == 0:
+            match(f"{folder}@off", "random", **options)
+            (first, second) = games_of(path)
+            settings = first.headers["BlackSettings"]
+            assert settings.startswith("simulations=2 oracle=off weights=")
+            assert second.headers["WhiteSettings"] == settings
+            assert match(f"{folder}@off", "random", **options, resume=True)["kept"] == 2
+        else:
+            with pytest.raises(MatchError, match="BlackSettings is"):
+                match(f"{folder}@off", "random", **options, resume=True)
+
+
+def test_what_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    match("alphabeta:3", "random", games=2, seed=7, pdn=path)
+    for number, game in enumerate(games_of(path), 1):
+        tags = game.headers
+        assert (tags["Seed"], tags["TimeControl"], tags["Openings"]) == ("7", "-", "random:4")
+        assert tags["Round"] == f"1.{number}"
+        assert tags["Termination"] in RULES
+        comments = [" ".join(node.comments) for node in game.moves]
+        assert comments[:4] == [""] * 4
+        own = comments[4 + (number == 2) :: 2]
+        assert sum("[%eval" in comment for comment in own) > len(own) / 3
+        assert "%emt" not in "".join(comments), "no time was taken"
+        again = MatchGame.from_pdn(game, number - 1, number == 1)
+        assert any(note.value is not None for note in again.notes)
+        assert again.result == game.result
+
+
+def test_clocks_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    match("alphabeta:5", "random", games=1, clock="20+0.5", openings="random:30", pdn=path)
+    (game,) = games_of(path)
+    assert game.headers["TimeControl"] == "20+0.5"
+    later = game.moves[30:]
+    assert all(node.clock is not None and 0 < node.clock < 60 for node in later)
+    assert sum(node.elapsed is not None for node in later) >= len(later) / 3
+    note = MoveNote(3725.04, 59.999, -0.25)
+    assert note.comment() == "[%clk 0:01:00.00] [%emt 1:02:05.04] [%eval -0.250]"
+    game.moves[0].comments = [note.comment()]
+    assert MoveNote.of(game.moves[0]) == MoveNote(3725.04, 60.0, -0.25)
+
+
+def test_a_flag_falls(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    figures = match("random", "rollout:30000", games=2, clock="0.2", pdn=path)
+    assert figures["wins"] == 2
+    for game in games_of(path):
+        assert game.headers["Termination"] == FLAG
+        assert "loses on time" in " ".join(game.moves[-1].comments)
+    assert match("random", "rollout:30000", games=2, clock="0.2", pdn=path, resume=True)["kept"] == 2
+
+
+def crownhead(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "crownhead", *map(str, arguments)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
+    path = tmp_path / "games.pdn"
+    arguments = ("match", "rollout:30", "random", "--games", 400, "--pdn", path, "--jobs", 2)
+    process = subprocess.Popen(crownhead(*arguments), cwd=ROOT, stderr=subprocess.PIPE, text=True, process_group=0)
+    try:
+        deadline = time.monotonic() + 120
+        while not path.exists() or path.read_text().count("[Event") < 3:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        began = time.monotonic()
+        os.killpg(process.pid, end) if end is signal.SIGINT else process.send_signal(end)
+        _, said = process.communicate(timeout=60)
+        took = time.monotonic() - began
+    finally:
+        process.kill()
+    rounds = [game.headers["Round"].split(".") for game in games_of(path)]
+    kept = len(rounds)
+    assert 3 <= kept < 400
+    if end is signal.SIGINT:
+        assert process.returncode == 130
+        assert took < 10
+        words = f"{kept} of 400 games are in {path}; the same command with --resume goes on"
+        assert said.strip() == f"crownhead: interrupted: {words}"
+    games = max(2 * int(pair) for pair, _ in rounds)
+    figures = match("rollout:30", "random", games=games, openings="ballots", pdn=path, resume=True)
+    assert (figures["kept"], figures["games"]) == (kept, games)
+
+
+# The sequential test
+
+
+def test_sprt_ends_a_match(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    figures = match("alphabeta:2", "random", games=200, sprt="0,100", pdn=path, jobs=2)
+    test = figures["sprt"]
+    assert test["decision"] == "H1"
+    assert figures["games"] == 2 * test["pairs"] == len(games_of(path)) < 200
+    assert (test["lower"], test["upper"]) == (pytest.approx(-2.944, abs=0.001), pytest.approx(2.944, abs=0.001))
+    assert test["llr"] >= test["upper"]
+    other = match("random", "alphabeta:2", games=200, sprt="0,100")["sprt"]
+    assert other["decision"] == "H0"
+    assert other["llr"] <= other["lower"]
+    short = match("random", "random", games=4, sprt="0,5")
+    assert short["sprt"]["decision"] is None
+    assert short["games"] == 4
+
+
+def test_sprt_counts_pairs_in_order_and_stands_by_its_word() -> None:
+    test = Sprt.parse("-5, 12.5")
+    assert (test.elo0, test.elo1, test.alpha, test.beta) == (-5, 12.5, 0.05, 0.05)
+    counts = [0] * 5
+    results = [(1, 1), (1, 0.5), (0.5, 0.5), (1, 0.5)] * 100
+    for pair in results:
+        counts[int(2 * sum(pair))] += 1
+        decision = test.add(*pair)
+        llr = log_likelihood_ratio(counts, -5, 12.5)
+        assert test.llr == pytest.approx(llr)
+        assert (decision == "H1") == (llr >= test.bounds[1])
+        if decision:
+            break
+    assert sum(counts) < 100
+    for _ in range(50):
+        assert test.add(0, 0) == "H1"
+    assert sum(test.tally.pairs) == sum(counts)
+    assert str(test).startswith("SPRT -5,12.5: LLR ")
+    assert "accepted: +12.5 Elo rather than -5" in str(test)
+
+
+@pytest.mark.parametrize("text", ["", "5", "5,", "10,0", "0,0", "a,b", "0,10,20", "0,5000", "nan,5"])
+def test_nonsense_is_no_sprt(text: str) -> None:
+    with pytest.raises(MatchError, match="sprt: "):
+        Sprt.parse(text)
+
+
+# Openings
+
+
+def test_openings_of_a_file_of_fens(tmp_path: Path) -> None:
+    path = tmp_path / "set:ups.txt"
+    path.write_text("# won endings\n\nB:WK10,K11:BK30\n  W:W30:B1,2\n")
+    drawn = make_openings(f"file:{path}", 5, 0)
+    assert [opening.board.fen() for opening in drawn] == [
+        Board(fen).fen() for fen in ("B:WK10,K11:BK30", "W:W30:B1,2") * 2 + ("B:WK10,K11:BK30",)
+    ]
+    assert [opening.name for opening in drawn[:3]] == ["set:ups.txt 1", "set:ups.txt 2", "set:ups.txt 1"]
+
+
+def test_openings_of_a_file_of_games(tmp_path: Path) -> None:
+    path = tmp_path / "book.pdn"
+    book = '[Event "a"]\n\n1. 11-15 23-19 2. 8-11 22-17 3. 4-8 17-13 4. 15-18 *\n\n'
+    path.write_text(book + '[Event "b"]\n[Result "1-0"]\n\n1. 10-14 24-20 2. 6-10 28-24 3. 1-6 23-19 4. 11-16 1-0\n')
+    assert [opening.board.ply for opening in make_openings(f"file:{path}", 2, 0)] == [7, 6]
+    shorter = make_openings(f"file:{path}:3", 2, 0)
+    assert [[str(move) for move in opening.board.move_stack] for opening in shorter] == [
+        ["11-15", "23-19", "8-11"],
+        ["10-14", "24-20", "6-10"],
+    ]
+    pdn = tmp_path / "games.pdn"
+    match(games=4, openings=f"file:{path}", pdn=pdn)
+    assert [moves[:6] for moves in moves_of(pdn)[2:]] == [["10-14", "24-20", "6-10", "28-24", "1-6", "23-19"]] * 2
+    assert match(games=4, openings=f"file:{path}", pdn=pdn, resume=True)["kept"] == 4
+    path.write_text(book)  # the second pair's opening has become another
+    with pytest.raises(MatchError, match=r"cannot be resumed: game 3: it does not begin with book\.pdn 1"):
+        match(games=4, openings=f"file:{path}", pdn=pdn, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "there are none"),
+        ("B:WK10,K11:BK30\nB:W40:B1\n", "line 2: .*40"),
+        ("B:W1:B32\nB:WK1:B\n", "game is over in number|line"),
+        ("1. 11-15 23-19 2. 8-12", "line 1, column"),
+    ],
+)
+def test_a_bad_file_of_openings(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "book"
+    path.write_text(text)
+    with pytest.raises(MatchError, match=words) as caught:
+        make_openings(f"file:{path}", 2, 0)
+    assert str(path) in str(caught.value)
+    with pytest.raises(OSError, match=r"cannot read .*nothing"):
+        make_openings(f"file:{tmp_path}/nothing", 2, 0)
+
+
+# Limits
+
+
+def test_limits_that_make_no_difference_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    match("random", "alphabeta:1", games=1, seconds=0.01, openings="random:30", quiet=False)
+    said = capsys.readouterr().err
+    assert "random takes as long as it takes" in said
+    assert "alphabeta" not in said
+    match("random", "alphabeta:1", games=1, quiet=False)
+    assert "takes as long" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"seconds": 1.0, "clock": "60"}, "--seconds or --clock, not both"),
+        ({"simulations": 5, "seconds": 1.0}, "--simulations or --seconds, not both"),
+        ({"simulations": 5, "seconds": 1.0, "clock": "1+1"}, "one of --simulations, --seconds, --clock"),
+        ({"clock": "1/5"}, "seconds and increment"),
+        ({"clock": "soon"}, "300[+]3"),
+        ({"resume": True}, "name it with --pdn"),
+    ],
+)
+def test_options_that_contradict_each_other(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        match(**options)
+
+
+def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 8)
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]), {"steps": 0})
+    untimed, timed = TimeControl(), TimeControl("move", 1.0)
+    net, random, external = (
+        inspect_player(text, None, untimed) for text in (str(tmp_path / "net"), "random", f"hub:{sys.executable}")
+    )
+    assert (net.network, net.external, random.network, random.external) == (True, False, False, False)
+    assert (external.external, net.timed, random.timed, external.timed) == (True, True, False, True)
+    assert choose_jobs(None, (net, random), untimed, 100) == 1
+    assert choose_jobs(3, (net, random), untimed, 100) == 3
+    assert choose_jobs(None, (net, random), timed, 100) == 8
+    assert choose_jobs(None, (net, external), untimed, 100) == 8
+    assert choose_jobs(None, (random, random), untimed, 100) == 8
+    assert choose_jobs(None, (random, random), untimed, 3) == 3
+    assert choose_jobs(None, (random, random), untimed, 0) == 1
+
+
+def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    clocks: list[tuple[float, float]] = []
+    plain = HubPlayer.set_clock
+
+    def noted(self: HubPlayer, remaining_s: float, increment_s: float) -> None:
+        clocks.append((remaining_s, increment_s))
+        plain(self, remaining_s, increment_s)
+
+    monkeypatch.setattr(HubPlayer, "set_clock", noted)
+    log = tmp_path / "log"
+    script = tmp_path / "engine.py"
+    script.write_text(
+        "import sys\n"
+        "for line in sys.stdin:\n"
+        f"    open({str(log)!r}, 'a').write(line)\n"
+        "    said = {'hub': 'wait', 'init': 'ready', 'go': 'done move=99-98'}.get(line.split()[0])\n"
+        "    print(said or '', flush=True)\n"
+    )
+    figures = match(f"hub:{sys.executable} {script}", "random", games=2, clock="9+0.5")
+    assert figures["losses"] == 2
+    assert len(clocks) == 2, "only for its moves"
+    assert clocks[0] == (9.0, 0.5)
+    assert clocks[1] in ((9.0, 0.5), (9.5, 0.5))  # where its first move was forced it has gained by that
+    assert "level time=8.5 inc=0.5" in log.read_text()

@@ -1,0 +1,226 @@
+"""Games over processes: equal results however many, processes that die, and errors that come back as one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.board import Board
+from engine.players.time_control import TimeControl
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.match import play_match
+from selfplay.match_pool import LOCKSTEP, MatchPool, Pairing, Task, make_tasks
+from selfplay.match_record import FORFEIT, MatchGame, MoveNote
+from selfplay.openings import MatchError, Opening, make_openings
+from selfplay.players import make_player
+
+ROOT = Path(__file__).parents[1]
+needs_signals = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+ENGINE = """
+import os, random, signal, sys
+sys.path.insert(0, {root!r})
+from engine.board import Board
+from engine.hub.messages import parse_message
+from engine.hub.notation import format_move, parse_move, parse_pos
+
+count = 0
+for line in sys.stdin:
+    command, args = parse_message(line)
+    if command == "hub":
+        print("wait", flush=True)
+    elif command == "init":
+        print("ready", flush=True)
+    elif command == "pos":
+        board = parse_pos(args["pos"])
+        for text in args.get("moves", "").split():
+            board.push(parse_move(board, text))
+    elif command == "go":
+        count += 1
+        {fault}
+        print("done move=" + format_move(board.legal_moves[0]), flush=True)
+    elif command == "quit":
+        break
+"""
+
+
+def starts(games: int, plies: int = 4) -> list[tuple[int, Opening]]:
+    openings = make_openings(f"random:{plies}", (games + 1) // 2, 5)
+    return [(index, openings[index // 2]) for index in range(games)]
+
+
+def play(pairing: Pairing, games: int, jobs: int, plies: int = 4) -> dict[int, MatchGame]:
+    with MatchPool(jobs) as pool:
+        played = list(pool.play(make_tasks(pairing, starts(games, plies), jobs)))
+    assert all(task.pairing == pairing for task, _ in played)
+    assert len(played) == games
+    return {game.index: game for _, game in played}
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    torch.manual_seed(3)
+    folder = tmp_path_factory.mktemp("network") / "tiny"
+    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    return str(folder)
+
+
+# What goes through the pipes
+
+
+def test_tasks_and_games_survive_the_way() -> None:
+    pairing = Pairing("random", "rollout:5", TimeControl("fischer", 2.5, 0.25), 7, 3, True)
+    taken = Board("B:W6,7,14,15,30:BK2,1")
+    taken.push(taken.legal_moves[0])  # a capture that goes round
+    task = Task(pairing, (*starts(3), (8, Opening("set up", taken))))
+    copy = Task.decode(task.encode())
+    assert copy.pairing == pairing
+    for (index, opening), (other_index, other) in zip(task.starts, copy.starts, strict=True):
+        assert (index, opening.name) == (other_index, other.name)
+        assert (opening.board.fen(), opening.board.move_stack) == (other.board.fen(), other.board.move_stack)
+        assert opening.board.history() == other.board.history()
+    for game in play(Pairing("random", "alphabeta:2"), 2, 1).values():
+        assert MatchGame.from_plain(game.to_plain()) == game
+        assert [move.path for move in MatchGame.from_plain(game.to_plain()).moves] == [move.path for move in game.moves]
+
+
+def test_games_are_shared_out() -> None:
+    alone = make_tasks(Pairing("random", "random"), starts(5), 2)
+    assert [[index for index, _ in task.starts] for task in alone] == [[0], [1], [2], [3], [4]]
+    together = Pairing("a", "b", lockstep=True)
+    assert [len(task.starts) for task in make_tasks(together, starts(200, 6), 1)] == [LOCKSTEP, 200 - LOCKSTEP]
+    assert [len(task.starts) for task in make_tasks(together, starts(70, 6), 2)] == [32, 32, 6]
+    assert make_tasks(together, [], 2) == []
+
+
+# Results
+
+
+def test_the_number_of_processes_changes_nothing() -> None:
+    """Not even where players draw random numbers, as each game has its own."""
+    pairing = Pairing("rollout:20", "random", seed=4)
+    alone = play(pairing, 5, 1)
+    assert play(pairing, 5, 2) == alone
+    assert play(Pairing("rollout:20", "random", seed=5), 5, 1) != alone
+    assert alone[0].moves[4:] != alone[1].moves[4:]
+
+
+def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They answer from the board alone, so it does not matter which games go on side by side."""
+    monkeypatch.setattr("selfplay.match_pool._SHARE", 2)
+    text = f"{network}@off"
+    pairing = Pairing(text, text, simulations=4, lockstep=True)
+    assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
+    shared, alone = play(pairing, 5, 2, 20), play(pairing, 5, 1, 20)
+    assert [game.moves for _, game in sorted(shared.items())] == [game.moves for _, game in sorted(alone.items())]
+    openings = [opening for _, opening in starts(6, 20)[::2]]
+    players = make_player(text, 4, batch=2), make_player(text, 4, batch=2)
+    result = play_match(*players, openings, 5)
+    assert [game.moves for game in result.played] == [game.moves for _, game in sorted(alone.items())]
+    values = [note.value for game in shared.values() for note in game.notes if note.value is not None]
+    assert values
+    assert all(-1 <= value <= 1 for value in values)
+
+
+def test_timed_games_know_time_and_value() -> None:
+    (game,) = play(Pairing("alphabeta:30", "random", TimeControl("fischer", 5.0, 0.05)), 1, 2, 20).values()
+    notes = game.notes[20:]
+    assert game.notes[:20] == (MoveNote(),) * 20
+    assert all(note.clock_s is not None for note in notes)
+    assert any(note.value is not None for note in notes)
+    assert sum(note.elapsed_s or 0.0 for note in notes) > 0
+
+
+# What goes wrong
+
+
+@needs_signals
+def test_games_of_a_process_that_dies_are_played_again() -> None:
+    pairing, games, deaths = Pairing("rollout:60", "random", seed=1), {}, 0
+    with MatchPool(2) as pool:
+        for _, game in pool.play(make_tasks(pairing, starts(8), 2)):
+            assert game.index not in games
+            games[game.index] = game
+            if len(games) in (1, 4):
+                victim = next(worker for worker in pool._workers if worker.share)
+                os.kill(victim.process.pid or 0, signal.SIGKILL)
+                deaths += 1
+    assert deaths == 2
+    assert games == play(pairing, 8, 1)
+
+
+def engine(tmp_path: Path, fault: str) -> str:
+    path = tmp_path / "engine.py"
+    path.write_text(ENGINE.format(root=str(ROOT), fault=fault))
+    return f"hub:{sys.executable} {path}"
+
+
+@needs_signals
+def test_a_game_that_kills_twice_ends_the_match(tmp_path: Path) -> None:
+    text = engine(tmp_path, "os.kill(os.getppid(), signal.SIGKILL)")
+    with MatchPool(2) as pool, pytest.raises(MatchError, match=r"game 1 of .* has ended 2 processes.*exit code -9"):
+        list(pool.play(make_tasks(Pairing(text, "random"), starts(1), 2)))
+
+
+@needs_signals
+def test_a_game_that_kills_once_is_played_again(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    fault = f"os.path.exists({str(mark)!r}) or (open({str(mark)!r}, 'w'), os.kill(os.getppid(), signal.SIGKILL))"
+    (game,) = play(Pairing(engine(tmp_path, fault), "random"), 1, 2).values()
+    assert mark.exists()
+    assert game.termination != FORFEIT, game.error
+
+
+@needs_signals
+def test_engines_end_with_their_process(tmp_path: Path) -> None:
+    log = tmp_path / "pids"
+    text = engine(tmp_path, f"open({str(log)!r}, 'a').write(str(os.getpid()) + chr(10))")
+    play(Pairing(text, "random", TimeControl("move", 0.05)), 2, 2)
+    pids = {int(line) for line in log.read_text().split()}
+    assert pids
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and Path("/proc/self").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_a_player_lacks_is_said(tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        with MatchPool(jobs) as pool, pytest.raises(ValueError, match=r"nowhere.* is no player"):
+            list(pool.play(make_tasks(Pairing(str(tmp_path / "nowhere"), "random"), starts(1), jobs)))
+
+
+@needs_signals
+def test_processes_leave_with_the_one_that_started_them() -> None:
+    code = """
+        import os, signal
+        from selfplay.match_pool import MatchPool, Pairing, make_tasks
+        from selfplay.openings import make_openings
+        if __name__ == "__main__":
+            with MatchPool(2) as pool:
+                opening = make_openings("random:2", 1, 1)[0]
+                for _ in pool.play(make_tasks(Pairing("rollout:20000", "random"), [(i, opening) for i in range(9)], 2)):
+                    pass
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, start_new_session=True)
+    try:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if not children.exists():
+            pytest.skip("needs the children of a process in /proc")
+        deadline = time.monotonic() + 60
+        while len(pids := children.read_text().split()) < 3:  # two, and one that tracks resources
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1.0)
+    finally:
+        process.kill()
+        process.wait()
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
