@@ -46,7 +46,8 @@ class OpponentSpec(BaseModel):
     rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
     depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
     search: SearchConfig = Field(
-        SearchConfig(num_simulations=400, oracle="tablebase"), description="network: settings of its search"
+        SearchConfig(num_simulations=400, oracle="tablebase", leaves_in_flight=8),
+        description="network: settings of its search",
     )
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
     threads: int = Field(1, ge=1, le=64, description="network: processor threads of one evaluation")

@@ -14,7 +14,7 @@ from engine.search import SearchConfig
 from learner.checkpoint import load_checkpoint
 
 from .config import make_config
-from .players import checkpoint_folder, network_player, oracle_name
+from .players import LEAVES_IN_FLIGHT, checkpoint_folder, network_player, oracle_name
 from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
@@ -91,7 +91,7 @@ def analyse_command(fen: str, net: Path, simulations: int, oracle: str, quiet: b
     if not board.legal_moves:
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     checkpoint = load_checkpoint(checkpoint_folder(net))
-    config = SearchConfig(num_simulations=simulations, oracle=oracle_name(oracle))
+    config = SearchConfig(num_simulations=simulations, oracle=oracle_name(oracle), leaves_in_flight=LEAVES_IN_FLIGHT)
     player = network_player(checkpoint.network, str(net), config)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
