@@ -1,88 +1,14 @@
 """Clocks: none, a time for every move, or Fischer's (a time for the game and an increment for every move)."""
 
 import math
-import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from engine.errors import DraughtsError
 from engine.fen import Color
 from engine.pdn import PdnNode
+from engine.players.time_control import TimeControl
 
-LONGEST_S = 24 * 3600.0
 TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
-_NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,3})?)"
-
-
-class ClockError(DraughtsError):
-    """A time control that cannot be read, or a time out of range."""
-
-
-@dataclass(frozen=True)
-class TimeControl:
-    """How much time the players have.
-
-    Attributes:
-        base_s: seconds for each move (``move``) or for the whole game (``fischer``).
-        increment_s: seconds added after every move (``fischer``).
-
-    Raises:
-        ClockError: a time out of range.
-    """
-
-    kind: Literal["none", "move", "fischer"] = "none"
-    base_s: float = 0.0
-    increment_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("none", "move", "fischer"):
-            raise ClockError(f"clock {self.kind!r}: must be none, move or fischer")
-        if self.kind != "none" and not 0.1 <= self.base_s <= LONGEST_S:
-            raise ClockError(f"clock: {self.base_s:g} s is not in 0.1 s to {LONGEST_S / 3600:g} hours")
-        if not 0 <= self.increment_s <= LONGEST_S:
-            raise ClockError(
-                f"clock: an increment of {self.increment_s:g} s is not in 0 s to {LONGEST_S / 3600:g} hours"
-            )
-
-    @classmethod
-    def parse(cls, text: str) -> "TimeControl":
-        """Reads the form of PGN's tag TimeControl: ``-`` (none), ``1/10`` (10 s for every move), ``300+3``, ``300``.
-
-        Raises:
-            ClockError: the text is of another form, or a time out of range.
-        """
-        text = text.strip()
-        if text in ("-", ""):
-            return cls()
-        if match := re.fullmatch(rf"1/{_NUMBER}", text):
-            return cls("move", float(match[1]))
-        if match := re.fullmatch(rf"{_NUMBER}(?:\+{_NUMBER})?", text):
-            return cls("fischer", float(match[1]), float(match[2] or 0))
-        raise ClockError(
-            f"clock {text[:40]!r}: write -, 1/10 (seconds for every move) or 300+3 (seconds and increment)"
-        )
-
-    def __str__(self) -> str:
-        if self.kind == "none":
-            return "-"
-        if self.kind == "move":
-            return f"1/{self.base_s:g}"
-        return f"{self.base_s:g}+{self.increment_s:g}"
-
-    @property
-    def label(self) -> str:
-        """For people: ``no clock``, ``10 s per move``, ``5 min + 3 s``."""
-        if self.kind == "none":
-            return "no clock"
-        if self.kind == "move":
-            return f"{_duration(self.base_s)} per move"
-        return _duration(self.base_s) + (f" + {_duration(self.increment_s)}" if self.increment_s else "")
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
 
 
 class Clock:

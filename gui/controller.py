@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
+from engine.players.time_control import TimeControl, move_budget
 
 from .autosave import Autosave
-from .clocks import Clock, TimeControl
+from .clocks import Clock
 from .endgame_info import EndgameInfo, Verdict
 from .messages import Message, message_of
 from .move_input import MoveInput
@@ -18,7 +19,8 @@ from .plan import BOTH, PERSON, GamePlan
 from .session import GameSession
 from .thinker import Snapshot, Thinker
 
-_MOVES_LEFT = 20  # an agent with a Fischer clock plans for so many more moves
+_SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
+_LEAST_SECONDS = 0.05
 _DRAW_VALUE = 0.0  # an agent accepts a draw if its value is at most this
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
@@ -182,9 +184,9 @@ class GameController:
         left = self.clock.remaining(color)
         if left is None:
             return None
-        control = self.clock.control
-        share = 0.8 * left if control.kind == "move" else left / _MOVES_LEFT + 0.8 * control.increment_s
-        return max(0.05, min(share, 0.8 * left))
+        if self.clock.control.kind == "move":
+            return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
+        return move_budget(self.clock.control, left, self.session.ply // 2)
 
     def adviser(self) -> OpponentSpec:
         """Who analyses and gives hints: an agent of the game that judges positions, or the network."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.fen import START_FEN, Color
+from engine.players.time_control import TimeControl
 
-from .clocks import TimeControl
 from .opponents import OpponentSpec
 
 BOTH = frozenset(Color)

@@ -8,8 +8,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
 from engine.files import atomic_write, make_folder
-
-from .clocks import TimeControl
+from engine.players.time_control import TimeControl
 
 FILE_NAME = "preferences.json"
 BROKEN_SUFFIX = ".broken"

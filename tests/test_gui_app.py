@@ -16,8 +16,8 @@ import pygame
 from engine.board import Board, Move
 from engine.fen import Color
 from engine.pdn import read_game
+from engine.players.time_control import TimeControl
 from gui.app import App, WindowError, start_pygame
-from gui.clocks import TimeControl
 from gui.endgame_info import EndgameInfo
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import GamePlan

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from engine.board import Board
 from engine.fen import Color
 from engine.pdn import PdnNode
-from gui.clocks import Clock, ClockError, TimeControl
+from engine.players.time_control import TimeControl, TimeControlError
+from gui.clocks import Clock
 from gui.pdn_files import note_clock
 from gui.session import GameSession
 
@@ -49,14 +50,14 @@ def test_time_controls(text: str, control: TimeControl, label: str) -> None:
 
 @pytest.mark.parametrize("text", ["x", "1/", "1/0", "2/10", "0+3", "300+", "-5", "1e3", "99999999", "5+999999", "٣"])
 def test_bad_time_controls(text: str) -> None:
-    with pytest.raises(ClockError, match="clock"):
+    with pytest.raises(TimeControlError, match="clock"):
         TimeControl.parse(text)
 
 
 def test_an_unknown_kind() -> None:
-    with pytest.raises(ClockError, match="must be none, move or fischer"):
+    with pytest.raises(TimeControlError, match="must be none, move or fischer"):
         TimeControl("hourglass")  # type: ignore[arg-type]
-    with pytest.raises(ClockError):
+    with pytest.raises(TimeControlError):
         TimeControl("move", float("nan"))
 
 

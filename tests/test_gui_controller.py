@@ -8,8 +8,8 @@ import pytest
 
 from engine.board import Move
 from engine.fen import Color
+from engine.players.time_control import TimeControl
 from gui.autosave import Autosave
-from gui.clocks import TimeControl
 from gui.controller import GameController
 from gui.endgame_info import EndgameInfo
 from gui.opponents import Opponents, OpponentSpec

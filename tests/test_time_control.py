@@ -11,7 +11,6 @@ from engine.board import Board, Move
 from engine.hub.level import Level
 from engine.players import AlphaBetaPlayer, HubPlayer, RandomPlayer, RolloutPlayer
 from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget, takes_time
-from gui.clocks import TimeControl as WindowsTimeControl
 from selfplay.match import _Running, play_games
 from selfplay.match_record import FLAG, FORFEIT, MoveNote
 from selfplay.openings import make_openings
@@ -22,11 +21,7 @@ START = make_openings("random:2", 1, 3)
 
 @pytest.mark.parametrize("text", ["-", "1/10", "1/0.1", "300+3", "60+0", "0.5+0.02"])
 def test_it_is_written_as_it_is_read(text: str) -> None:
-    control = TimeControl.parse(text)
-    assert str(control) == text
-    if control.base_s >= 0.5 or control.kind == "none":
-        window = WindowsTimeControl.parse(text)  # the same notation at the board
-        assert (window.kind, window.base_s, window.increment_s) == (control.kind, control.base_s, control.increment_s)
+    assert str(TimeControl.parse(text)) == text
 
 
 def test_a_clock_without_increment() -> None:

@@ -40,6 +40,8 @@ class TimeControl:
     increment_s: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.kind not in ("none", "move", "fischer"):
+            raise TimeControlError(f"clock {self.kind!r}: must be none, move or fischer")
         if self.kind != "none" and not SHORTEST_S <= self.base_s <= LONGEST_S:
             raise TimeControlError(f"clock: {self.base_s:g} s is not in {SHORTEST_S:g} s to {LONGEST_S / 3600:g} hours")
         if not 0 <= self.increment_s <= LONGEST_S:
@@ -71,6 +73,19 @@ class TimeControl:
         if self.kind == "move":
             return f"1/{self.base_s:g}"
         return f"{self.base_s:g}+{self.increment_s:g}"
+
+    @property
+    def label(self) -> str:
+        """For people: ``no clock``, ``10 s per move``, ``5 min + 3 s``."""
+        if self.kind == "none":
+            return "no clock"
+        if self.kind == "move":
+            return f"{_duration(self.base_s)} per move"
+        return _duration(self.base_s) + (f" + {_duration(self.increment_s)}" if self.increment_s else "")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
 
 
 def move_budget(control: TimeControl, remaining_s: float, moves_made: int) -> float | None:

@@ -9,8 +9,8 @@ import pygame_menu
 from engine.ballots import ballots, playable_ballots
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
+from engine.players.time_control import TimeControl
 
-from ..clocks import TimeControl
 from ..menus import ON_OFF, MenuScene, Page, explain
 from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
 from ..plan import BOTH, GamePlan
