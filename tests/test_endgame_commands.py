@@ -26,7 +26,7 @@ from learner.endgame.oracle_files import read_oracle_card
 from learner.endgame.probe_command import probe_command
 from learner.network import NETWORKS, Network
 
-FENS = ["W:WK1:BK28", "B:W21,22,K23:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
+FENS = ["W:WK1:BK28", "B:W21,22,K23,32:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
 OUTCOMES = ("win", "draw", "loss")
 MEMBER_KEYS = {"pieces", "temperature", "threshold", "rounds", "search_temperature"}
 
@@ -133,7 +133,7 @@ def test_probe_gives_every_field(trained: tuple[Path, dict[str, Any]]) -> None:
         assert answer["verdict"] == OUTCOMES[int(np.argmax(answer["wdl"]))]
         assert answer["confidence"] == max(answer["wdl"])
     assert (found[0]["exact"], found[0]["distance"]) == ("draw", None)
-    assert (found[1]["exact"], found[1]["distance"]) == (None, None)  # five pieces
+    assert (found[1]["exact"], found[1]["distance"]) == (None, None)  # six pieces
     assert found[2]["exact"] is None
     assert (found[3]["exact"], found[3]["distance"], found[3]["source"]) == ("win", 1, "capture search")
 

@@ -92,8 +92,10 @@ def test_a_whole_game_by_mouse(display: str, tmp_path: Path, pictures: Path) -> 
             else:
                 seen.click_move(move, flipped=True)
             if turn % 5 == 0:  # during the agent's move and the animation clicks do no harm
-                seen.click(*seen.square(24, flipped=True))
-                seen.click(*seen.square(9, flipped=True))
+                # Not on an own piece: it would be chosen if the answer came first.
+                other = next(square for square, (color, _) in board.piece_map().items() if color is Color.WHITE)
+                seen.click(*seen.square(other, flipped=True))
+                seen.click(*seen.square(other, flipped=True))
             until(lambda plies=plies: seen.plies() > plies, f"{move} in {board.fen()}")  # type: ignore[misc]
             until(lambda plies=plies: seen.plies() > plies + 1 or seen.game().result != "*", "the answer")  # type: ignore
         game = seen.game()
@@ -107,13 +109,20 @@ def test_a_whole_game_by_mouse(display: str, tmp_path: Path, pictures: Path) -> 
 
 def set_up_by_keys(seen: RealWindow) -> None:
     """From the main menu: White against random, all by keys."""
+    until(lambda: seen.picture().any(), "the menu")
     seen.focus()
-    seen.keys("Down", "Return")  # New game
-    seen.keys("Down", "Down", "Right")  # You play: White
-    seen.keys("Down", "Return")  # Against
-    seen.keys("Down", "Down", "Down", "Right", "Right", "Right")  # the strength slider, of the network
-    seen.keys("Up", "Up", "Up", "Right", "Right", "Right", "Escape")  # Kind: alpha-beta, roll-outs, random
-    seen.keys("Up", "Up", "Up", "Return")  # Start
+    for keys in (
+        ("Down", "Return"),  # New game
+        ("Down", "Down", "Right"),  # You play: White
+        ("Down", "Return"),  # Against
+        ("Down", "Down", "Down", "Right", "Right", "Right"),  # the strength slider, of the network
+        ("Up", "Up", "Up", "Right", "Right", "Right"),  # Kind: alpha-beta, roll-outs, random
+        ("Escape",),
+        ("Up", "Up", "Up"),  # Start
+    ):
+        seen.still_picture(seconds=0.3)
+        seen.keys(*keys)
+    seen.keys("Return")
 
 
 def enter_by_keys(seen: RealWindow, entry: MoveInput, move: Move, typed: bool) -> None:
