@@ -73,6 +73,17 @@ def test_timed_match(checkpoint: Path) -> None:
     assert report["games"] == 1
 
 
+def test_export(checkpoint: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="export to ONNX needs the extra inference")
+    out = tmp_path / "network.onnx"
+    report = figures("export", checkpoint, "--out", out, "--check")
+    assert set(report) == {"path", "format", "precision", "digest", "bytes", "seconds", "check"}
+    assert report["bytes"] == out.stat().st_size
+    assert report["check"]["policy_kl"] < 1e-6
+    done = crownhead("export", checkpoint, "--out", out, "--format", "torchscript", "--int8")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
 def test_analyse(checkpoint: Path) -> None:
     report = figures("analyse", FREE, "--net", checkpoint, "--simulations", 50)
     assert {"fen", "best", "wdl", "moves"} <= set(report)

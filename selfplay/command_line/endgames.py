@@ -1,0 +1,215 @@
+"""Commands about endgames: ``tablebase``, ``oracle``, ``reproduce``. Each imports what it needs when it runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Json, Net, Pieces, Positions, Seed, Tables, print_json
+
+tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
+
+reproduce = typer.Typer(
+    help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
+)
+oracle = typer.Typer(
+    help="The endgame oracle: networks that judge endgames, measured on exact tables.", no_args_is_help=True
+)
+
+
+@tablebase.command("build")
+def tablebase_build(
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="Tables of 2 to so many pieces.")] = 5,
+    folder: Tables = None,
+    distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept."""
+    from engine.tablebase.commands import build_command
+
+    figures = build_command(folder, pieces, distance, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@tablebase.command("verify")
+def tablebase_verify(
+    pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Check 2 to so many; all if left out.")] = None,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Check every position of the tables against all its successors."""
+    from engine.tablebase.commands import verify_command
+
+    figures = verify_command(folder, pieces, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@tablebase.command("stats")
+def tablebase_stats(
+    pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Only so many pieces.")] = None,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Count wins, draws and losses of every slice, with the longest win; files are compared with their checksums."""
+    from engine.tablebase.commands import stats_command
+
+    figures = stats_command(folder, pieces, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@tablebase.command("encode")
+def tablebase_encode(
+    output: Annotated[Path, typer.Argument(help="File to write.")],
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="All tables of 2 to so many pieces.")] = 5,
+    folder: Tables = None,
+    net: Annotated[Path | None, typer.Option(help="Pair network to code with; trained now if left out.")] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of training, without --net; coding takes minutes more.")
+    ] = 12.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the training.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Code all tables into one small file: a network and its corrections, exact value for value."""
+    from learner.endgame.codec_commands import encode_command
+
+    figures = encode_command(folder, pieces, output, net, minutes, seed, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@tablebase.command("decode")
+def tablebase_decode(
+    file: Annotated[Path, typer.Argument(help="File that encode wrote.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Folder for the tables; those in it are replaced.")],
+    as_json: Json = False,
+) -> None:
+    """Write the ordinary tables that a coded file holds, checked against its checksum."""
+    from learner.endgame.codec_commands import decode_command
+
+    figures = decode_command(file, folder, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+def probe(
+    fens: Annotated[
+        list[str] | None, typer.Argument(metavar="[FEN]...", help="Positions; - reads more, a line each.")
+    ] = None,
+    net: Net = None,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Judge endgames by the oracle and, as far as tables reach, exactly. Without FENs, reads standard input."""
+    from learner.endgame.probe_command import probe_command
+    from selfplay.players import network_folder
+
+    answers = probe_command(fens or [], network_folder(net), folder, quiet=as_json)
+    if as_json:
+        print_json(answers)
+
+
+@oracle.command("train")
+def oracle_train(
+    out: Annotated[Path, typer.Option(help="Folder of the training; given again, it goes on.")],
+    kind: Annotated[str | None, typer.Option(help="Of a new network: pair (the default) or wang.")] = None,
+    net: Annotated[str | None, typer.Option(help="Train this network on instead.")] = None,
+    freeze_body: Annotated[
+        bool, typer.Option("--freeze-body", help="Only the WDL head of a self-play network.")
+    ] = False,
+    pieces: Pieces = 5,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Train so long; tables and calibration take up to a minute more.")
+    ] = 30.0,
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
+    from learner.endgame.commands import oracle_train_command
+    from selfplay.players import network_folder
+
+    figures = oracle_train_command(
+        kind, network_folder(net), freeze_body, pieces, minutes, seed, folder, out, quiet=as_json
+    )
+    if as_json:
+        print_json(figures)
+
+
+@oracle.command("calibrate")
+def oracle_calibrate(
+    nets: Annotated[list[Path], typer.Argument(metavar="NETWORK...", help="Folders of endgame networks.")],
+    out: Annotated[Path, typer.Option(help="Folder of the oracle.")],
+    budget: Annotated[float, typer.Option(min=1, help="Evaluations per position, on the mean.")] = 64.0,
+    positions: Positions = 100_000,
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Make one oracle of several networks: temperatures and thresholds are chosen on the validation split."""
+    from learner.endgame.commands import oracle_calibrate_command
+
+    figures = oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@oracle.command("validate")
+def oracle_validate(
+    net: Net = None,
+    pieces: Pieces = 5,
+    positions: Positions = 100_000,
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Measure an oracle on positions of the test split, which no network is trained on."""
+    from learner.endgame.commands import oracle_validate_command
+    from selfplay.players import network_folder
+
+    figures = oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@oracle.command("report")
+def oracle_report(
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("oracle-report"),
+    net: Net = None,
+    pieces: Pieces = 5,
+    positions: Positions = 100_000,
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Measure an oracle and write a report: one HTML page, its figures as PNG, all numbers as JSON."""
+    from learner.endgame.commands import oracle_report_command
+    from selfplay.players import network_folder
+
+    figures = oracle_report_command(network_folder(net), pieces, positions, seed, folder, out, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@reproduce.command("wang")
+def reproduce_wang(
+    experiment: Annotated[
+        str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of all trainings together; tests and coding take up to as long again.")
+    ] = 30.0,
+    pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
+    from learner.reproduce.wang import wang_command
+
+    figures = wang_command(experiment, minutes, pieces, seed, folder, out, quiet=as_json)
+    if as_json:
+        print_json(figures)

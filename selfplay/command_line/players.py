@@ -1,0 +1,166 @@
+"""Commands about players: ``match``, ``ladder``, ``analyse`` and others. They import what they need when they run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import PLAYER, Fen, Json, print_json
+
+
+def match(
+    player_a: Annotated[str, typer.Argument(metavar="PLAYER", help=PLAYER)],
+    player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")],
+    games: Annotated[int, typer.Option(min=1, help="Games, in colour-swapped pairs.")] = 100,
+    simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
+    clock: Annotated[
+        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; who oversteps it loses.")
+    ] = None,
+    openings: Annotated[
+        str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
+    ] = "ballots",
+    sprt: Annotated[
+        str | None, typer.Option(metavar="ELO0,ELO1", help="End as soon as the results speak for one of the two.")
+    ] = None,
+    pdn: Annotated[Path | None, typer.Option(help="Write the games to this file, while they are played.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that --pdn has already.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes [one a core; 1 for networks without a time, whose games go in step]."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Play a match between two players and report the Elo difference with its error."""
+    from selfplay.match_commands import match_command
+
+    figures = match_command(
+        player_a,
+        player_b,
+        games,
+        simulations,
+        seconds,
+        clock,
+        openings,
+        sprt,
+        pdn,
+        resume,
+        jobs,
+        seed,
+        quiet=as_json,
+    )
+    if as_json:
+        print_json(figures)
+
+
+def ladder(
+    run: Annotated[Path, typer.Argument(help="Folder of the run.")],
+    games: Annotated[int, typer.Option(min=1, help="Of every two who meet, in colour-swapped pairs.")] = 20,
+    anchors: Annotated[
+        str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")
+    ] = "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12",
+    networks: Annotated[
+        int | None, typer.Option(min=2, help="So many promoted networks, evenly spaced; all if left out.")
+    ] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="Everybody meets everybody.")] = False,
+    simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
+    openings: Annotated[str, typer.Option(help="As for match.")] = "random:3",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; one a core if left out.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Rate a run's promoted networks by games with each other and with anchors. Given again, it goes on."""
+    from selfplay.ladder_commands import ladder_command
+
+    figures = ladder_command(
+        run,
+        games,
+        anchors,
+        networks,
+        everybody,
+        simulations,
+        seconds,
+        openings,
+        jobs,
+        seed,
+        out,
+        quiet=as_json,
+    )
+    if as_json:
+        print_json(figures)
+
+
+def perft(
+    depth: Annotated[int, typer.Argument(min=0, max=30, help="Plies.")],
+    fen: Fen = None,
+    distinct: Annotated[bool, typer.Option("--distinct", help="Count captures to the same position once.")] = False,
+    divide: Annotated[bool, typer.Option("--divide", help="Also count below each move.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Count the positions after exactly DEPTH plies: the move generator's check and speed test."""
+    from engine.perft import perft_report
+
+    report = perft_report(depth, fen, distinct, divide)
+    if as_json:
+        print_json(report)
+        return
+    for move, nodes in report.get("divide", {}).items():
+        print(f"{move}: {nodes}")
+    print(f"{report['nodes']} positions at depth {depth} in {report['seconds']:.3f} s", end="")
+    print(f" ({report['nodes_per_second'] / 1e6:.1f} M/s)")
+
+
+def analyse(
+    fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")],
+    net: Annotated[Path, typer.Option(help="Folder of a checkpoint or a run.")] = Path("champion"),
+    simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800,
+    oracle: Annotated[str, typer.Option(help="Of endgames: off, tablebase or network.")] = "tablebase",
+    as_json: Json = False,
+) -> None:
+    """Show what a network's search thinks of a position: moves with visits, prior and value; the expected line."""
+    from selfplay.commands import analyse_command
+
+    figures = analyse_command(fen, net, simulations, oracle, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+def engine(
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion",
+    simulations: Annotated[int, typer.Option(min=1, help="Of a network, per move, where no level is set.")] = 400,
+) -> None:
+    """Serve other programs: speak the Hub protocol (version 2, English draughts) on standard input and output."""
+    from selfplay.engine_command import engine_command
+
+    engine_command(player, simulations)
+
+
+def bench(
+    net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48",
+    as_json: Json = False,
+) -> None:
+    """Measure move generation, search, network, self-play and learner on this machine, with one thread."""
+    from selfplay.commands import bench_command
+
+    figures = bench_command(net, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+def export(
+    checkpoint: Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    format: Annotated[str, typer.Option(help="onnx or torchscript.")] = "onnx",
+    int8: Annotated[bool, typer.Option("--int8", help="Quantised to 8 bits, where the format is onnx.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare it with the network; play a match if int8.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a network to a file that programs in other languages can run."""
+    from selfplay.export import export_command
+
+    figures = export_command(checkpoint, out, format, int8, check, quiet=as_json)
+    if as_json:
+        print_json(figures)
