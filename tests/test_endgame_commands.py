@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "QUICK_POSITIONS", 300)
 
 
-def train(out: Path, minutes: float = 0.03, **changes: Any) -> dict[str, Any]:
+def train(out: Path, minutes: float = 0.08, **changes: Any) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "kind": None,
         "net": None,

@@ -297,7 +297,7 @@ def test_a_lab_trains_what_is_needed_once_and_within_its_time(tables: DenseTable
 
 def test_what_a_lab_trains_has_learned(tables: DenseTables) -> None:
     training = Training("pair", 2, 3)
-    lab = lab_of(tables, training, minutes=0.04)
+    lab = lab_of(tables, training, minutes=0.12)
     assert lab.capture_score(training, 2, 3) > 0.8
     batch, answers = lab.answers(training, 2, 3)
     assert lab.network_score(training, 2, 3) == lab.scores(training, 2, 3, 0.7)["network"]
