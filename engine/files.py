@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 WINDOWS = os.name == "nt"
 TEMPORARY_SUFFIX = ".tmp"
@@ -117,3 +117,16 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def lock(file: IO[bytes]) -> None:
+    """Locks an open file until it is closed or the process ends, however it ends; raises ``OSError`` if another holds
+    it."""
+    if WINDOWS:
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,5 @@
 """Games that save themselves after every move, so that a crash loses nothing. Several windows may share a folder."""
 
-import os
 import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +10,7 @@ from typing import IO
 import platformdirs
 
 from engine.errors import DraughtsError
-from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries
+from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_game
 
 from .pdn_files import read_text, title_of
@@ -181,14 +180,7 @@ def _locked(path: Path) -> IO[bytes]:
     """A file with a lock on it; ``OSError`` if another process holds that."""
     file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(file)
     except OSError:
         file.close()
         raise

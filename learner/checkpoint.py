@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import safetensors.torch
 import torch
@@ -28,6 +28,7 @@ from engine.files import atomic_write, sha256_of, sync_folder
 from .network import Network, NetworkConfig, NetworkError, check_tensors
 
 SCHEMA_VERSION: Literal[1] = 1
+Fields = TypeVar("Fields", bound=BaseModel)
 WEIGHTS_FILE = "weights.safetensors"
 INFO_FILE = "checkpoint.json"
 
@@ -109,10 +110,7 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
     """
     info = read_info(folder)
     path = whole_folder(Path(folder)) / WEIGHTS_FILE
-    with naming_errors(path):
-        data = path.read_bytes()
-    if sha256_of(data) != info.digest:
-        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {INFO_FILE}")
+    data = read_weights(path, info.digest, INFO_FILE)
     network = Network(info.network).eval()
     try:
         network.set_weights(safetensors.torch.load(data))
@@ -127,17 +125,38 @@ def read_info(folder: Path | str) -> CheckpointInfo:
     Raises:
         CheckpointError: it is missing, cut off, of another version, or something else.
     """
-    path = whole_folder(Path(folder)) / INFO_FILE
+    return read_fields(whole_folder(Path(folder)) / INFO_FILE, CheckpointInfo, SCHEMA_VERSION)
+
+
+def read_fields(path: Path, kind: type[Fields], version: int) -> Fields:
+    """Reads a JSON file that describes weights.
+
+    Raises:
+        CheckpointError: it is missing, cut off, of another version, or something else.
+    """
     with naming_errors(path):
         text = path.read_bytes()
     fields = parse_json(path, text)
-    check_version(path, fields, SCHEMA_VERSION)
+    check_version(path, fields, version)
     try:
-        return CheckpointInfo.model_validate(fields)
+        return kind.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise CheckpointError(f"{path}: {place}: {first['msg']}") from error
+
+
+def read_weights(path: Path, digest: str, recorded_in: str) -> bytes:
+    """Reads a file of weights.
+
+    Raises:
+        CheckpointError: it is missing, or not the one whose digest was recorded.
+    """
+    with naming_errors(path):
+        data = path.read_bytes()
+    if sha256_of(data) != digest:
+        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {recorded_in}")
+    return data
 
 
 def check_version(path: Path, fields: Any, expected: int) -> None:

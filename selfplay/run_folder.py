@@ -22,7 +22,7 @@ from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries, sha256_of
+from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries, sha256_of
 
 from .config import RunConfig, read_config
 
@@ -173,14 +173,7 @@ class RunFolder:
 
 def _try_lock(file: IO[bytes]) -> bool:
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(file)
     except OSError:
         return False
     return True

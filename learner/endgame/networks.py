@@ -23,12 +23,12 @@ from ..checkpoint import (
     INFO_FILE,
     WEIGHTS_FILE,
     CheckpointError,
-    check_version,
     load_checkpoint,
     naming_errors,
     one_line,
-    parse_json,
     program_version,
+    read_fields,
+    read_weights,
     whole_folder,
     write_folder,
 )
@@ -351,16 +351,7 @@ def read_card(folder: Path | str) -> EndgameCard:
     Raises:
         CheckpointError: it is missing, cut off, of another version, or something else.
     """
-    path = whole_folder(Path(folder)) / CARD_FILE
-    with naming_errors(path):
-        text = path.read_bytes()
-    fields = parse_json(path, text)
-    check_version(path, fields, SCHEMA_VERSION)
-    try:
-        return EndgameCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise CheckpointError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return read_fields(whole_folder(Path(folder)) / CARD_FILE, EndgameCard, SCHEMA_VERSION)
 
 
 def load_endgame_network(folder: Path | str) -> EndgameNetwork:
@@ -373,10 +364,7 @@ def load_endgame_network(folder: Path | str) -> EndgameNetwork:
         return SelfPlayNetwork.from_checkpoint(folder)
     card = read_card(folder)
     path = whole_folder(Path(folder)) / WEIGHTS_FILE
-    with naming_errors(path):
-        data = path.read_bytes()
-    if sha256_of(data) != card.digest:
-        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {CARD_FILE}")
+    data = read_weights(path, card.digest, CARD_FILE)
     try:
         network = new_network(card.kind, card.config)
         tensors = safetensors.torch.load(data)

@@ -15,11 +15,11 @@ from engine.tablebase.material import MAX_PIECES
 
 from ..checkpoint import (
     CheckpointError,
-    check_version,
     naming_errors,
     one_line,
-    parse_json,
     program_version,
+    read_fields,
+    read_weights,
     whole_folder,
     write_folder,
 )
@@ -147,16 +147,7 @@ def read_oracle_card(folder: Path | str) -> OracleCard:
     Raises:
         CheckpointError: it is missing, cut off, of another version, or something else.
     """
-    path = whole_folder(Path(folder)) / ORACLE_FILE
-    with naming_errors(path):
-        text = path.read_bytes()
-    fields = parse_json(path, text)
-    check_version(path, fields, SCHEMA_VERSION)
-    try:
-        return OracleCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise CheckpointError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return read_fields(whole_folder(Path(folder)) / ORACLE_FILE, OracleCard, SCHEMA_VERSION)
 
 
 def read_members(folder: Path | str) -> list[Member]:
@@ -174,10 +165,7 @@ def read_members(folder: Path | str) -> list[Member]:
 
 def _load_member(folder: Path, card: MemberCard) -> Member:
     path = folder / Path(card.file).name
-    with naming_errors(path):
-        data = path.read_bytes()
-    if sha256_of(data) != card.digest:
-        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {ORACLE_FILE}")
+    data = read_weights(path, card.digest, ORACLE_FILE)
     try:
         network = new_network(card.kind, card.config)
         expected = network.state_dict()
