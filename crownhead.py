@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -160,6 +161,7 @@ def main() -> None:
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except (Interrupted, KeyboardInterrupt) as error:  # the latter before any command has begun
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is saved: a second Ctrl-C must not change the code
         print(": ".join(["crownhead: interrupted", *map(str, error.args)]), file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:

@@ -46,7 +46,7 @@ def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
         while said is None:  # Python drops an interrupt that comes while an object is being destroyed
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                _, said = process.communicate(timeout=15)
+                _, said = process.communicate(timeout=40)
             assert time.monotonic() < until
     finally:
         process.kill()
@@ -62,12 +62,15 @@ def test_a_command_that_saves_nothing_says_so_much(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
+    handlers = []
+    monkeypatch.setattr("signal.signal", lambda number, handler: handlers.append((number, handler)))
     monkeypatch.setattr("engine.perft.perft_report", interrupted)
     monkeypatch.setattr("sys.argv", ["crownhead", "perft", "3"])
     with pytest.raises(SystemExit) as ended:
         crownhead.main()
     assert ended.value.code == INTERRUPTED
     assert capsys.readouterr().err == "crownhead: interrupted\n"
+    assert handlers == [(signal.SIGINT, signal.SIG_IGN)]  # a second one must not change the exit code
 
 
 def test_an_oracle_s_training_is_saved_from_the_beginning(tmp_path: Path) -> None:
