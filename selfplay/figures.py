@@ -20,31 +20,43 @@ def draw_ratings(
     atomic_write(path, ratings_image(table, reference, minutes, title))
 
 
-def ratings_image(table: Sequence[EloRating], reference: str, minutes: Mapping[str, float], title: str) -> bytes:
+def ratings_image(
+    table: Sequence[EloRating],
+    reference: str,
+    places: Mapping[str, float],
+    title: str,
+    what: str = "promoted networks",
+    axis: str = "minutes of training",
+    doubling: bool = False,
+) -> bytes:
     """Draws the Elo of a run's promoted networks over time as PNG; the other players as level lines.
 
     Args:
         table: ratings of all players; ``reference`` has 0.
-        minutes: network → minutes of training when it was promoted (the random weights: 0).
+        places: network → minutes of training when it was promoted (the random weights: 0), or another measure.
+        what, axis: names of the networks and of the measure.
+        doubling: the axis is in steps of twice as much.
     """
     from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    promoted = sorted((minutes[line.player], line) for line in table if line.player in minutes)
-    if promoted:
-        times = [time for time, _ in promoted]
-        ratings = [line.rating for _, line in promoted]
-        errors = [line.error for _, line in promoted]
-        axes.errorbar(times, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label="promoted networks, ± 95 %")
-    last = max((time for time, _ in promoted), default=1.0)
+    climbed = sorted((places[line.player], line) for line in table if line.player in places)
+    if climbed:
+        along = [place for place, _ in climbed]
+        ratings = [line.rating for _, line in climbed]
+        errors = [line.error for _, line in climbed]
+        axes.errorbar(along, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label=f"{what}, ± 95 %")
+    last = max((place for place, _ in climbed), default=1.0)
     for line in table:
         if not line.player.isdigit():
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
             axes.annotate(line.player, (last, line.rating), ha="right", va="bottom", color="#7a5a00")
-    axes.set(xlabel="minutes of training", ylabel=f"Elo ({reference} = 0)", title=title)
+    if doubling:
+        axes.set_xscale("log", base=2)
+    axes.set(xlabel=axis, ylabel=f"Elo ({reference} = 0)", title=title)
     axes.grid(alpha=0.3)
-    if promoted:
+    if climbed:
         axes.legend(loc="lower right")
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=120)

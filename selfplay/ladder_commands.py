@@ -1,6 +1,7 @@
 """What ``crownhead ladder`` does: plays the games that are missing, and writes tables, figure and report."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,56 @@ from .progress import LadderProgress
 from .run_folder import RunError, RunFolder
 
 _RESULTS_FILE = "ladder.json"
+_FIRST_DOUBLED = 32  # simulations
 Pairs = Sequence[tuple[LadderPlayer, LadderPlayer]]
+
+
+@dataclass(frozen=True)
+class _Climbers:
+    """Those whose ladder it is, from the first to the last.
+
+    Attributes:
+        texts: name → player as on the command line.
+        places: name → where it stands along the figure's axis: minutes of training, or simulations per move.
+        what: they are, for the report.
+        axis: the axis's name; ``doubling``: in steps of twice as much.
+    """
+
+    texts: Mapping[str, str]
+    places: Mapping[str, float]
+    what: str
+    axis: str
+    doubling: bool
+
+    @staticmethod
+    def of_run(folder: Path, networks: int | None) -> "_Climbers":
+        """A run's promoted networks, or so many of them."""
+        run = RunFolder(folder)
+        if not run.config_path.is_file():
+            raise RunError(f"{folder} holds no run; for the ladder of a single network give --doublings")
+        minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
+        if not minutes:
+            raise RunError(f"{folder} has promoted no network yet: there is no ladder to climb")
+        texts = {name: str(run.checkpoint(name)) for name in evenly_spaced(list(minutes), networks)}
+        return _Climbers(texts, minutes, "promoted networks", "minutes of training", False)
+
+    @staticmethod
+    def of_doublings(network: Path, first: int, doublings: int) -> "_Climbers":
+        """One network with ``first`` simulations per move, with twice as many, and so on."""
+        numbers = [first << doubling for doubling in range(doublings + 1)]
+        texts = {str(number): f"{network}@{number}" for number in numbers}
+        places = {str(number): float(number) for number in numbers}
+        return _Climbers(texts, places, str(network), "simulations per move", True)
+
+
+def _climbers(
+    folder: Path, networks: int | None, doublings: int | None, simulations: int | None, seconds: float | None
+) -> _Climbers:
+    if doublings is None:
+        return _Climbers.of_run(folder, networks)
+    if seconds is not None or networks is not None:
+        raise MatchError("--doublings are of one network's simulations: leave --seconds and --networks out")
+    return _Climbers.of_doublings(folder, _FIRST_DOUBLED if simulations is None else simulations, doublings)
 
 
 def ladder_command(
@@ -27,6 +77,7 @@ def ladder_command(
     games: int,
     anchors: str,
     networks: int | None,
+    doublings: int | None,
     everybody: bool,
     simulations: int | None,
     seconds: float | None,
@@ -36,24 +87,19 @@ def ladder_command(
     out: Path | None,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Measures a run's promoted networks; see ``crownhead ladder --help``."""
-    run = RunFolder(folder)
-    if not run.config_path.is_file():
-        raise RunError(f"{folder} holds no run")
+    """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``."""
     control = time_control(simulations, seconds, None)
-    minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
-    if not minutes:
-        raise RunError(f"{folder} has promoted no network yet: there is no ladder to climb")
-    texts = {name: str(run.checkpoint(name)) for name in evenly_spaced(list(minutes), networks)}
+    climbers = _climbers(folder, networks, doublings, simulations, seconds)
+    texts = dict(climbers.texts)
     fixed = (text for text in (anchor.strip() for anchor in anchors.split(",")) if text)
     texts |= {text: text for text in fixed if text not in texts.values()}
     facts = {name: inspect_player(text, simulations, control) for name, text in texts.items()}
-    players = [LadderPlayer(name, fact.text, fact.settings, name in minutes) for name, fact in facts.items()]
+    players = [LadderPlayer(name, fact.text, fact.settings, name in climbers.texts) for name, fact in facts.items()]
     chosen = make_openings(openings, (games + 1) // 2, seed)
     pairs = ladder_pairs(players, everybody)
     if not pairs:
         raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
-    target = out or run.path / "ladder"
+    target = out or (Path("ladder") if doublings is not None else folder / "ladder")
     settings = {"time_control": str(control), "openings": openings, "seed": seed}
     make_writable_folder(target)
     results = LadderResults(target / _RESULTS_FILE, settings)
@@ -61,18 +107,19 @@ def ladder_command(
         results.admit(player)
     wanted = choose_jobs(jobs, (), control, games * len(pairs))
     tasks: list[Task] = []
-    for player_a, player_b in pairs:
-        pairing = make_pairing((facts[player_a.name], facts[player_b.name]), control, simulations, seed)
-        played = results.scores(player_a.name, player_b.name)
-        starts = [(index, chosen[index // 2]) for index in range(games) if index not in played]
-        tasks += make_tasks(pairing, starts, wanted)
+    for a, b in pairs:
+        pairing = make_pairing((facts[a.name], facts[b.name]), control, simulations, seed)
+        played = results.scores(a.name, b.name)
+        tasks += make_tasks(pairing, [(i, chosen[i // 2]) for i in range(games) if i not in played], wanted)
     missing = sum(len(task.starts) for task in tasks)
     names = {player.text: player.name for player in players}
     errors = _play(tasks, min(wanted, max(1, len(tasks))), results, names, games * len(pairs) - missing, quiet)
     standings = Standings.of(players, pairs, results, games)
     figures = {"run": str(folder), "out": str(target), **standings.figures(), "errors": errors}
     of_networks = players[0].settings.partition(" weights=")[0]
-    _write(target, standings, figures, minutes, {**settings, "networks": of_networks})
+    if doublings is not None:
+        of_networks = of_networks.partition(" ")[2]  # without the simulations
+    _write(target, standings, figures, climbers, {**settings, "networks": of_networks})
     if not quiet:
         _print(standings, target, errors)
     return figures
@@ -105,12 +152,15 @@ def _write(
     folder: Path,
     standings: Standings,
     figures: Mapping[str, Any],
-    minutes: Mapping[str, float],
+    climbers: _Climbers,
     settings: Mapping[str, Any],
 ) -> None:
     table = standings.fit.table
     reference = standings.players[0].name
-    image = ratings_image(table, reference, {name: minutes[name] for name in standings.networks}, str(figures["run"]))
+    places = {name: climbers.places[name] for name in standings.networks}
+    image = ratings_image(
+        table, reference, places, str(figures["run"]), climbers.what, climbers.axis, climbers.doubling
+    )
     rating_rows: list[list[Cell]] = [
         [line.player, f"{line.rating:.0f}", f"{line.error:.0f}", line.games, f"{100 * line.score:.1f} %"]
         for line in table
@@ -123,11 +173,11 @@ def _write(
             ["player", "Elo", "±", "games", "score"],
             rating_rows,
         ),
-        Figure("ladder", image, "Elo of the promoted networks over the time of training, and of the anchors"),
+        Figure("ladder", image, f"Elo of {climbers.what} over {climbers.axis}, and of the anchors"),
     ]
     sections = [
         Section("Ratings", blocks),
-        Section("Every network against the one before", [_steps_table(standings), Text(_summary(standings))]),
+        Section("Every step against the one before", [_steps_table(standings), Text(_summary(standings))]),
         Section(
             f"{last} against all others",
             [

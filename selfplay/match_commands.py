@@ -49,13 +49,15 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl) -> 
     from engine.search import SearchConfig
     from learner.checkpoint import read_info
 
-    from .players import checkpoint_folder, split_oracle
+    from .players import NetworkText, checkpoint_folder
 
-    folder, oracle = split_oracle(text)
-    digest = read_info(checkpoint_folder(folder)).digest
-    number = SearchConfig().num_simulations if simulations is None else simulations
+    named = NetworkText.parse(text)
+    digest = read_info(checkpoint_folder(named.folder)).digest
+    given = (named.simulations, simulations, SearchConfig().num_simulations)
+    number = next(simulations for simulations in given if simulations is not None)
     limit = f"simulations={number} " if control.kind == "none" else ""
-    return PlayerFacts(text, True, False, True, f"{limit}oracle={oracle} weights={digest[:12]}")
+    backend = f"backend={named.backend} " if named.backend else ""
+    return PlayerFacts(text, True, False, True, f"{limit}{backend}oracle={named.oracle} weights={digest[:12]}")
 
 
 def time_control(simulations: int | None, seconds: float | None, clock: str | None) -> TimeControl:

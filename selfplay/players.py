@@ -2,18 +2,19 @@
 
 import os
 import secrets
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
 from engine.players import parse_player
-from engine.players.base import Player, PlayerError
-from engine.players.search_player import SearchPlayer
+from engine.players.base import Player, PlayerError, check_range
+from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, load_checkpoint
-from learner.inference import make_evaluator
+from learner.inference import BackendName, make_evaluator
 from learner.network import Network
 
 from .knowledge import leaf_oracle
@@ -46,7 +47,7 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
         return _champion_folder()
     raise PlayerError(
         f"{str(path)!r} is no player: write random, rollout:SIMULATIONS, alphabeta:DEPTH, champion, "
-        "or the folder of a checkpoint or a run, if need be with @off, @tablebase or @network behind it"
+        "or the folder of a checkpoint or a run, if need be with options like @off or @800 behind it"
     )
 
 
@@ -173,10 +174,40 @@ def oracle_name(text: str) -> OracleName:
     raise PlayerError(f"{text!r} is no oracle: choose one of {', '.join(get_args(OracleName))}")
 
 
-def split_oracle(text: str) -> tuple[str, OracleName]:
-    """A network player's text without ``@oracle`` at its end, and that oracle."""
-    folder, _, ending = text.rpartition("@")
-    return (folder, oracle_name(ending)) if folder and ending in get_args(OracleName) else (text, DEFAULT_ORACLE)
+@dataclass(frozen=True)
+class NetworkText:
+    """What the text of a network player says: ``FOLDER[@OPTION]...``, options in any order.
+
+    Attributes:
+        folder: of a checkpoint or a run, or ``champion``.
+        oracle: of its endgames, ``@off``, ``@tablebase`` or ``@network``.
+        simulations: of its search per move, ``@800``; None: those of the match.
+        backend: of its evaluator, ``@openvino-int8``; None: that of the match.
+    """
+
+    folder: str
+    oracle: OracleName = DEFAULT_ORACLE
+    simulations: int | None = None
+    backend: BackendName | None = None
+
+    @staticmethod
+    def parse(text: str) -> "NetworkText":
+        """Reads options from the end on; what comes before the first that is none is the folder's name."""
+        options: dict[str, Any] = {"oracle": DEFAULT_ORACLE}
+        while True:
+            folder, _, ending = text.rpartition("@")
+            if ending in get_args(OracleName):
+                option = "oracle"
+            elif ending in get_args(BackendName):
+                option = "backend"
+            elif ending.isascii() and ending.isdigit():
+                option = "simulations"
+            else:
+                return NetworkText(text, **options)
+            if not folder:
+                return NetworkText(text, **options)
+            options[option] = int(ending) if option == "simulations" else ending
+            text = folder
 
 
 def make_player(
@@ -191,9 +222,9 @@ def make_player(
 
     Args:
         text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``champion`` (the network that comes with the
-            program), or the folder of a checkpoint or a run; behind champion and folders may stand ``@off``,
-            ``@tablebase`` (the default) or ``@network``: the oracle of their endgames.
-        simulations: of a network player's search per move (default 64).
+            program), or the folder of a checkpoint or a run; behind champion and folders options may stand, see
+            ``NetworkText``.
+        simulations: of a network player's search per move (default 64), where its text does not say.
         seconds: per move, instead of simulations or depth, for the players that can be timed.
         backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
         batch: positions that it will judge at once: about the number of games side by side.
@@ -207,10 +238,13 @@ def make_player(
     player = parse_player(text, seconds)
     if player is not None:
         return player
-    folder, oracle = split_oracle(text)
-    checkpoint = load_checkpoint(checkpoint_folder(folder))
-    leaves = LEAVES_IN_FLIGHT if batch == 1 else 1
-    config = SearchConfig(oracle=oracle, leaves_in_flight=leaves)
+    named = NetworkText.parse(text)
+    checkpoint = load_checkpoint(checkpoint_folder(named.folder))
+    simulations = simulations if named.simulations is None else named.simulations
+    check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
+    config = SearchConfig(oracle=named.oracle, leaves_in_flight=LEAVES_IN_FLIGHT if batch == 1 else 1)
     if simulations is not None:
-        config = SearchConfig(oracle=oracle, leaves_in_flight=leaves, num_simulations=simulations)
-    return network_player(checkpoint.network, text, config, seconds, device, backend=backend, batch=batch)
+        config = config.model_copy(update={"num_simulations": simulations})
+    return network_player(
+        checkpoint.network, text, config, seconds, device, backend=named.backend or backend, batch=batch
+    )

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from engine.board import Board
+from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.data import TRAIN, split_of
@@ -16,7 +17,7 @@ from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, held_out, leaf_oracle, shared_tablebase
-from selfplay.players import PlayerError, make_player, oracle_name, split_oracle
+from selfplay.players import NetworkText, PlayerError, make_player, oracle_name
 from selfplay.pool import LocalPool
 from selfplay.replay import ReplayBuffer
 from selfplay.shards import read_shard
@@ -33,14 +34,30 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_player_s_text_may_name_its_oracle():
-    assert split_oracle("runs/quick") == ("runs/quick", "tablebase")
-    assert split_oracle("runs/quick@off") == ("runs/quick", "off")
-    assert split_oracle("me@home") == ("me@home", "tablebase")
-    assert split_oracle("@off") == ("@off", "tablebase")
+def test_a_network_s_text_may_have_options():
+    assert NetworkText.parse("runs/quick") == NetworkText("runs/quick", "tablebase", None, None)
+    assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
+    assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
+    every = NetworkText("a@b", "network", 5, "openvino-int8")
+    assert NetworkText.parse("a@b@network@5@openvino-int8") == NetworkText.parse("a@b@openvino-int8@5@network") == every
+    for text in ("me@home", "@off", "@800", "x@", "x@-5", "x@²", "x@off@home"):
+        assert NetworkText.parse(text) == NetworkText(text)
+
+
+def test_oracles_have_names():
     assert oracle_name("network") == "network"
     with pytest.raises(PlayerError, match="'oracle' is no oracle: choose one of off, tablebase, network"):
         oracle_name("oracle")
+
+
+def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):
+    player = make_player(f"{checkpoint}@7@torch", simulations=16)
+    assert isinstance(player, SearchPlayer)
+    assert player.config.num_simulations == 7
+    assert player.think([Board()]).result(0).simulations == 7
+    assert make_player(str(checkpoint), simulations=16).config.num_simulations == 16
+    with pytest.raises(PlayerError, match="number of simulations is 300000, not in 1 to 200000"):
+        make_player(f"{checkpoint}@300000")
 
 
 def test_each_oracle_is_what_it_says():

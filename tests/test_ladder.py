@@ -185,6 +185,7 @@ def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
     given: dict[str, Any] = {
         "anchors": "random",
         "networks": None,
+        "doublings": None,
         "everybody": False,
         "simulations": 2,
         "seconds": None,
@@ -195,6 +196,29 @@ def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
         "quiet": True,
     }
     return ladder_command(run.path, games, **{**given, **options})
+
+
+def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network, out = run.checkpoint("000004"), tmp_path / "doublings"
+    options: dict[str, Any] = {
+        "doublings": 2,
+        "simulations": 3,
+        "everybody": True,
+        "anchors": "",
+        "openings": "random:2",
+    }
+    figures = ladder(RunFolder(network), out=out, quiet=False, **options)
+    assert figures["reference"] == "3"
+    assert [(step["network"], step["before"]) for step in figures["steps"]] == [("6", "3"), ("12", "6")]
+    kept = json.loads((out / "ladder.json").read_text())
+    assert kept["players"]["12"].startswith("simulations=12 oracle=off weights=")
+    text = (out / "report.md").read_text()
+    assert "000004 over simulations per move" in text
+    assert "networks oracle=off" in text
+    with pytest.raises(MatchError, match="leave --seconds and --networks out"):
+        ladder(run, doublings=2, simulations=None, seconds=0.1)
+    with pytest.raises(RunError, match="holds no run; for the ladder of a single network give --doublings"):
+        ladder(RunFolder(network))
 
 
 def test_a_ladder(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:

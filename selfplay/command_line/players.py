@@ -55,13 +55,17 @@ def match(
 
 
 def ladder(
-    run: Annotated[Path, typer.Argument(help="Folder of the run.")],
+    run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings a network's, or champion.")],
     games: Annotated[int, typer.Option(min=1, help="Of every two who meet, in colour-swapped pairs.")] = 20,
     anchors: Annotated[
         str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")
     ] = "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12",
     networks: Annotated[
         int | None, typer.Option(min=2, help="So many promoted networks, evenly spaced; all if left out.")
+    ] = None,
+    doublings: Annotated[
+        int | None,
+        typer.Option(min=1, max=12, help="Instead: one network with --simulations [32], and so many times doubled."),
     ] = None,
     everybody: Annotated[bool, typer.Option("--all", help="Everybody meets everybody.")] = False,
     simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
@@ -72,7 +76,9 @@ def ladder(
     out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Rate a run's promoted networks by games with each other and with anchors. Given again, it goes on."""
+    """Rate a run's promoted networks, or one network with more and more simulations, by games with each other and with
+    anchors. Given again, it goes on.
+    """
     from selfplay.ladder_commands import ladder_command
 
     figures = ladder_command(
@@ -80,6 +86,7 @@ def ladder(
         games,
         anchors,
         networks,
+        doublings,
         everybody,
         simulations,
         seconds,
