@@ -143,6 +143,7 @@ def _ask_oracle(board: "Board") -> "OracleAnswer":
 COMMANDS: tuple[Callable[..., None], ...] = (
     players.match,
     players.ladder,
+    players.convert,
     players.analyse,
     players.engine,
     players.export,

@@ -1,5 +1,5 @@
-"""Players that need no network: random, UCT with random roll-outs, alpha-beta, external engines; and how the command
-line names them.
+"""Players that need no network: random, UCT with random roll-outs, alpha-beta, endgame tables, external engines; and
+how the command line names them.
 """
 
 import re
@@ -9,6 +9,7 @@ from .base import Player, PlayerError, PlayerSpecError
 from .hub import PREFIX, EngineError, HubPlayer
 from .random_player import RandomPlayer
 from .rollout import MAX_SIMULATIONS, RolloutPlayer
+from .tablebase_player import TablebasePlayer
 from .watching import MoveThought, Thinking, Thought, WatchablePlayer
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "PlayerSpecError",
     "RandomPlayer",
     "RolloutPlayer",
+    "TablebasePlayer",
     "Thinking",
     "Thought",
     "WatchablePlayer",
@@ -31,10 +33,11 @@ _SHOWN = 40  # characters of a wrong text that a message repeats
 
 
 def parse_player(text: str, seconds: float | None = None) -> Player | None:
-    """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH`` or ``hub:COMMAND`` names.
+    """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER`` or
+    ``hub:COMMAND`` names.
 
     Args:
-        text: what stands before a colon decides; None is returned if it is none of the four names.
+        text: what stands before a colon decides; None is returned if it is none of these names.
         seconds: time limit per move of ``alphabeta``, beside its depth, and of an external engine.
 
     Raises:
@@ -44,6 +47,8 @@ def parse_player(text: str, seconds: float | None = None) -> Player | None:
     if text.startswith(PREFIX):
         return HubPlayer(text.removeprefix(PREFIX), seconds)
     kind, colon, number = text.partition(":")
+    if kind == "tablebase":
+        return TablebasePlayer(number or None)
     if kind not in _EXAMPLES:
         return None
     if kind == "random" and not colon:

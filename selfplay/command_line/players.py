@@ -100,6 +100,31 @@ def ladder(
         print_json(figures)
 
 
+def convert(
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who has to win; as for match.")] = "champion",
+    pieces: Annotated[int, typer.Option(min=2, max=5, help="Endgames of 2 to so many pieces.")] = 5,
+    positions: Annotated[int, typer.Option(min=1, help="Won positions of each number of pieces.")] = 250,
+    simulations: Annotated[int | None, typer.Option(min=0, help="Per move of a network [64].")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Tables of the defence; if left out, those in the user's cache.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as for match.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Let a player win won endgames against perfect defence, under the rules of the game.
+
+    The defence needs tables with distances: `crownhead tablebase build --pieces 5 --distance --dir DIR`. In the user's
+    cache they serve the player as well.
+    """
+    from selfplay.convert import convert_command
+
+    figures = convert_command(player, pieces, positions, simulations, seconds, folder, jobs, seed, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
 def perft(
     depth: Annotated[int, typer.Argument(min=0, max=30, help="Plies.")],
     fen: Fen = None,

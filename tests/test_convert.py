@@ -1,0 +1,108 @@
+"""The perfect player of endgames, and won endgames against it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.board import Board
+from engine.players import PlayerError, TablebasePlayer, parse_player
+from engine.tablebase import MissingTableError, open_tablebase
+from engine.tablebase.folder import SHIPPED
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.convert import convert_command, winnable, won_positions
+from selfplay.match import play_games
+from selfplay.match_record import MatchGame
+from selfplay.openings import MatchError, Opening
+
+LONG_WIN = "B:BK1,K2:WK12"
+
+
+def play(player_a: Any, player_b: Any, board: Board) -> MatchGame:
+    return next(play_games(player_a, player_b, [(0, Opening("endgame", board))]))
+
+
+def test_perfect_play_takes_exactly_as_long_as_the_tables_say() -> None:
+    player = TablebasePlayer(SHIPPED, seed=1)
+    with open_tablebase(SHIPPED) as tables:
+        for board in won_positions(4, 40, seed=3):
+            plies = tables.probe_distance(board)
+            game = play(player, player, board)
+            assert game.score == 1.0
+            assert plies == len(game.moves)
+
+
+def test_the_defence_holds_what_can_be_held() -> None:
+    """From positions that are no win for Black, random play of Black never beats it, whoever is to move."""
+    player, random = TablebasePlayer(SHIPPED), parse_player("random")
+    rng = np.random.default_rng(5)
+    held = 0
+    with open_tablebase(SHIPPED) as tables:
+        while held < 20:
+            first, second, third = (int(square) for square in rng.choice(32, 3, replace=False) + 1)
+            board = Board(f"{'BW'[held % 2]}:BK{first},K{second}:WK{third}")
+            if not board.legal_moves or tables.probe_wdl(board) == (1 if held % 2 == 0 else -1):
+                continue
+            assert play(random, player, board).score <= 0.5
+            held += 1
+
+
+def test_what_the_tables_lack_is_said(tmp_path: Path) -> None:
+    player = parse_player("tablebase")
+    assert isinstance(player, TablebasePlayer)
+    assert player.name == "tablebase"
+    with pytest.raises(MissingTableError, match="tables end at 7 pieces; this position has 24"):
+        player.choose([Board()])
+    with pytest.raises(OSError, match="nowhere"):
+        TablebasePlayer(tmp_path / "nowhere").choose([Board(LONG_WIN)])
+    with pytest.raises(PlayerError, match="the game is over"):
+        player.choose([Board("B:B1:W5,6,9,10")])
+
+
+def test_won_positions() -> None:
+    with open_tablebase(SHIPPED) as tables:
+        for pieces in (2, 3):
+            boards = won_positions(pieces, 30, seed=7)
+            assert len(boards) == 30
+            assert all(len(board.piece_map()) == pieces and tables.probe_wdl(board) == 1 for board in boards)
+            again = [board.fen() for board in won_positions(pieces, 30, seed=7)]
+            assert again == [board.fen() for board in boards]
+            assert again != [board.fen() for board in won_positions(pieces, 30, seed=8)]
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]), {"steps": 0})
+    return tmp_path / "net"
+
+
+def convert(player: str, **options: Any) -> dict[str, Any]:
+    given = {"pieces": 3, "positions": 12, "simulations": 8, "seconds": None, "folder": None, "jobs": 1, "seed": 1}
+    return convert_command(player, **{**given, "quiet": True, **options})
+
+
+def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = convert(str(network), quiet=False)
+    assert (figures["positions"], figures["possible"], figures["won"], figures["share"]) == (24, 24, 24, 1.0)
+    assert [line["pieces"] for line in figures["by_pieces"]] == [2, 3]
+    assert figures["not_won"] == []
+    assert "100.00%" in capsys.readouterr().out
+    without = convert(f"{network}@off", jobs=2)
+    assert without["won"] < without["possible"] == 24
+    assert len(without["not_won"]) == 24 - without["won"]
+    failed = without["not_won"][0]
+    assert winnable(Board(failed["fen"]), TablebasePlayer(SHIPPED))
+    assert failed["termination"] in ("REPETITION", "REVERSIBLE_PLIES", "NO_MOVES")
+
+
+def test_what_cannot_be_done_is_said_before_the_first_game(network: Path) -> None:
+    with pytest.raises(MatchError, match="--pieces 6: exact values of 2 to 5 pieces are at hand"):
+        convert(str(network), pieces=6)
+    with pytest.raises(MissingTableError, match=r"no table with distances .* build it with"):
+        convert(str(network), pieces=5, positions=30, folder=SHIPPED)
+    with pytest.raises(PlayerError, match="is no player"):
+        convert(str(network / "x"))
