@@ -54,6 +54,9 @@ def train(
     pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None,
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None,
+    init: Annotated[
+        str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -62,7 +65,9 @@ def train(
 
     folder = run or Path("runs") / preset
     try:
-        figures = train_command(folder, preset, resume, pool, address, minutes, settings or [], quiet=as_json)
+        figures = train_command(
+            folder, preset, resume, pool, address, minutes, settings or [], quiet=as_json, init=init
+        )
     except KeyboardInterrupt as error:
         if not (folder / "state.json").exists():
             raise

@@ -11,7 +11,7 @@ from engine.board import Board
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.search import SearchConfig
-from learner.checkpoint import load_checkpoint
+from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .config import make_config
 from .players import LEAVES_IN_FLIGHT, checkpoint_folder, network_player, oracle_name
@@ -30,6 +30,7 @@ def train_command(
     minutes: float | None,
     settings: Sequence[str],
     quiet: bool,
+    init: str | None = None,
 ) -> dict[str, Any]:
     """Starts or continues a run; see ``crownhead train --help``."""
     from .training import Training
@@ -38,15 +39,23 @@ def train_command(
     if pool or address:
         changes |= {"pool": pool or "ray", "address": address}
     if resume:
-        if settings:
-            raise RunError("a run keeps its settings: --set cannot be given with --resume")
+        if settings or init:
+            given = "--set" if settings else "--init"
+            raise RunError(f"a run keeps its settings: {given} cannot be given with --resume")
         run, config = RunFolder.open(folder)
         config = config.model_copy(update=changes)
     else:
         if minutes is not None:
             settings = [*settings, f"loop.minutes={minutes}"]
+        first = load_checkpoint(checkpoint_folder(init)) if init else None
+        if first is not None:
+            if any(setting.partition("=")[0].partition(".")[0] == "network" for setting in settings):
+                raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
+            changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
         config = make_config(preset, settings, **changes)
         run = RunFolder.create(folder, config)
+        if first is not None:
+            save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
     with run.locked():
         if resume:
             state = run.read_state()

@@ -69,6 +69,7 @@ class RunConfig(_Settings):
     pool: Literal["local", "ray"] = "local"
     address: str | None = Field(None, description="of a Ray cluster to join; none: start Ray on this machine")
     device: str = Field("auto", description="cpu, cuda or auto: the learner's and the actors' device")
+    init: str | None = Field(None, description="digest of the network that it begins with; none: random weights")
     network: NetworkConfig = NETWORKS["4x48"]
     search: SearchConfig = SearchConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()

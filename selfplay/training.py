@@ -80,6 +80,8 @@ class Training:
     def _make_trainer(self) -> Trainer:
         first = self.folder.checkpoint("000000")
         if not first.exists():
+            if self.config.init is not None:
+                raise RunError(f"{first} is missing: begin the run anew, with --init and another folder")
             import torch
 
             torch.manual_seed(self.config.seed)

@@ -2,15 +2,20 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
 
-from learner.checkpoint import load_checkpoint
+from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.network import NETWORKS, Network
 from selfplay.config import make_config
 from selfplay.ratings import Ratings
 from selfplay.run_folder import RunError, RunFolder
@@ -215,3 +220,33 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
         RunFolder.create(tmp_path / "run", make_config("smoke"))
     with pytest.raises(RunError, match="no run"):
         RunFolder.open(tmp_path / "other")
+
+
+def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
+    torch.manual_seed(7)
+    network = Network(NETWORKS["tiny"])
+    digest = save_checkpoint(tmp_path / "net", network).digest
+    run, begin = tmp_path / "run", ["train", "--preset", "smoke", "--init", tmp_path / "net"]
+    crownhead(*begin, "--run", run, "--set", "loop.max_iterations=1", *FAST)
+    first = load_checkpoint(run / "checkpoints" / "000000")
+    assert (first.info.digest, first.info.parent) == (digest, digest)
+    assert json.loads((run / "config.json").read_text())["init"] == digest
+    started = load_checkpoint(run / "checkpoints" / "000001")
+    assert started.info.digest != digest
+    drift = sum((a - b).abs().mean() for a, b in pairs_of(started.network, network))
+    other = sum((a - b).abs().mean() for a, b in pairs_of(started.network, Network(NETWORKS["tiny"])))
+    assert drift < other / 3  # ten steps do not lead far
+    refused = crownhead(*begin, "--run", tmp_path / "x", "--set", "network=4x48", check=False)
+    assert_refused(refused, "leave --set network or --init out")
+    assert_refused(crownhead("train", "--run", run, "--resume", "--init", "x", check=False), "--init cannot be given")
+    assert_refused(crownhead("train", "--init", tmp_path, "--run", tmp_path / "x", check=False), "is no player")
+    shutil.rmtree(run / "checkpoints" / "000000")
+    state = json.loads((run / "state.json").read_text())
+    (run / "state.json").write_text(json.dumps({**state, "best": "000001"}))
+    refused = crownhead("train", "--run", run, "--resume", "--minutes", "1", check=False)
+    assert_refused(refused, "000000 is missing", "begin the run anew")
+
+
+def pairs_of(network: Network, other: Network) -> Iterator[tuple[Tensor, Tensor]]:
+    """Weights of the two that belong to each other."""
+    yield from zip(network.parameters(), other.parameters(), strict=True)
