@@ -117,7 +117,7 @@ def _make_network(spec: "OpponentSpec") -> "Player":
     from selfplay.players import board_player
 
     seconds = spec.seconds if spec.timed else None
-    return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads)
+    return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, ponder=spec.ponder)
 
 
 def _start_engine(spec: "OpponentSpec") -> "Player":

@@ -50,6 +50,7 @@ class OpponentSpec(BaseModel):
         description="network: settings of its search",
     )
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
+    ponder: bool = Field(False, description="network: searches on while the other side thinks")
     threads: int = Field(1, ge=1, le=64, description="network: processor threads of one evaluation")
 
     @model_validator(mode="after")

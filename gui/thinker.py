@@ -365,8 +365,8 @@ def _apart(work: Callable[[], Result]) -> "Future[Result]":
 
 
 def _steady(spec: OpponentSpec) -> OpponentSpec:
-    """The same opponent without its variety."""
-    return spec.changed(vary=False)
+    """The same opponent without its variety, and without pondering."""
+    return spec.changed(vary=False, ponder=False)
 
 
 def _legal(board: Board, move: Move) -> Move:

@@ -27,6 +27,7 @@ class PlayerFacts:
         text: names it in its shortest form: ``alphabeta:8``, also where it was written ``alphabeta:08``.
         network: it evaluates positions in batches. external: it is a program of its own.
         timed: a limit in seconds makes a difference to it.
+        ponders: it needs a core of its own.
         settings: what its text does not say, ``simulations=64 oracle=tablebase weights=0123456789ab``; or "".
     """
 
@@ -35,6 +36,7 @@ class PlayerFacts:
     external: bool
     timed: bool
     settings: str
+    ponders: bool = False
 
 
 def inspect_player(text: str, simulations: int | None, control: TimeControl) -> PlayerFacts:
@@ -57,7 +59,8 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl) -> 
     number = next(simulations for simulations in given if simulations is not None)
     limit = f"simulations={number} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
-    return PlayerFacts(text, True, False, True, f"{limit}{backend}oracle={named.oracle} weights={digest[:12]}")
+    settings = f"{limit}{backend}oracle={named.oracle} weights={digest[:12]}"
+    return PlayerFacts(text, True, False, True, settings, named.ponder)
 
 
 def time_control(simulations: int | None, seconds: float | None, clock: str | None) -> TimeControl:
@@ -87,12 +90,14 @@ def time_control(simulations: int | None, seconds: float | None, clock: str | No
 def choose_jobs(jobs: int | None, facts: tuple[PlayerFacts, ...], control: TimeControl, games: int) -> int:
     """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
 
-    A network judges the positions of many games at once, which one process does better than several.
+    A network judges the positions of many games at once, which one process does better than several. A game in which
+    somebody ponders has two cores.
     """
     from .threads import num_cores
 
     lockstep = _lockstep(facts, control)
-    wanted = jobs if jobs is not None else 1 if lockstep else num_cores()
+    cores = num_cores() // 2 if any(player.ponders for player in facts) else num_cores()
+    wanted = jobs if jobs is not None else 1 if lockstep else cores
     return max(1, min(wanted, games))
 
 

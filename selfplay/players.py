@@ -11,6 +11,7 @@ import torch
 
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError, check_range
+from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, load_checkpoint
@@ -143,7 +144,8 @@ def board_player(
     vary: bool = False,
     threads: int = 1,
     backend: str = "auto",
-) -> SearchPlayer:
+    ponder: bool = False,
+) -> SearchPlayer | PonderingPlayer:
     """A network as an opponent at the board.
 
     Args:
@@ -151,15 +153,17 @@ def board_player(
         vary: games differ, by noise and temperature of the search.
         threads: of one evaluation; torch keeps this number for the calling thread.
         backend: see ``learner.inference.make_evaluator``.
+        ponder: search on in the other side's time.
 
     Raises:
         PlayerError, CheckpointError, BackendError, TableFileError: see ``make_player``.
     """
     network = load_checkpoint(checkpoint_folder(checkpoint or CHAMPION)).network
     torch.set_num_threads(threads)
-    return network_player(
+    player = network_player(
         network, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
     )
+    return PonderingPlayer(player) if ponder else player
 
 
 def oracle_name(text: str) -> OracleName:
@@ -183,12 +187,14 @@ class NetworkText:
         oracle: of its endgames, ``@off``, ``@tablebase`` or ``@network``.
         simulations: of its search per move, ``@800``; None: those of the match.
         backend: of its evaluator, ``@openvino-int8``; None: that of the match.
+        ponder: it searches in its opponent's time, ``@ponder``.
     """
 
     folder: str
     oracle: OracleName = DEFAULT_ORACLE
     simulations: int | None = None
     backend: BackendName | None = None
+    ponder: bool = False
 
     @staticmethod
     def parse(text: str) -> "NetworkText":
@@ -202,11 +208,13 @@ class NetworkText:
                 option = "backend"
             elif ending.isascii() and ending.isdigit():
                 option = "simulations"
+            elif ending == "ponder":
+                option = "ponder"
             else:
                 return NetworkText(text, **options)
             if not folder:
                 return NetworkText(text, **options)
-            options[option] = int(ending) if option == "simulations" else ending
+            options[option] = {"simulations": int, "ponder": bool}.get(option, str)(ending)
             text = folder
 
 
@@ -245,6 +253,11 @@ def make_player(
     config = SearchConfig(oracle=named.oracle, leaves_in_flight=LEAVES_IN_FLIGHT if batch == 1 else 1)
     if simulations is not None:
         config = config.model_copy(update={"num_simulations": simulations})
-    return network_player(
+    player = network_player(
         checkpoint.network, text, config, seconds, device, backend=named.backend or backend, batch=batch
     )
+    if not named.ponder:
+        return player
+    if seconds is None:
+        raise PlayerError(f"{text}: pondering is for games with a time: give seconds or a clock")
+    return PonderingPlayer(player)

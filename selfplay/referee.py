@@ -63,7 +63,8 @@ def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: f
                 pass
         else:
             thinking.advance(budget)
-        move, elapsed = thinking.choose(), time.perf_counter() - begun
-        return Answer(move, thinking.thought().value, elapsed)
+        value = thinking.thought().value
+        move = thinking.choose()  # after it a player may ponder, and its thoughts are about the next position
+        return Answer(move, value, time.perf_counter() - begun)
     except Exception as error:
         return Answer(error, None, time.perf_counter() - begun)

@@ -241,6 +241,9 @@ class OpponentPage(Page):
             vary = menu.add.selector("Vary its moves: ", ON_OFF, default=int(spec.vary),
                                      onchange=self.guard(self._vary))  # fmt: skip
             explain(vary, "Games differ: the noise and the temperature of the search are used")
+            ponder = menu.add.selector("Think in your time: ", ON_OFF, default=int(spec.ponder),
+                                       onchange=self.guard(self._ponder))  # fmt: skip
+            explain(ponder, "It searches on while you think, and answers sooner or better")
             threads = [(str(count), count) for count in (1, 2, 4, 8, 16)]
             now = next((index for index, item in enumerate(threads) if item[1] >= spec.threads), 0)
             selector = menu.add.selector("Threads: ", threads, default=now,
@@ -258,6 +261,9 @@ class OpponentPage(Page):
 
     def _vary(self, value: bool) -> None:
         self.change(vary=value, rebuild=False)
+
+    def _ponder(self, value: bool) -> None:
+        self.change(ponder=value, rebuild=False)
 
     def _threads(self, value: int) -> None:
         self.change(threads=value, rebuild=False)

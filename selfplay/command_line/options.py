@@ -18,9 +18,7 @@ Net = Annotated[
 Pieces = Annotated[int, typer.Option(min=2, max=7, help="Positions of 2 to so many pieces.")]
 Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the positions drawn.")]
-PLAYER = (
-    "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion or FOLDER (networks also with @off, @800, ...)."
-)
+PLAYER = "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion, FOLDER; networks also @off, @800, @ponder."
 
 
 def print_json(figures: Any) -> None:

@@ -1,0 +1,116 @@
+"""Players that search while their opponent thinks."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.board import Board
+from engine.players import PlayerError, WatchablePlayer
+from engine.players.pondering import PonderingPlayer
+from engine.players.search_player import SearchPlayer
+from engine.players.time_control import TimeControl, takes_time
+from engine.search import SearchConfig, UniformEvaluator
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.match import play_games
+from selfplay.match_commands import choose_jobs, inspect_player
+from selfplay.openings import Opening
+from selfplay.players import board_player, make_player
+
+ENOUGH = 20_000  # simulations that take much longer than these tests wait
+CONTROL = TimeControl("move", 0.02)
+
+
+@pytest.fixture
+def player() -> PonderingPlayer:
+    made = PonderingPlayer(SearchPlayer("me", UniformEvaluator(), SearchConfig(num_simulations=ENOUGH), seconds=0.02))
+    yield made
+    made.close()
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_was_found_in_the_opponent_s_time_is_kept(player: PonderingPlayer) -> None:
+    assert isinstance(player, WatchablePlayer)
+    assert takes_time(player)
+    board = Board()
+    for _ in range(3):
+        thinking = player.begin(board)
+        thinking.advance(0.02)
+        before = thinking.thought().count
+        board.push(thinking.choose())
+        reply = board.legal_moves[0]
+        time.sleep(0.5)
+        board.push(reply)
+        kept = player.begin(board).thought().kept
+        assert kept > before / 4  # without pondering a seventh of the tree, or less, lies below one reply
+        assert player.begin(board).thought().kept >= kept
+
+
+def test_it_stops_when_it_is_told(player: PonderingPlayer) -> None:
+    board = Board()
+    thinking = player.begin(board)
+    thinking.advance(0.01)
+    board.push(thinking.choose())
+    assert player._thread is not None
+    player.close()
+    assert player._thread is None
+    player.close()
+    player.seed(3)
+    assert player.seconds == 0.02
+    player.seconds = 0.03
+    assert player._player.seconds == 0.03
+    assert player.begin(board).advance(0.01)
+
+
+def test_an_analysis_is_not_pondered_on(player: PonderingPlayer) -> None:
+    thinking = player.begin(Board(), endless=True)
+    thinking.advance(0.01)
+    thinking.choose()
+    assert player._thread is None
+
+
+def test_nothing_is_pondered_when_the_game_is_over(player: PonderingPlayer) -> None:
+    board = Board("B:BK6:W10")
+    (move,) = player.choose([board])
+    board.push(move)
+    assert board.outcome() is not None
+    assert player._thread is None
+
+
+def test_games_with_pondering_players(player: PonderingPlayer) -> None:
+    other = PonderingPlayer(SearchPlayer("other", UniformEvaluator(), SearchConfig(), seconds=0.02))
+    starts = [(index, Opening("end", Board("B:BK1,K2,12:WK31,K32,21"))) for index in range(2)]
+    games = list(play_games(player, other, starts, control=CONTROL))
+    assert len(games) == 2
+    assert all(game.error is None for game in games)
+    other.close()
+
+
+def test_text_and_board(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    text = f"{tmp_path / 'net'}@ponder@off"
+    made = make_player(text, seconds=0.05)
+    assert isinstance(made, PonderingPlayer)
+    assert made.name == text
+    assert made.seconds == 0.05
+    with pytest.raises(PlayerError, match="pondering is for games with a time: give seconds or a clock"):
+        make_player(text, simulations=8)
+    facts = inspect_player(text, None, CONTROL)
+    assert facts.ponders
+    assert choose_jobs(None, (facts, facts), CONTROL, 100) == max(1, choose_jobs(None, (), CONTROL, 100) // 2)
+    at_the_board = board_player(str(tmp_path / "net"), "net", SearchConfig(), 0.05, ponder=True)
+    assert isinstance(at_the_board, PonderingPlayer)
+    board = Board()
+    (move,) = at_the_board.choose([board])
+    assert move in board.legal_moves
+    at_the_board.close()
