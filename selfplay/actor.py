@@ -46,7 +46,14 @@ class PlayStats:
 
 @dataclass
 class _Game:
-    """One game in play. ``below[side]`` counts the side's own moves in a row below the resignation value."""
+    """One game in play.
+
+    Attributes:
+        full: its present search is one to learn moves from.
+        plays_on: it is neither resigned nor adjudicated, so that endgames are learnt from and false resignations seen.
+        below: how many own moves in a row a side has been below the resignation value.
+        would_resign: who would have resigned first.
+    """
 
     record: GameRecordBuilder
     turn: Color
@@ -124,7 +131,7 @@ class Actor:
             if ending is Ending.RUNNING:
                 break
         record = GameRecordBuilder(self.network, board.fen())
-        game = _Game(record, board.turn, plays_on=rng.random() < self.config.resign_check_fraction)
+        game = _Game(record, board.turn, plays_on=rng.random() < self.config.play_on_fraction)
         if self._search.num_legal(slot) == 1:
             ending = self._advance(slot, game, 0)
         if ending is not Ending.RUNNING:
@@ -173,7 +180,7 @@ class Actor:
 
     def _adjudication(self, slot: int, forced: int) -> int:
         """What endgame tables end the game with, for the side to move; UNKNOWN: it goes on."""
-        if not self.config.adjudicate:
+        if not self.config.adjudicate or self._games[slot].plays_on:
             return UNKNOWN
         assert self._knowledge.table is not None
         return adjudication(self._knowledge.table, self._search.position(slot), self.config.table_pieces, forced)

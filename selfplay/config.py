@@ -39,7 +39,7 @@ class SelfPlayConfig(_Settings):
     max_plies: int = Field(240, ge=10, le=2000, description="a game of this length is a draw")
     resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: play on")
     resign_moves: int = Field(3, ge=1, description="after so many own moves in a row below it")
-    resign_check_fraction: float = Field(0.1, ge=0, le=1, description="games played on to count false resignations")
+    play_on_fraction: float = Field(0.1, ge=0, le=1, description="games neither resigned nor adjudicated: to be sure")
     adjudicate: bool = Field(False, description="end games inside the endgame tables, with the tables' value")
     rescore: bool = Field(False, description="correct the results of finished games by the endgame tables (lc0)")
     table_pieces: int = Field(4, ge=2, le=10, description="adjudicate and rescore at so many pieces and fewer")
@@ -123,13 +123,21 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gate": {"rule": "winrate", "score_threshold": 0.0, "max_games": 8},
     },
     "quick": _QUICK,
-    "laptop": {
-        **_QUICK,
-        "network": NETWORKS["5x64"].model_dump(),
+    "laptop": {  # how the network that comes with the program was trained, see checkpoints/TRAINING.md
+        "network": NETWORKS["4x48"].model_dump(),
+        "search": {"num_simulations": 32},
         "match_search": {"num_simulations": 64},
-        "search": {"root": "gumbel", "num_simulations": 48, "gumbel_considered": 12},
-        "loop": {"minutes": 600.0, "steps_per_iteration": 2000, "reuse": 5.0},
-        "gate": {"max_games": 300, "elo1": 30},
+        "selfplay": {"games_in_lockstep": 192, "adjudicate": True, "rescore": True, "table_pieces": 5},
+        "trainer": {
+            "learning_rate": 2e-3,
+            "batch_size": 256,
+            "wdl_search_weight": 0.5,
+            "schedule": "cosine",
+            "schedule_steps": 40_000,
+            "final_factor": 0.05,
+        },
+        "loop": {"max_iterations": 20, "steps_per_iteration": 2000, "reuse": 4.0, "bucket_steps": 1000},
+        "gate": {"rule": "winrate", "score_threshold": 0.5, "max_games": 40},
         "replay": {"window_start": 250_000},
     },
     "gpu": {

@@ -101,7 +101,7 @@ def test_ply_cap_is_a_draw() -> None:
 
 def test_resignation_and_its_false_positives() -> None:
     config = SelfPlayConfig(
-        games_in_lockstep=8, fast_simulations=3, resign_value=-0.4, resign_moves=2, resign_check_fraction=0.5
+        games_in_lockstep=8, fast_simulations=3, resign_value=-0.4, resign_moves=2, play_on_fraction=0.5
     )
     actor = Actor(config, GUMBEL, MaterialEvaluator(1.0), 1, "net")
     records, stats = actor.play(1500)

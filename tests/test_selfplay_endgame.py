@@ -121,10 +121,13 @@ def test_adjudication_waits_for_quiet_positions_and_minds_the_80_plies() -> None
 @pytest.mark.parametrize("root", CARELESS)
 def test_adjudicated_games(root: str, tmp_path: Path) -> None:
     knowledge = EndgameKnowledge(table=TableOracle(False))
-    config = SelfPlayConfig(games_in_lockstep=8, fast_simulations=3, adjudicate=True, table_pieces=3)
+    config = SelfPlayConfig(
+        games_in_lockstep=8, fast_simulations=3, adjudicate=True, table_pieces=3, play_on_fraction=0.3
+    )
     records, _ = Actor(config, CARELESS[root], UniformEvaluator(), 3, "net", knowledge).play(7000)
     ended = [record for record in records if record.adjudicated]
     assert len(ended) > 3
+    played_on = 0
     for record in records:
         boards = [board.copy() for board in record.boards()]
         stops = []
@@ -133,11 +136,13 @@ def test_adjudicated_games(root: str, tmp_path: Path) -> None:
             quiet = board.legal_moves and not board.legal_moves[0].captured
             if own and (own | opp).bit_count() <= 3 and quiet and len(search_moves(board)) > 1:
                 stops.append(ply)
-        assert stops == ([len(boards) - 1] if record.adjudicated else [])
+        played_on += stops[:-1] != [] or (stops != [] and not record.adjudicated)
+        assert (stops == [len(boards) - 1]) == record.adjudicated
         if record.adjudicated:
             value = endings().values[endings().rows(np.array([boards[-1].words()], np.uint32))[0]]
             assert record.result == value * (1 if boards[-1].turn is Color.BLACK else -1)
             assert record.termination == "TABLEBASE"
+    assert 0.1 < played_on / (played_on + len(ended)) < 0.5
     write_shard(tmp_path / "a.shard", records)
     read = [record.adjudicated for record in read_shard(tmp_path / "a.shard").iter_games()]
     assert read == [record.adjudicated for record in records]
@@ -152,7 +157,7 @@ def test_nothing_is_adjudicated_or_rescored_unless_asked_for() -> None:
     assert not knowledge.leaf_oracle.batches  # type: ignore[union-attr]
     for preset in PRESETS:
         made = make_config(preset)
-        assert {made.selfplay.adjudicate, made.selfplay.rescore} == {False}
+        assert {made.selfplay.adjudicate, made.selfplay.rescore} == {preset == "laptop"}
         assert made.search.oracle == made.match_search.oracle == "off"
 
 
