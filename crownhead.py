@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from selfplay.command_line import endgames, players
-from selfplay.command_line.options import Fen, Json, print_json
+from selfplay.command_line.options import PLAYER, Backend, Fen, Json, print_json
 
 if TYPE_CHECKING:
     from engine.board import Board
@@ -54,6 +54,9 @@ def train(
     pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None,
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="Of inference, like openvino-int8; short for --set selfplay.backend=...")
+    ] = None,
     init: Annotated[
         str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
     ] = None,
@@ -64,10 +67,9 @@ def train(
     from selfplay.commands import train_command
 
     folder = run or Path("runs") / preset
+    settings = [*(settings or ()), *([f"selfplay.backend={backend}"] if backend else ())]
     try:
-        figures = train_command(
-            folder, preset, resume, pool, address, minutes, settings or [], quiet=as_json, init=init
-        )
+        figures = train_command(folder, preset, resume, pool, address, minutes, settings, quiet=as_json, init=init)
     except KeyboardInterrupt as error:
         if not (folder / "state.json").exists():
             raise
@@ -82,10 +84,11 @@ def train(
 def play(
     opponent: Annotated[
         str | None,
-        typer.Option(metavar="PLAYER", help="random, rollout:N, alphabeta:N, champion or FOLDER[@ORACLE]."),
+        typer.Option(metavar="PLAYER", help=PLAYER),
     ] = None,
     simulations: Annotated[int | None, typer.Option(min=1, help="Of a network, per move.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Per move, instead.")] = None,
+    backend: Backend = "auto",
     side: Annotated[str | None, typer.Option(help="Yours: black, white, both or none.")] = None,
     fen: Fen = None,
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False,
@@ -96,8 +99,8 @@ def play(
     from gui.launch import plan_for, spec_of
 
     plan = None
-    if any(option is not None for option in (opponent, simulations, seconds, side, fen)):
-        spec = spec_of(opponent or "champion", simulations, seconds)
+    if any(option is not None for option in (opponent, simulations, seconds, side, fen)) or backend != "auto":
+        spec = spec_of(opponent or "champion", simulations, seconds, backend)
         if spec.kind == "network":
             _check_network(spec.checkpoint)
         plan = plan_for(spec, side or "black", fen or START_FEN)
@@ -117,7 +120,9 @@ def _make_network(spec: "OpponentSpec") -> "Player":
     from selfplay.players import board_player
 
     seconds = spec.seconds if spec.timed else None
-    return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, ponder=spec.ponder)
+    return board_player(
+        spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, spec.backend, spec.ponder
+    )
 
 
 def _start_engine(spec: "OpponentSpec") -> "Player":

@@ -1,12 +1,12 @@
 """The game that the command line asks for."""
 
 import shlex
-from typing import get_args
 
 from engine.board import Board
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players import AlphaBetaPlayer, RolloutPlayer, parse_player
+from engine.players.network_text import CHAMPION, NetworkText
 
 from .opponents import OpponentError, OpponentSpec
 from .plan import BOTH, GamePlan
@@ -17,18 +17,19 @@ _HUMANS = {
     "both": BOTH,
     "none": frozenset(),
 }
-CHAMPION = "champion"
 ENGINE_PREFIX = "hub:"
 
 
-def spec_of(text: str, simulations: int | None = None, seconds: float | None = None) -> OpponentSpec:
+def spec_of(
+    text: str, simulations: int | None = None, seconds: float | None = None, backend: str = "auto"
+) -> OpponentSpec:
     """The opponent that a PLAYER of the command line names.
 
     Args:
-        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``hub:COMMAND``, ``champion`` or a folder, if
-            need be with ``@off``, ``@tablebase`` or ``@network`` behind it.
+        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``hub:COMMAND``, or a ``NetworkText``.
         simulations: of a network, per move.
         seconds: per move, where the opponent can be timed.
+        backend: of a network's evaluator.
 
     Raises:
         PlayerSpecError: it begins like one of these and is none.
@@ -47,16 +48,16 @@ def spec_of(text: str, simulations: int | None = None, seconds: float | None = N
         return OpponentSpec(kind="rollout", rollouts=player.simulations).changed(**timing)
     if player is not None:
         return OpponentSpec(kind="random")
-    folder, _, oracle = text.rpartition("@")
-    spec = OpponentSpec(kind="network")
-    oracles = get_args(type(spec.search).model_fields["oracle"].annotation)
-    search: dict[str, object] = {"oracle": oracle} if folder and oracle in oracles else {}
-    if simulations is not None:
-        search["num_simulations"] = simulations
-    checkpoint = folder if "oracle" in search else text
+    named, spec = NetworkText.parse(text), OpponentSpec(kind="network")
+    search: dict[str, object] = {"oracle": named.oracle}
+    number = simulations if named.simulations is None else named.simulations
+    if number is not None:
+        search["num_simulations"] = number
     return spec.changed(
-        checkpoint=None if checkpoint == CHAMPION else checkpoint,
+        checkpoint=None if named.folder == CHAMPION else named.folder,
         search=spec.search.model_copy(update=search),
+        backend=named.backend or backend,
+        ponder=named.ponder,
         **timing,
     )
 

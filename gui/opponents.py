@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from engine.errors import DraughtsError
 from engine.players import AlphaBetaPlayer, Player, PlayerError, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import MAX_DEPTH
+from engine.players.network_text import BackendName
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
 from engine.search import SearchConfig
 
@@ -51,6 +52,7 @@ class OpponentSpec(BaseModel):
     )
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
+    backend: BackendName = Field("auto", description="network: what computes it")
     threads: int = Field(1, ge=1, le=64, description="network: processor threads of one evaluation")
 
     @model_validator(mode="after")

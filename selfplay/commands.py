@@ -10,11 +10,12 @@ from rich.table import Table
 from engine.board import Board
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
+from engine.players.network_text import NetworkText, oracle_name
 from engine.search import SearchConfig
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .config import make_config
-from .players import LEAVES_IN_FLIGHT, checkpoint_folder, network_player, oracle_name
+from .players import LEAVES_IN_FLIGHT, checkpoint_folder, network_player
 from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
@@ -89,8 +90,10 @@ def _print_ratings(ratings: Ratings) -> None:
     Console().print(table)
 
 
-def analyse_command(fen: str, net: Path, simulations: int, oracle: str, quiet: bool) -> dict[str, Any]:
-    """Searches one position; see ``crownhead analyse --help``.
+def analyse_command(
+    fen: str, net: str, simulations: int, oracle: str | None, quiet: bool, backend: str = "auto"
+) -> dict[str, Any]:
+    """Searches one position; see ``crownhead analyse --help``. What ``net`` says behind @ goes first.
 
     The keys of the result are those of ``--json``: ``wdl`` and ``value`` are seen by the side to move, ``pv`` is the
     expected line in PDN.
@@ -99,9 +102,14 @@ def analyse_command(fen: str, net: Path, simulations: int, oracle: str, quiet: b
     board = Board(fen)
     if not board.legal_moves:
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
-    checkpoint = load_checkpoint(checkpoint_folder(net))
-    config = SearchConfig(num_simulations=simulations, oracle=oracle_name(oracle), leaves_in_flight=LEAVES_IN_FLIGHT)
-    player = network_player(checkpoint.network, str(net), config)
+    named = NetworkText.parse(net)
+    checkpoint = load_checkpoint(checkpoint_folder(named.folder))
+    config = SearchConfig(
+        num_simulations=named.simulations or simulations,
+        oracle=named.oracle if oracle is None else oracle_name(oracle),
+        leaves_in_flight=LEAVES_IN_FLIGHT,
+    )
+    player = network_player(checkpoint.network, net, config, backend=named.backend or backend)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
     moves = []
@@ -146,8 +154,8 @@ def _print_analysis(board: Board, figures: dict[str, Any]) -> None:
     console.print("line: " + " ".join(figures["pv"]), markup=False)
 
 
-def bench_command(net: str, quiet: bool) -> dict[str, Any]:
+def bench_command(net: str, quiet: bool, backend: str = "auto") -> dict[str, Any]:
     """Measures this machine; see ``crownhead bench --help``."""
     from .bench import run_bench
 
-    return run_bench(net, Console(stderr=True, quiet=quiet))
+    return run_bench(net, Console(stderr=True, quiet=quiet), backend)

@@ -4,33 +4,37 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import get_args
 
 from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
+from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName
 
-ORACLES = ("off", "tablebase", "network")
 _MOST_SIMULATIONS = 200_000
 
 
-def engine_command(player: str, simulations: int) -> None:
+def engine_command(player: str, simulations: int, backend: str = "auto") -> None:
     """Serves until standard input ends.
 
     Args:
         player: see ``selfplay.players.make_player``.
         simulations: of a network, per move, where the other program sets no level; it can change them.
+        backend: of a network's evaluator; the other program can change it too.
 
     Raises:
-        PlayerError: no such player.
+        PlayerError: no such player, or no such backend.
     """
     built_in = parse_player(player)
-    folder, _, oracle = player.rpartition("@")
-    folder, oracle = (folder, oracle) if folder and oracle in ORACLES else (player, "tablebase")
-    if built_in is None and folder != "champion" and not Path(folder).exists():
+    named = NetworkText.parse(player)
+    if backend not in get_args(BackendName):
+        raise PlayerError(f"{backend!r} is no backend: choose one of {', '.join(get_args(BackendName))}")
+    if built_in is None and named.folder != CHAMPION and not Path(named.folder).exists():
         raise PlayerError(f"{player!r} is no player: there is no such folder")
     params = [
-        Param("simulations", simulations, "int", 1, _MOST_SIMULATIONS),
-        Param("oracle", oracle, "enum", values=ORACLES),
+        Param("simulations", named.simulations or simulations, "int", 1, _MOST_SIMULATIONS),
+        Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
+        Param("backend", named.backend or backend, "enum", values=get_args(BackendName)),
     ]
 
     def make(values: Mapping[str, Value]) -> Player:
@@ -40,7 +44,8 @@ def engine_command(player: str, simulations: int) -> None:
         from .threads import use_single_thread
 
         use_single_thread()  # torch keeps this number for the calling thread
-        return make_player(f"{folder}@{values['oracle']}", int(values["simulations"]))
+        text = f"{named.folder}@{values['oracle']}"
+        return make_player(text, int(values["simulations"]), backend=str(values["backend"]))
 
     try:
         number = version("crownhead")

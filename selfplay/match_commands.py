@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from engine.players import HubPlayer, parse_player
+from engine.players.network_text import NetworkText
 from engine.players.time_control import TimeControl, takes_time
 
 from .match_file import MatchFile, check_writable
@@ -51,7 +52,7 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl) -> 
     from engine.search import SearchConfig
     from learner.checkpoint import read_info
 
-    from .players import NetworkText, checkpoint_folder
+    from .players import checkpoint_folder
 
     named = NetworkText.parse(text)
     digest = read_info(checkpoint_folder(named.folder)).digest
@@ -108,11 +109,23 @@ def _lockstep(facts: tuple[PlayerFacts, ...], control: TimeControl) -> bool:
 
 
 def make_pairing(
-    facts: tuple[PlayerFacts, PlayerFacts], control: TimeControl, simulations: int | None, seed: int
+    facts: tuple[PlayerFacts, PlayerFacts],
+    control: TimeControl,
+    simulations: int | None,
+    seed: int,
+    backend: str = "auto",
 ) -> Pairing:
-    """The pairing of two players."""
+    """The pairing of two players.
+
+    Raises:
+        BackendError: no such backend.
+    """
+    if backend != "auto":
+        from learner.inference import backend_name
+
+        backend_name(backend)
     first, second = facts
-    return Pairing(first.text, second.text, control, simulations, seed, _lockstep(facts, control))
+    return Pairing(first.text, second.text, control, simulations, seed, _lockstep(facts, control), backend)
 
 
 def match_command(
@@ -129,6 +142,7 @@ def match_command(
     jobs: int | None,
     seed: int,
     quiet: bool,
+    backend: str = "auto",
 ) -> dict[str, Any]:
     """Plays a match; see ``crownhead match --help``."""
     control = time_control(simulations, seconds, clock)
@@ -151,7 +165,7 @@ def match_command(
         check_writable(pdn)
     if not quiet:
         _tell_untimed(facts, control)
-    pairing = make_pairing(facts, control, simulations, seed)
+    pairing = make_pairing(facts, control, simulations, seed, backend)
     starts = [(index, chosen[index // 2]) for index in range(games) if index not in kept]
     with MatchProgress(games, quiet) as progress, MatchPool(choose_jobs(jobs, facts, control, len(starts))) as pool:
         result = _play(pool, pairing, starts, games, kept, test, file, progress)

@@ -47,6 +47,7 @@ class Pairing:
         simulations: of network players without a time; None for the default.
         seed: of the players' random numbers.
         lockstep: games go on side by side: for untimed networks, whose evaluations are then made in batches.
+        backend: of network players whose text names none.
     """
 
     player_a: str
@@ -55,6 +56,7 @@ class Pairing:
     simulations: int | None = None
     seed: int = 0
     lockstep: bool = False
+    backend: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Players:
         return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
 
     def _player(self, pairing: Pairing, text: str, role: int) -> Player:
-        key = text, role, pairing.simulations, pairing.control
+        key = text, role, pairing.simulations, pairing.control, pairing.backend
         if key not in self._made:
             while len(self._made) >= _MOST_PLAYERS:
                 _close(self._made.popitem(last=False)[1])
@@ -146,7 +148,8 @@ def _make(text: str, pairing: Pairing) -> Player:
     from .threads import use_single_thread
 
     use_single_thread()
-    return make_player(text, pairing.simulations, seconds, batch=_SHARE if pairing.lockstep else 1)
+    batch = _SHARE if pairing.lockstep else 1
+    return make_player(text, pairing.simulations, seconds, backend=pairing.backend, batch=batch)
 
 
 def _close(player: Player) -> None:

@@ -2,20 +2,20 @@
 
 import os
 import secrets
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import torch
 
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError, check_range
+from engine.players.network_text import CHAMPION, NetworkText
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, load_checkpoint
-from learner.inference import BackendName, make_evaluator
+from learner.inference import make_evaluator
 from learner.network import Network
 
 from .knowledge import leaf_oracle
@@ -23,12 +23,8 @@ from .ratings import Ratings, RatingsError
 from .run_folder import RunError, RunFolder
 from .threads import choose_device
 
-OracleName = Literal["off", "tablebase", "network"]
-DEFAULT_ORACLE: OracleName = "tablebase"
 RUNS = Path("runs")
 LEAVES_IN_FLIGHT = 8  # of a game played alone: as strong as one at a time (+3 ± 20 Elo), and several times as fast
-CHAMPION = "champion"
-"""The name of the network that comes with the program."""
 
 
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
@@ -164,58 +160,6 @@ def board_player(
         network, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
     )
     return PonderingPlayer(player) if ponder else player
-
-
-def oracle_name(text: str) -> OracleName:
-    """The oracle of that name.
-
-    Raises:
-        PlayerError: there is none.
-    """
-    for name in get_args(OracleName):
-        if text == name:
-            return name
-    raise PlayerError(f"{text!r} is no oracle: choose one of {', '.join(get_args(OracleName))}")
-
-
-@dataclass(frozen=True)
-class NetworkText:
-    """What the text of a network player says: ``FOLDER[@OPTION]...``, options in any order.
-
-    Attributes:
-        folder: of a checkpoint or a run, or ``champion``.
-        oracle: of its endgames, ``@off``, ``@tablebase`` or ``@network``.
-        simulations: of its search per move, ``@800``; None: those of the match.
-        backend: of its evaluator, ``@openvino-int8``; None: that of the match.
-        ponder: it searches in its opponent's time, ``@ponder``.
-    """
-
-    folder: str
-    oracle: OracleName = DEFAULT_ORACLE
-    simulations: int | None = None
-    backend: BackendName | None = None
-    ponder: bool = False
-
-    @staticmethod
-    def parse(text: str) -> "NetworkText":
-        """Reads options from the end on; what comes before the first that is none is the folder's name."""
-        options: dict[str, Any] = {"oracle": DEFAULT_ORACLE}
-        while True:
-            folder, _, ending = text.rpartition("@")
-            if ending in get_args(OracleName):
-                option = "oracle"
-            elif ending in get_args(BackendName):
-                option = "backend"
-            elif ending.isascii() and ending.isdigit():
-                option = "simulations"
-            elif ending == "ponder":
-                option = "ponder"
-            else:
-                return NetworkText(text, **options)
-            if not folder:
-                return NetworkText(text, **options)
-            options[option] = {"simulations": int, "ponder": bool}.get(option, str)(ending)
-            text = folder
 
 
 def make_player(

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from engine.board import Board
+from engine.players.network_text import NetworkText, oracle_name
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
 from learner.checkpoint import save_checkpoint
@@ -17,7 +18,7 @@ from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, held_out, leaf_oracle, shared_tablebase
-from selfplay.players import NetworkText, PlayerError, make_player, oracle_name
+from selfplay.players import PlayerError, make_player
 from selfplay.pool import LocalPool
 from selfplay.replay import ReplayBuffer
 from selfplay.shards import read_shard
@@ -92,7 +93,7 @@ def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint:
 
 
 def test_analysis_shows_what_the_tables_prove(checkpoint: Path):
-    figures = analyse_command(WON, checkpoint, 16, "tablebase", quiet=True)
+    figures = analyse_command(WON, str(checkpoint), 16, "tablebase", quiet=True)
     assert {move["proof"] for move in figures["moves"]} & {"win"}
     for move in figures["moves"]:
         assert (move["value"] is not None) == (move["visits"] > 0 or move["proof"] is not None)

@@ -167,7 +167,7 @@ def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run with three promoted networks, of which none plays well."""
-    monkeypatch.setattr("selfplay.players.DEFAULT_ORACLE", "off")
+    monkeypatch.setattr("engine.players.network_text.DEFAULT_ORACLE", "off")
     folder = RunFolder.create(tmp_path / "run", make_config("smoke", []))
     names = ("000001", "000003", "000004")
     for seed, name in enumerate(("000000", *names)):

@@ -2,24 +2,15 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
+
+from engine.players.network_text import BackendName
 
 from ..network import Network
 from .evaluator import BackendError, NetworkEvaluator
 from .runtimes import OnnxEvaluator, OnnxRuntimeEvaluator, OpenVinoEvaluator
 from .torch_evaluator import TorchEvaluator
 
-BackendName = Literal[
-    "auto",
-    "torch",
-    "torch-float32",
-    "onnxruntime",
-    "onnxruntime-int8",
-    "openvino",
-    "openvino-bf16",
-    "openvino-int8",
-]
-"""``auto``: the fastest here. ``torch`` uses bf16 where the device has it; a runtime without an ending uses float32."""
 INT8_ENDING = "-int8"
 
 RUNTIMES: dict[str, Callable[..., OnnxEvaluator]] = {

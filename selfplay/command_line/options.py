@@ -18,6 +18,9 @@ Net = Annotated[
 Pieces = Annotated[int, typer.Option(min=2, max=7, help="Positions of 2 to so many pieces.")]
 Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the positions drawn.")]
+Backend = Annotated[
+    str, typer.Option(help="What computes networks, like torch or openvino-int8; auto: the fastest here.")
+]
 PLAYER = "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion, FOLDER; networks also @off, @800, @ponder."
 
 

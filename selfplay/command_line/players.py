@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .options import PLAYER, Fen, Json, print_json
+from .options import PLAYER, Backend, Fen, Json, print_json
 
 
 def match(
@@ -30,6 +30,7 @@ def match(
         typer.Option(min=1, help="Processes [one a core; 1 for networks without a time, whose games go in step]."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,
+    backend: Backend = "auto",
     as_json: Json = False,
 ) -> None:
     """Play a match between two players and report the Elo difference with its error."""
@@ -49,6 +50,7 @@ def match(
         jobs,
         seed,
         quiet=as_json,
+        backend=backend,
     )
     if as_json:
         print_json(figures)
@@ -147,15 +149,16 @@ def perft(
 
 def analyse(
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")],
-    net: Annotated[Path, typer.Option(help="Folder of a checkpoint or a run.")] = Path("champion"),
+    net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion",
     simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800,
-    oracle: Annotated[str, typer.Option(help="Of endgames: off, tablebase or network.")] = "tablebase",
+    oracle: Annotated[str | None, typer.Option(help="Of endgames: off, tablebase (the default) or network.")] = None,
+    backend: Backend = "auto",
     as_json: Json = False,
 ) -> None:
     """Show what a network's search thinks of a position: moves with visits, prior and value; the expected line."""
     from selfplay.commands import analyse_command
 
-    figures = analyse_command(fen, net, simulations, oracle, quiet=as_json)
+    figures = analyse_command(fen, net, simulations, oracle, quiet=as_json, backend=backend)
     if as_json:
         print_json(figures)
 
@@ -163,21 +166,23 @@ def analyse(
 def engine(
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion",
     simulations: Annotated[int, typer.Option(min=1, help="Of a network, per move, where no level is set.")] = 400,
+    backend: Backend = "auto",
 ) -> None:
     """Serve other programs: speak the Hub protocol (version 2, English draughts) on standard input and output."""
     from selfplay.engine_command import engine_command
 
-    engine_command(player, simulations)
+    engine_command(player, simulations, backend)
 
 
 def bench(
     net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48",
+    backend: Backend = "auto",
     as_json: Json = False,
 ) -> None:
     """Measure move generation, search, network, self-play and learner on this machine, with one thread."""
     from selfplay.commands import bench_command
 
-    figures = bench_command(net, quiet=as_json)
+    figures = bench_command(net, quiet=as_json, backend=backend)
     if as_json:
         print_json(figures)
 

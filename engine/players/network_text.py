@@ -1,0 +1,78 @@
+"""What a network player's text says: ``FOLDER[@OPTION]...``. The network itself is for other rooms."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from .base import PlayerError
+
+CHAMPION = "champion"
+"""The name of the network that comes with the program."""
+OracleName = Literal["off", "tablebase", "network"]
+DEFAULT_ORACLE: OracleName = "tablebase"
+BackendName = Literal[
+    "auto",
+    "torch",
+    "torch-float32",
+    "onnxruntime",
+    "onnxruntime-int8",
+    "openvino",
+    "openvino-bf16",
+    "openvino-int8",
+]
+"""``auto``: the fastest here. ``torch`` uses bf16 where the device has it; a runtime without an ending uses float32."""
+
+
+@dataclass(frozen=True)
+class NetworkText:
+    """A network player as the command line names it. Options stand in any order.
+
+    Attributes:
+        folder: of a checkpoint or a run, or ``champion``.
+        oracle: of its endgames, ``@off``, ``@tablebase`` (the default) or ``@network``.
+        simulations: of its search per move, ``@800``; None: those of the match.
+        backend: of its evaluator, ``@openvino-int8``; None: that of the match.
+        ponder: it searches in its opponent's time, ``@ponder``.
+    """
+
+    folder: str
+    oracle: OracleName = DEFAULT_ORACLE
+    simulations: int | None = None
+    backend: BackendName | None = None
+    ponder: bool = False
+
+    @staticmethod
+    def parse(text: str) -> "NetworkText":
+        """Reads options from the end on; what comes before the first that is none is the folder's name."""
+        options: dict[str, Any] = {"oracle": DEFAULT_ORACLE}
+        while True:
+            folder, _, ending = text.rpartition("@")
+            option = _option(ending) if folder else None
+            if option is None:
+                return NetworkText(text, **options)
+            options[option[0]] = option[1]
+            text = folder
+
+
+def _option(ending: str) -> tuple[str, object] | None:
+    """Attribute and value that an option stands for; None if it is no option."""
+    if ending in get_args(OracleName):
+        return "oracle", ending
+    if ending in get_args(BackendName):
+        return "backend", ending
+    if ending == "ponder":
+        return "ponder", True
+    if ending.isascii() and ending.isdigit():
+        return "simulations", int(ending)
+    return None
+
+
+def oracle_name(text: str) -> OracleName:
+    """The oracle of that name.
+
+    Raises:
+        PlayerError: there is none.
+    """
+    for name in get_args(OracleName):
+        if text == name:
+            return name
+    raise PlayerError(f"{text!r} is no oracle: choose one of {', '.join(get_args(OracleName))}")
