@@ -154,8 +154,12 @@ def _print_analysis(board: Board, figures: dict[str, Any]) -> None:
     console.print("line: " + " ".join(figures["pv"]), markup=False)
 
 
-def bench_command(net: str, quiet: bool, backend: str = "auto") -> dict[str, Any]:
+def bench_command(net: str, board: str | None, quiet: bool, backend: str = "auto") -> dict[str, Any]:
     """Measures this machine; see ``crownhead bench --help``."""
+    if board is not None:
+        from .board_rates import board_rates_command
+
+        return board_rates_command(board, quiet, backend)
     from .bench import run_bench
 
     return run_bench(net, Console(stderr=True, quiet=quiet), backend)

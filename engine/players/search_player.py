@@ -11,7 +11,8 @@ from .watching import MoveThought, Proof, Thought, Unit, Wdl
 
 MAX_SIMULATIONS = 200_000
 ENDLESS = 100_000  # simulations of an analysis; its tree takes 60 MB when full
-_TIMED_SIMULATIONS = 50_000  # sizes the tree where only time limits the search
+_TIMED_SIMULATIONS = (50_000, 400_000)  # least and most that a tree has room for where time limits the search
+_FASTEST = 100_000  # simulations per second; memory for them is taken when it is needed
 _SLICE = 256  # simulations between two looks at the clock where no leaf needs its evaluation
 _PROOFS: tuple[Proof | None, ...] = (None, "win", "draw", "loss")
 
@@ -48,8 +49,10 @@ class SearchPlayer:
     ) -> None:
         config = config or SearchConfig()
         if seconds is not None:
-            config = config.model_copy(update={"num_simulations": _TIMED_SIMULATIONS})
-        check_range("number of simulations", max(config.num_simulations, 1), MAX_SIMULATIONS)
+            least, most = _TIMED_SIMULATIONS
+            config = config.model_copy(update={"num_simulations": int(max(least, min(_FASTEST * seconds, most)))})
+        else:
+            check_range("number of simulations", max(config.num_simulations, 1), MAX_SIMULATIONS)
         self.name = name
         self.config = config
         self.seconds = seconds

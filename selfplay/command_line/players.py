@@ -176,13 +176,17 @@ def engine(
 
 def bench(
     net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48",
+    board: Annotated[
+        str | None,
+        typer.Option(metavar="NET", help="Instead: how fast this network searches one position."),
+    ] = None,
     backend: Backend = "auto",
     as_json: Json = False,
 ) -> None:
     """Measure move generation, search, network, self-play and learner on this machine, with one thread."""
     from selfplay.commands import bench_command
 
-    figures = bench_command(net, quiet=as_json, backend=backend)
+    figures = bench_command(net, board, quiet=as_json, backend=backend)
     if as_json:
         print_json(figures)
 

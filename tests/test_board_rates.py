@@ -1,0 +1,49 @@
+"""How fast a network searches one position: the figures hang together."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.players import PlayerError
+from engine.players.search_player import SearchPlayer
+from engine.search import SearchConfig, UniformEvaluator
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.board_rates import board_rates, board_rates_command
+from selfplay.threads import num_cores
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> str:
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    return str(tmp_path / "net")
+
+
+def test_rates(network: str) -> None:
+    rates = board_rates(network, (0.02, 0.1), backend="torch")
+    assert [(rate.threads, rate.seconds) for rate in rates][:2] == [(1, 0.02), (1, 0.1)]
+    assert len(rates) == 2 * min(2, num_cores())
+    for rate in rates:
+        assert rate.simulations >= rate.evaluations > 100
+        assert 0 <= rate.remembered < 1
+    assert torch.get_num_threads() == 1
+
+
+def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
+    monkeypatch.setattr("selfplay.board_rates.num_cores", lambda: 1)
+    figures = board_rates_command(f"{network}@off", quiet=False, backend="torch")
+    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations", "remembered"}
+    assert len(figures["rates"]) == 1
+    assert "simulations/s" in capsys.readouterr().out
+    with pytest.raises(PlayerError, match="is no player"):
+        board_rates_command("nobody", quiet=True)
+
+
+def test_a_search_by_time_has_room_for_what_the_time_allows() -> None:
+    def room(seconds: float) -> int:
+        return SearchPlayer("x", UniformEvaluator(), SearchConfig(), seconds).config.num_simulations
+
+    assert (room(0.1), room(1.0), room(10.0)) == (50_000, 100_000, 400_000)
