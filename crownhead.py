@@ -157,6 +157,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     players.analyse,
     players.engine,
     players.export,
+    players.card,
     players.perft,
     players.bench,
     endgames.probe,

@@ -1,14 +1,11 @@
 """``crownhead bench``: how fast every part is here, in one process with one thread. It reports; it does not judge."""
 
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import torch
 from rich.console import Console
 
 from engine.board import Board
@@ -21,9 +18,10 @@ from learner.trainer import Trainer, TrainerConfig
 
 from .actor import Actor
 from .config import ConfigError, SelfPlayConfig, make_config
+from .machine import describe_machine
 from .records import Samples, offsets_of
 from .replay import to_training_batch
-from .threads import choose_device, num_cores, use_single_thread
+from .threads import choose_device, use_single_thread
 
 _PERFT_DEPTH = 10
 _SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations
@@ -138,7 +136,7 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
         raise ConfigError(f"no network size {net!r}: choose one of {', '.join(NETWORKS)}")
     use_single_thread()
     device = choose_device("auto")
-    figures: dict[str, Any] = {"device": _describe(device), "network": net}
+    figures: dict[str, Any] = {"device": describe_machine(device), "network": net}
     console.print(figures["device"], markup=False, highlight=False)
 
     def report(key: str, value: Any) -> None:
@@ -170,9 +168,3 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
 
 def _rounded(rates: dict[str, float]) -> dict[str, int]:
     return {name: round(rate) for name, rate in rates.items()}
-
-
-def _describe(device: str) -> str:
-    name = torch.cuda.get_device_name() if device.startswith("cuda") else platform.processor() or platform.machine()
-    versions = ", ".join(f"{package} {version(package)}" for package in ("torch", "numba", "numpy"))
-    return f"{device}: {name}, {num_cores()} cores, one thread; Python {platform.python_version()}, {versions}"

@@ -191,6 +191,27 @@ def bench(
         print_json(figures)
 
 
+def card(
+    net: Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")],
+    run: Annotated[Path | None, typer.Option(help="The run it comes from: its configuration, and its ladder.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Tables with distances, for perfect defence; as for convert.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as for match.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a network as a whole and write its model card: matches, endgames, 8 bits, first move.
+
+    Takes about 40 minutes on two cores. Given again, it goes on.
+    """
+    from selfplay.model_card import card_command
+
+    figures = card_command(net, run, folder, out, jobs, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
 def export(
     checkpoint: Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],

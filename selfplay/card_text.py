@@ -1,0 +1,154 @@
+"""The text of a model card."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from learner.checkpoint import CheckpointInfo
+from learner.report import Cell, Section, Table, Text
+
+from .config import RunConfig, make_config, read_config
+from .run_folder import RunFolder
+
+Results = Mapping[str, Any]
+
+
+def card_sections(
+    info: CheckpointInfo,
+    parameters: int,
+    results: Results,
+    machine: str,
+    source: RunFolder | None,
+    ladder: Mapping[str, Any] | None,
+) -> list[Section]:
+    """What the card says.
+
+    Args:
+        results: see ``model_card.CardData``.
+        source: the run that the network comes from.
+        ladder: figures of ``crownhead ladder``.
+    """
+    network = f"{info.network.blocks} blocks of {info.network.channels} channels"
+    sections = [
+        Section(
+            "Network",
+            [
+                Text(f"Residual network, {network}, {parameters:,} parameters; policy and win/draw/loss head."),
+                Text(f"Digest of its weights: {info.digest}."),
+            ],
+        ),
+        _training(info, source),
+        Section("Matches", [_matches(results), Text(f"Measured on {machine}. The games lie in matches/ as PDN.")]),
+        Section("Endgames", [*_endgames(results)]),
+        Section("8 bits", [*_int8(results)]),
+    ]
+    if ladder is not None:
+        sections.append(_ladder(ladder))
+    return sections
+
+
+def training_command(config: RunConfig) -> str:
+    """The command that trains like this."""
+    preset, own = (_flat(made.model_dump(mode="json")) for made in (make_config(config.preset), config))
+    changed = [f"--set {key}={json.dumps(own[key])}" for key in own if own[key] != preset[key]]
+    return " ".join([f"crownhead train --preset {config.preset}", *changed])
+
+
+def _flat(fields: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in fields.items():
+        flat |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {before + key: value}
+    return flat
+
+
+def _training(info: CheckpointInfo, source: RunFolder | None) -> Section:
+    names = {"steps": "training steps", "games": "games", "samples": "positions", "minutes": "minutes"}
+    rows: list[list[Cell]] = [
+        [text, round(float(str(info.figures[name])))] for name, text in names.items() if name in info.figures
+    ]
+    rows.append(["written", info.created.date().isoformat()])
+    blocks: list[Any] = [Table("When the network was made", ["", "until then"], rows)]
+    if source is not None:
+        config = read_config(source.config_path)
+        blocks.append(Text(f"Command: {training_command(config)} (all settings: config.json)"))
+        begun = "random weights" if config.init is None else f"the network {config.init[:12]}"
+        blocks.append(Text(f"It began with {begun}. No games or evaluations of others were used."))
+    return Section("Training", blocks)
+
+
+def _matches(results: Results) -> Table:
+    rows: list[list[Cell]] = []
+    for name, figures in results.items():
+        if name.startswith("match "):
+            elo = f"{figures['elo']:+.0f} ± {figures['elo_error']:.0f}"
+            score = f"{100 * figures['score']:.1f} %"
+            rows.append([figures["command"], *(figures[key] for key in ("wins", "draws", "losses")), score, elo])
+    return Table("NET is this network", ["command", "won", "drawn", "lost", "score", "Elo"], rows)
+
+
+def _endgames(results: Results) -> Iterator[Table | Text]:
+    if figures := results.get("endgames"):
+        rows: list[list[Cell]] = [
+            [pieces, *(_percent(line[key]) for key in ("accuracy", "accuracy_search", "accuracy_oracle"))]
+            for pieces, line in [*figures["by_pieces"].items(), ("all", figures)]
+        ]
+        yield Table(
+            f"Its win/draw/loss head on {figures['positions']:,} uniform positions of the test split, right in percent",
+            ["pieces", "network alone", "with capture search", "with all searches of the oracle"],
+            rows,
+        )
+    if figures := results.get("conversion"):
+        rows = [
+            [line["pieces"], line["positions"], line["possible"], line["won"], _percent(line["share"]), line["longest"]]
+            for line in [*figures["by_pieces"], {"pieces": "all", **figures}]
+        ]
+        yield Table(
+            "Won positions against perfect defence at 0.1 s a move, under the rules of the game; the tables that come "
+            "with the program help",
+            ["pieces", "positions", "possible", "won", "share", "longest, plies"],
+            rows,
+        )
+    if figures := results.get("first move"):
+        yield Text(
+            f"From the command crownhead engine to its first move ({figures['simulations']} simulations): "
+            f"{figures['seconds']:.1f} s, with compiled functions on disk."
+        )
+
+
+def _int8(results: Results) -> Iterator[Table | Text]:
+    figures = results.get("int8")
+    if not figures:
+        return
+    check = figures["check"]
+    rows: list[list[Cell]] = [
+        ["policy divergence, nats", f"{check['policy_kl']:.6f}"],
+        ["same best move", _percent(check["top1_agreement"])],
+        ["error of a probability of win, draw, loss", f"{check['wdl_error']:.5f}"],
+        ["right in endgames (float32)", _percent(check["endgame_accuracy_network"])],
+        ["right in endgames (8 bits)", _percent(check["endgame_accuracy"])],
+    ]
+    if match := check.get("match"):
+        result = f"+{match['wins']} ={match['draws']} −{match['losses']}"
+        rows.append(["8 bits against float32", f"{result}, {match['elo']:+.0f} ± {match['elo_error']:.0f} Elo"])
+    yield Table(f"{figures['path']} beside the network in float32", ["", ""], rows)
+
+
+def _ladder(ladder: Mapping[str, Any]) -> Section:
+    rows: list[list[Cell]] = [
+        [line["player"], f"{line['elo']:.0f}", f"{line['elo_error']:.0f}", line["games"]] for line in ladder["ratings"]
+    ]
+    steps: list[list[Cell]] = [
+        [step["network"], step["before"], f"{step['elo']:.0f}", f"{step['elo_error']:.0f}", step["verdict"]]
+        for step in ladder["steps"]
+    ]
+    blocks: list[Any] = [
+        Table(f"Promoted networks and anchors; {ladder['reference']} is 0", ["player", "Elo", "±", "games"], rows),
+        Table("Every network against the one before", ["network", "before", "Elo", "±", "verdict"], steps),
+    ]
+    if climb := ladder.get("climb"):
+        blocks.append(Text(f"First to last: {climb['elo']:.0f} ± {climb['elo_error']:.0f} Elo."))
+    return Section("Ladder", blocks)
+
+
+def _percent(share: float | None) -> Cell:
+    return None if share is None else f"{100 * share:.2f} %"

@@ -1,0 +1,182 @@
+"""``crownhead card``: measures a network as a whole and writes its model card. Given again, it goes on."""
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+
+from engine.board import Board
+from engine.files import atomic_write
+from engine.players import HubPlayer
+from engine.players.alphabeta import MAX_DEPTH
+from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
+from learner.endgame.commands import oracle_validate_command
+from learner.network import Network
+from learner.report import Report, make_writable_folder, to_markdown
+
+from .card_text import card_sections
+from .convert import convert_command
+from .export import export_command
+from .machine import describe_machine
+from .match_commands import match_command
+from .players import checkpoint_folder
+from .run_folder import RunError, RunFolder
+from .threads import choose_device
+
+CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
+_ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
+ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, SEED = 5, 40_000, 250, 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A match that every card has."""
+
+    name: str
+    opponent: str
+    games: int
+    openings: str
+    seconds: float | None = None
+    simulations: int | None = None
+
+    def command(self, player: str) -> str:
+        """The command that plays it."""
+        limit = f"--seconds {self.seconds:g}" if self.seconds is not None else f"--simulations {self.simulations}"
+        rest = f"--games {self.games} {limit} --openings {self.openings} --seed {SEED}"
+        return f"crownhead match {player} {self.opponent} {rest}"
+
+
+TRIALS = (
+    Trial("random", "random", 100, "ballots", simulations=64),
+    Trial("rollout-200", "rollout:200", 100, "ballots", simulations=64),
+    Trial("alphabeta-4", "alphabeta:4", 200, "random:3", simulations=64),
+    Trial("alphabeta-8", "alphabeta:8", 200, "random:3", seconds=0.1),
+    Trial("alphabeta-same-time", f"alphabeta:{MAX_DEPTH}", 200, "random:3", seconds=0.1),
+    Trial("alphabeta-8-ballots", "alphabeta:8", 100, "ballots", seconds=0.1),
+)
+
+
+class CardData(BaseModel):
+    """Contents of ``card.json``.
+
+    Attributes:
+        digest: of the network that was measured.
+        machine: where. results: name of a measurement → its figures.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: int = 1
+    digest: str
+    machine: str
+    results: dict[str, Any] = {}
+
+
+def card_command(
+    net: str, run: Path | None, tables: Path | None, out: Path | None, jobs: int | None, quiet: bool
+) -> dict[str, Any]:
+    """Measures a network and writes its card; see ``crownhead card --help``.
+
+    Args:
+        run: that the network comes from, for its configuration and ladder.
+        tables: with distances of 5 pieces, for perfect defence.
+        out: folder of the card; that of the checkpoint if None.
+
+    Raises:
+        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
+        StorageError: a file cannot be written.
+    """
+    folder = checkpoint_folder(net)
+    info, target = read_info(folder), out or folder
+    make_writable_folder(target)
+    data = _read_data(target / DATA_FILE, info.digest)
+    source = None if run is None else RunFolder(run)
+    if source is not None and not source.config_path.is_file():
+        raise RunError(f"{run} holds no run")
+    console = Console(stderr=True, quiet=quiet)
+    for name, measure in _measurements(str(folder), target, tables, jobs, quiet):
+        if name in data.results:
+            continue
+        console.print(f"{name} ...", markup=False)
+        data.results[name] = measure()
+        atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
+    if source is not None:
+        atomic_write(target / CONFIG_FILE, source.config_path.read_bytes())
+    card = _card(info, load_checkpoint(folder).network, data, source)
+    atomic_write(target / CARD_FILE, to_markdown(card).encode())
+    if not quiet:
+        Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
+    return {"card": str(target / CARD_FILE), **data.model_dump()}
+
+
+def _read_data(path: Path, digest: str) -> CardData:
+    if not path.exists():
+        return CardData(digest=digest, machine=describe_machine(choose_device("auto")))
+    try:
+        data = CardData.model_validate_json(path.read_bytes())
+    except ValueError as error:
+        raise RunError(f"{path} is no card: remove it, or choose another --out") from error
+    if data.digest != digest:
+        raise RunError(f"{path} is the card of another network: remove it, or choose another --out")
+    return data
+
+
+def _measurements(
+    player: str, target: Path, tables: Path | None, jobs: int | None, quiet: bool
+) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
+    """Names and measurements, the quick ones first."""
+
+    def endgames() -> dict[str, Any]:
+        figures = oracle_validate_command(Path(player), ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
+        return {key: figures[key] for key in _ENDGAME_KEYS}
+
+    def conversion() -> dict[str, Any]:
+        return convert_command(player, ENDGAME_PIECES, WON_POSITIONS, None, 0.1, tables, jobs, SEED, quiet)
+
+    def exported() -> dict[str, Any]:
+        figures = export_command(player, target / EXPORT_FILE, "onnx", True, True, True)
+        return {**figures, "path": EXPORT_FILE}
+
+    def trial(which: Trial) -> Callable[[], dict[str, Any]]:
+        path = target / "matches" / f"{which.name}.pdn"
+
+        def play() -> dict[str, Any]:
+            path.parent.mkdir(exist_ok=True)
+            limits = (which.simulations, which.seconds, None)
+            figures = match_command(
+                player, which.opponent, which.games, *limits, which.openings, None, path, True, jobs, SEED, quiet
+            )
+            return {"command": which.command("NET"), **figures}
+
+        return play
+
+    first = [("int8", exported), ("endgames", endgames), ("first move", lambda: first_move(player))]
+    return [*first, *((f"match {which.name}", trial(which)) for which in TRIALS), ("conversion", conversion)]
+
+
+def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
+    """Seconds from the command ``crownhead engine`` to its first move, the second time, when all is compiled."""
+    command = [sys.executable, "-m", "crownhead", "engine", player, "--simulations", str(simulations)]
+    seconds = 0.0
+    for _ in range(2):
+        begun = time.perf_counter()
+        with HubPlayer(shlex.join(command), start_patience=600) as engine:
+            engine.choose([Board()])
+            seconds = time.perf_counter() - begun
+    return {"seconds": seconds, "simulations": simulations}
+
+
+def _card(info: CheckpointInfo, network: Network, data: CardData, source: RunFolder | None) -> Report:
+    ladder = None
+    if source is not None and (path := source.path / "ladder" / "report.json").is_file():
+        ladder = json.loads(path.read_text("utf-8"))
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    sections = card_sections(info, parameters, data.results, data.machine, source, ladder)
+    return Report("Model card", sections, {})

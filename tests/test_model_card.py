@@ -1,0 +1,103 @@
+"""``crownhead card``: what is measured, what is kept, and what the card says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine.tablebase.folder import SHIPPED
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay import model_card
+from selfplay.card_text import training_command
+from selfplay.config import make_config
+from selfplay.model_card import TRIALS, Trial, card_command
+from selfplay.run_folder import RunError, RunFolder
+
+pytest.importorskip("onnxruntime")
+LADDER = {
+    "reference": "000001",
+    "ratings": [{"player": "000002", "elo": 120.4, "elo_error": 30.0, "games": 40, "score": 0.7}],
+    "steps": [{"network": "000002", "before": "000001", "elo": 120.4, "elo_error": 30.0, "verdict": "stronger"}],
+    "climb": {"network": "000002", "before": "000001", "elo": 120.4, "elo_error": 30.0, "verdict": "stronger"},
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    monkeypatch.setattr(model_card, "TRIALS", (Trial("random", "random", 2, "random:30", simulations=2),))
+    monkeypatch.setattr(model_card, "ENDGAME_PIECES", 3)
+    monkeypatch.setattr(model_card, "ENDGAME_POSITIONS", 200)
+    monkeypatch.setattr(model_card, "WON_POSITIONS", 3)
+    monkeypatch.setattr(model_card, "first_move", lambda player: {"seconds": 1.25, "simulations": 400})
+    monkeypatch.setattr("selfplay.export.CHECK_GAMES", 2)
+    torch.manual_seed(0)
+    folder = RunFolder.create(tmp_path / "run", make_config("smoke", ["trainer.learning_rate=0.005"]))
+    figures = {"steps": 7, "games": 12_345, "samples": 400, "minutes": 3.4}
+    save_checkpoint(folder.checkpoint("000000"), Network(NETWORKS["tiny"]), figures)
+    (folder.path / "ladder").mkdir()
+    (folder.path / "ladder" / "report.json").write_text(json.dumps(LADDER))
+    return folder
+
+
+def card(run: RunFolder, out: Path, **options: Any) -> dict[str, Any]:
+    given = {"run": run.path, "tables": SHIPPED, "out": out, "jobs": 1, "quiet": True}
+    return card_command(str(run.checkpoint("000000")), **{**given, **options})
+
+
+@pytest.mark.slow
+def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "card"
+    figures = card(run, out)
+    assert set(figures["results"]) == {"int8", "endgames", "first move", "match random", "conversion"}
+    assert figures["results"]["match random"]["games"] == 2
+    names = {"README.md", "card.json", "config.json", "matches", "model-int8.onnx"}
+    assert {path.name for path in out.iterdir()} == names
+    assert (out / "matches" / "random.pdn").read_text().count("[Event ") == 2
+    text = (out / "README.md").read_text()
+    assert "1 blocks of 16 channels" in text
+    assert figures["digest"] in text
+    assert "12,345" in text
+    assert "crownhead train --preset smoke --set trainer.learning\\_rate=0.005" in text
+    assert "crownhead match NET random --games 2 --simulations 2 --openings random:30 --seed 1" in text
+    assert "First to last: 120 ± 30 Elo." in text
+    assert "1.2 s, with compiled functions" in text
+    # Given again it measures nothing that it knows.
+    for name in ("match_command", "export_command", "convert_command", "oracle_validate_command"):
+        monkeypatch.setattr(model_card, name, None)
+    assert card(run, out) == figures
+    data = json.loads((out / "card.json").read_text())
+    (out / "card.json").write_text(json.dumps({**data, "digest": "0" * 64}))
+    with pytest.raises(RunError, match="the card of another network"):
+        card(run, out)
+    (out / "card.json").write_text("{")
+    with pytest.raises(RunError, match="is no card"):
+        card(run, out)
+    with pytest.raises(RunError, match="holds no run"):
+        card_command(str(run.checkpoint("000000")), tmp_path, None, tmp_path / "other", 1, True)
+
+
+def test_trials_are_those_that_were_asked_for() -> None:
+    commands = [trial.command("NET") for trial in TRIALS]
+    assert "crownhead match NET alphabeta:8 --games 200 --seconds 0.1 --openings random:3 --seed 1" in commands
+    assert "crownhead match NET alphabeta:8 --games 100 --seconds 0.1 --openings ballots --seed 1" in commands
+    assert len({trial.name for trial in TRIALS}) == len(TRIALS)
+
+
+def test_training_command() -> None:
+    assert training_command(make_config("laptop")) == "crownhead train --preset laptop"
+    changed = make_config("quick", ["loop.anchors=[]", "selfplay.backend=torch"])
+    assert training_command(changed) == (
+        'crownhead train --preset quick --set selfplay.backend="torch" --set loop.anchors=[]'
+    )
+
+
+@pytest.mark.slow
+def test_first_move(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    figures = model_card.first_move(str(tmp_path / "net"), simulations=2)
+    assert figures["simulations"] == 2
+    assert figures["seconds"] > 0
