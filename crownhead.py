@@ -81,6 +81,23 @@ def train(
 
 
 @app.command()
+def pretrain(
+    games: Annotated[Path, typer.Argument(help="A collection of games in PDN.")],
+    out: Annotated[Path, typer.Option(help="Folder of the network.")],
+    net: Annotated[str, typer.Option(help="Size of a new network, like 4x48, or the folder of one.")] = "4x48",
+    minutes: Annotated[float, typer.Option(min=0.01, help="Of training.")] = 10.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split and the order of the games.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Learn moves and results from recorded games; measured on games that were left out. Ctrl-C saves."""
+    from learner.expert.commands import pretrain_command
+
+    figures = pretrain_command(games, out, net, minutes, seed, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@app.command()
 def play(
     opponent: Annotated[
         str | None,
@@ -92,8 +109,14 @@ def play(
     side: Annotated[str | None, typer.Option(help="Yours: black, white, both or none.")] = None,
     fen: Fen = None,
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False,
 ) -> None:
     """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
+    if text:
+        from selfplay.text_play import text_play
+
+        text_play(opponent or "champion", simulations, seconds, side or "black", fen, backend)
+        return
     from engine.fen import START_FEN
     from gui.app import run
     from gui.launch import plan_for, spec_of

@@ -1,0 +1,81 @@
+"""How often a network's first moves are the expert's: among legal moves, and among all 128 outputs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.encoding import hop_table
+
+from ..loss import move_logits
+from ..network import Network, planes_on
+from .games import UNKNOWN, ExpertSamples
+
+TOPS = (1, 2, 3, 5, 10)
+_BATCH = 2048
+
+
+@dataclass(frozen=True)
+class MoveAccuracy:
+    """Shares of N moves, 0 to 1.
+
+    Attributes:
+        legal: k → how often the expert's move is among the network's first k of the legal ones.
+        raw: k → how often its first hop is among the first k of the 128 outputs, legal or not (Larson 2016).
+        with_choice: as ``legal``, where there was more than one move.
+        outcome: how often the likeliest outcome is the game's; None without a result.
+    """
+
+    samples: int
+    legal: dict[int, float]
+    raw: dict[int, float]
+    with_choice: dict[int, float]
+    outcome: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures."""
+        tops = {name: {str(k): v for k, v in getattr(self, name).items()} for name in ("legal", "raw", "with_choice")}
+        return {"samples": self.samples, **tops, "outcome": self.outcome}
+
+
+@torch.no_grad()
+def move_accuracy(network: Network, samples: ExpertSamples) -> MoveAccuracy:
+    """Asks a network, which must be in evaluation mode, about moves; ValueError if there are none."""
+    if not len(samples.moves):
+        raise ValueError("no moves to measure a network on")
+    legal, raw, outcomes = [], [], []
+    device = next(network.parameters()).device
+    for first in range(0, len(samples.moves), _BATCH):
+        batch = samples.take(np.arange(first, min(first + _BATCH, len(samples.moves))))
+        hops = torch.from_numpy(hop_table(batch.positions)[0])
+        planes = planes_on(device, torch.from_numpy(batch.positions.view(np.int32)))
+        policy, wdl = (logits.float().cpu() for logits in network(planes))
+        made = torch.from_numpy(batch.moves.astype(np.int64))
+        legal.append(rank_of(move_logits(policy, hops), made))
+        raw.append(rank_of(policy, hops[torch.arange(len(made)), made, 0].long()))
+        outcomes.append(wdl.argmax(1).numpy())
+    ranks, raw_ranks = np.concatenate(legal), np.concatenate(raw)
+    choice, known = samples.choices > 1, samples.results != UNKNOWN
+    right = np.concatenate(outcomes)[known] == samples.results[known]
+    return MoveAccuracy(
+        samples=len(ranks),
+        legal=dict(_shares(ranks)),
+        raw=dict(_shares(raw_ranks)),
+        with_choice=dict(_shares(ranks[choice])),
+        outcome=float(right.mean()) if known.any() else None,
+    )
+
+
+def rank_of(logits: Tensor, wanted: Tensor) -> np.ndarray:
+    """How many logits [N, K] of a row are higher than the wanted one [N] (ties count against it half): float [N]."""
+    own = logits.gather(1, wanted[:, None])
+    higher, equal = (logits > own).sum(1), (logits == own).sum(1) - 1
+    return (higher + equal / 2).numpy()
+
+
+def _shares(ranks: np.ndarray) -> Iterator[tuple[int, float]]:
+    for k in TOPS:
+        yield k, float((ranks < k).mean()) if len(ranks) else 0.0

@@ -1,0 +1,126 @@
+"""What ``crownhead pretrain`` does."""
+
+import math
+import shlex
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from ..checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ..endgame.progress import OracleProgress
+from ..network import NETWORKS, Network
+from .accuracy import TOPS, MoveAccuracy, move_accuracy
+from .games import ExpertGames, ExpertGamesError, Split, read_expert_games, split_by_game
+from .pretrain import Pretraining, PretrainPoint
+
+
+def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int, quiet: bool) -> dict[str, Any]:
+    """Learns from recorded games; see ``crownhead pretrain --help``.
+
+    Args:
+        out: folder of the checkpoint; one that is there is replaced.
+        net: size of a new network, or the folder of a checkpoint to begin with.
+
+    Returns:
+        ``checkpoint``, ``games``, ``twice``, ``unread``, ``unfinished``; ``positions`` to learn from; ``seen`` (left
+        out of the test because other games have them too); ``steps``, ``epochs``; ``validation``, ``test`` and, with
+        those seen, ``test_with_seen`` (``MoveAccuracy.to_json``).
+
+    Raises:
+        ValueError: no such network, bad minutes, or games that cannot be learnt from.
+        StorageError: a file cannot be read or written.
+    """
+    if not 0 < minutes < math.inf:
+        raise ExpertGamesError(f"--minutes {minutes:g}: the training needs more than none, and not for ever")
+    if out.exists() and not (out.is_dir() and ((out / "checkpoint.json").exists() or not any(out.iterdir()))):
+        raise CheckpointError(f"{out}: is in the way and no checkpoint; choose another --out")
+    torch.set_num_threads(1)
+    network = named_network(net, seed)
+    with OracleProgress(quiet) as progress:
+        read = read_with_progress(games, progress)
+        split = split_by_game(read, seed)
+        training = Pretraining(network, split.train, minutes, seed)
+        point, interrupted = train_with_progress(training, minutes, progress), None
+        if point is None:
+            interrupted = f"what was learnt until then is in {shlex.quote(str(out))}"
+        progress.phase("measuring")
+        learnt = training.trainer.ema_network
+        validation, test, both = (
+            move_accuracy(learnt, samples) for samples in (split.validation, split.test, split.test_with_seen)
+        )
+    figures = {**describe(read, split), "steps": training.trainer.steps, "epochs": training.epochs}
+    figures |= {"validation": validation.to_json(), "test": test.to_json(), "test_with_seen": both.to_json()}
+    save_checkpoint(out, learnt, {"games": figures["games"], "samples": figures["positions"], **figures})
+    if interrupted is not None:
+        raise KeyboardInterrupt(interrupted)
+    if not quiet:
+        _print(figures, test, both)
+        Console().print(f"Network: {out} (play without search: {out}@0)", markup=False, soft_wrap=True)
+    return {"checkpoint": str(out), **figures}
+
+
+def named_network(net: str, seed: int) -> Network:
+    """A new network of that size, or one to begin with.
+
+    Raises:
+        ExpertGamesError: neither.
+        CheckpointError: the checkpoint cannot be read.
+    """
+    if net in NETWORKS:
+        torch.manual_seed(seed)
+        return Network(NETWORKS[net])
+    if not Path(net).is_dir():
+        raise ExpertGamesError(f"--net {net}: choose one of {', '.join(NETWORKS)}, or the folder of a checkpoint")
+    return load_checkpoint(net).network
+
+
+def read_with_progress(games: Path, progress: OracleProgress) -> ExpertGames:
+    """Reads the games, and shows how many."""
+    progress.phase("reading games")
+    return read_expert_games(games, lambda number: progress.part(f"reading games: {number}", None))
+
+
+def train_with_progress(training: Pretraining, minutes: float, progress: OracleProgress) -> PretrainPoint | None:
+    """Trains, and shows how it goes; None if it was interrupted."""
+    progress.phase("training", 60 * minutes)
+
+    def show(point: PretrainPoint) -> None:
+        text = f"{point.steps} steps, {point.epochs:.1f} epochs, loss {point.loss:.3f}, {point.top1:.0%} of moves"
+        progress.phase(text, 60 * minutes)
+        progress.done(point.seconds)
+
+    try:
+        return training.run(show)
+    except KeyboardInterrupt:
+        return None
+
+
+def describe(games: ExpertGames, split: Split) -> dict[str, Any]:
+    """What was learnt from, in numbers."""
+    return {
+        "games": len(games.keys),
+        "twice": games.twice,
+        "unread": len(games.unread),
+        "unfinished": games.unfinished,
+        "positions": len(split.train.moves),
+        "seen": len(split.seen.moves),
+    }
+
+
+def _print(figures: dict[str, Any], test: MoveAccuracy, with_seen: MoveAccuracy) -> None:
+    table = Table("first", *map(str, TOPS), title=f"Moves of unseen games found, {test.samples:,} unseen positions")
+    for name, shares in (
+        ("of the legal moves", test.legal),
+        ("where there is a choice", test.with_choice),
+        ("of all 128 outputs", test.raw),
+        ("legal, seen positions too", with_seen.legal),
+    ):
+        table.add_row(name, *(f"{shares[k]:.1%}" for k in TOPS))
+    console = Console()
+    console.print(table)
+    counts = f"{figures['games']} games; {figures['twice']} more were there twice, {figures['unread']} cannot be read"
+    seen = f"{figures['seen']} moves of the test games lie in positions that other games have"
+    console.print(f"{counts}; {seen}.", soft_wrap=True)

@@ -1,0 +1,162 @@
+"""``crownhead play --text``: a game in the terminal, with the network's first five moves at every turn."""
+
+from collections.abc import Callable
+
+from rich.console import Console
+
+from engine.board import Board, Move
+from engine.errors import DraughtsError
+from engine.fen import START_FEN, Color
+from engine.pdn import PdnGame, format_game
+from engine.players import parse_player
+from engine.players.base import Player, search_moves
+from engine.players.network_text import CHAMPION, NetworkText
+from engine.players.search_player import SearchPlayer
+from engine.search import SearchConfig
+from learner.checkpoint import load_checkpoint
+
+from .players import checkpoint_folder, make_player, network_player
+from .threads import use_single_thread
+
+SHOWN = 5
+SIDES = {"black": (Color.BLACK,), "white": (Color.WHITE,), "both": tuple(Color), "none": ()}
+HELP = "a move like 11-15 or 22x15; moves, undo, fen, pdn, resign, help, quit"
+_MOST_PLIES = 400  # of a game that nobody at the keyboard can end
+
+
+class TextPlayError(DraughtsError):
+    """A game that cannot be played as asked."""
+
+
+class TextGame:
+    """One game at the keyboard.
+
+    Args:
+        opponent: plays the sides that nobody at the keyboard does.
+        adviser: a network whose first moves are shown; None shows none.
+        humans: sides of the keyboard.
+        read: asks for a line; EOFError when there are no more.
+        write: shows a line.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        opponent: Player,
+        adviser: SearchPlayer | None,
+        humans: tuple[Color, ...],
+        read: Callable[[str], str],
+        write: Callable[[str], None],
+    ) -> None:
+        self.board = board
+        self._opponent, self._adviser, self._humans = opponent, adviser, humans
+        self._read, self._write = read, write
+        self._over = False
+
+    def play(self) -> str:
+        """Plays to the end, or until somebody quits; the result in PDN (``*`` if it has none)."""
+        result = "*"
+        while not self._over:
+            self._show()
+            if outcome := self.board.outcome():
+                result = outcome.result
+                self._write(f"{result}: {outcome.termination.name.lower().replace('_', ' ')}")
+                break
+            if self.board.turn in self._humans:
+                result = self._ask()
+            elif self.board.ply >= _MOST_PLIES:
+                self._write(f"stopped after {_MOST_PLIES} plies")
+                break
+            else:
+                self._answer()
+        self._write(format_game(self._record(result)))
+        return result
+
+    def _show(self) -> None:
+        self._write(f"\n{self.board}\n{self.board.turn} to move")
+        if self._adviser is not None and self.board.outcome() is None:
+            shown = ", ".join(
+                f"{self.board.pdn(move)} {share:.0%}" for move, share in first_moves(self._adviser, self.board)
+            )
+            self._write(f"network's first moves: {shown}")
+
+    def _answer(self) -> None:
+        (move,) = self._opponent.choose([self.board.copy()])
+        self._write(f"{self._opponent.name} plays {self.board.pdn(move)}")
+        self.board.push(move)
+
+    def _ask(self) -> str:
+        """One line of the keyboard; the result if it ends the game."""
+        try:
+            text = self._read(f"{self.board.turn}: ").strip()
+        except EOFError:
+            text = "quit"
+        word = text.lower()
+        if word in ("quit", "exit", "q"):
+            self._over = True
+        elif word == "resign":
+            self._over = True
+            return "0-1" if self.board.turn is Color.BLACK else "1-0"
+        elif word == "undo":
+            self._undo()
+        elif word == "moves":
+            self._write(" ".join(self.board.pdn(move) for move in self.board.legal_moves))
+        elif word == "fen":
+            self._write(self.board.fen())
+        elif word == "pdn":
+            self._write(format_game(self._record("*")))
+        elif word in ("help", "?", ""):
+            self._write(HELP)
+        else:
+            try:
+                self.board.push_pdn(text)
+            except DraughtsError as error:
+                self._write(f"{error} (help says what can be typed)")
+        return "*"
+
+    def _undo(self) -> None:
+        """Takes back to the keyboard's last own move; says so where there is none."""
+        behind = self.board.copy()
+        while behind.move_stack:
+            behind.pop()
+            if behind.turn in self._humans:
+                self.board = behind
+                return
+        self._write("there is no move to take back")
+
+    def _record(self, result: str) -> PdnGame:
+        names = {color: "player" if color in self._humans else self._opponent.name for color in Color}
+        tags = {"Black": names[Color.BLACK], "White": names[Color.WHITE], "Result": result}
+        return PdnGame.from_board(self.board, tags)
+
+
+def first_moves(network: SearchPlayer, board: Board, number: int = SHOWN) -> list[tuple[Move, float]]:
+    """A network's first moves without search, and their probabilities."""
+    priors = network.analyse(board)[0].priors
+    moves = search_moves(board)
+    return [(moves[place], float(priors[place])) for place in (-priors).argsort(kind="stable")[:number]]
+
+
+def text_play(
+    opponent: str, simulations: int | None, seconds: float | None, side: str, fen: str | None, backend: str = "auto"
+) -> None:
+    """Plays a game in the terminal; see ``crownhead play --help``.
+
+    Raises:
+        TextPlayError: no such side. PlayerError, CheckpointError, FenError: see ``make_player`` and ``Board``.
+    """
+    if side not in SIDES:
+        raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")
+    use_single_thread()
+    board = Board(fen or START_FEN)
+    player = make_player(opponent, simulations, seconds, backend=backend)
+    named = NetworkText.parse(opponent if parse_player(opponent) is None else CHAMPION)
+    network = load_checkpoint(checkpoint_folder(named.folder)).network
+    adviser = network_player(network, named.folder, SearchConfig(num_simulations=0), backend=backend)
+    console = Console(highlight=False)
+
+    def write(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    write(f"Type {HELP}.")
+    TextGame(board, player, adviser, SIDES[side], input, write).play()

@@ -1,0 +1,112 @@
+"""Games in the terminal."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.board import Board
+from engine.fen import START_FEN, Color
+from engine.pdn import read_game
+from engine.players import RandomPlayer
+from engine.players.search_player import SearchPlayer
+from engine.search import SearchConfig, UniformEvaluator
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, Network
+from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, text_play
+
+ROOT = Path(__file__).parents[1]
+
+
+def typed(*lines: str) -> Callable[[str], str]:
+    left = list(lines)
+
+    def read(prompt: str) -> str:
+        if not left:
+            raise EOFError
+        return left.pop(0)
+
+    return read
+
+
+def play(fen: str, side: str, *lines: str) -> tuple[str, TextGame, list[str]]:
+    shown: list[str] = []
+    adviser = SearchPlayer("net", UniformEvaluator(), SearchConfig(num_simulations=0))
+    game = TextGame(Board(fen), RandomPlayer(1), adviser, SIDES[side], typed(*lines), shown.append)
+    return game.play(), game, shown
+
+
+def test_a_game_to_its_end() -> None:
+    result, _, shown = play("B:BK10:W22,K30", "both", "10-15", "22-18", "15x22")
+    assert result == "*"  # the lines end before the game does
+    result, _, shown = play("B:BK6:W10", "black", "6x15")
+    assert result == "1-0"
+    assert "1-0: no moves" in shown
+    assert read_game(shown[-1]).result == "1-0"
+
+
+def test_words() -> None:
+    result, game, shown = play(START_FEN, "both", "moves", "fen", "nonsense", "11-16", "undo", "undo", "help", "resign")
+    assert result == "0-1"
+    assert {"9-13", "9-14", "10-14", "10-15", "11-15", "11-16", "12-16"} in [set(line.split()) for line in shown]
+    assert START_FEN in shown
+    assert any("nonsense" in line and "help says" in line for line in shown)
+    assert "there is no move to take back" in shown
+    assert game.board.ply == 0
+    assert '[Result "0-1"]' in shown[-1]
+
+
+def test_undo_goes_back_to_the_keyboard_s_own_move() -> None:
+    _, game, _ = play(START_FEN, "black", "11-15", "undo", "quit")
+    assert game.board.ply == 0
+    _, game, _ = play(START_FEN, "white", "undo")  # Black, the computer, has moved first
+    assert game.board.ply == 1
+
+
+def test_two_computers_end_by_themselves() -> None:
+    result, game, _ = play("B:BK1,K2,K3:WK30", "none")
+    assert result in ("1-0", "0-1", "1/2-1/2")
+    assert game.board.outcome() is not None
+
+
+def test_first_moves_are_the_networks_in_their_order() -> None:
+    torch.manual_seed(0)
+    from learner.inference import TorchEvaluator
+
+    network = Network(NETWORKS["tiny"])
+    player = SearchPlayer("net", TorchEvaluator(network, precision="float32"), SearchConfig(num_simulations=0))
+    board = Board()
+    first = first_moves(player, board)
+    assert len(first) == 5
+    shares = [share for _, share in first]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < sum(shares) < 1
+    everything = first_moves(player, board, 10)
+    assert {move for move, _ in everything} == set(board.legal_moves)
+    assert sum(share for _, share in everything) == pytest.approx(1, abs=1e-5)
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    command = [
+        sys.executable,
+        "-m",
+        "crownhead",
+        "play",
+        "--text",
+        "--opponent",
+        str(tmp_path / "net"),
+        "--side",
+        "white",
+    ]
+    done = subprocess.run([*command, "--simulations", "4"], input="resign\n", cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "network's first moves: " in done.stdout
+    assert '[Result "1-0"]' in done.stdout
+    with pytest.raises(TextPlayError, match="--side green: choose black, white, both, none"):
+        text_play("random", None, None, "green", None)
+    assert Color.BLACK in SIDES["black"]
