@@ -73,7 +73,7 @@ class TextGame:
         return result
 
     def _show(self) -> None:
-        self._write(f"\n{self.board}\n{self.board.turn} to move")
+        self._write(f"\n{numbered(self.board)}\n{self.board.turn} to move")
         if self._adviser is not None and self.board.outcome() is None:
             shown = ", ".join(
                 f"{self.board.pdn(move)} {share:.0%}" for move, share in first_moves(self._adviser, self.board)
@@ -128,6 +128,19 @@ class TextGame:
         names = {color: "player" if color in self._humans else self._opponent.name for color in Color}
         tags = {"Black": names[Color.BLACK], "White": names[Color.WHITE], "Result": result}
         return PdnGame.from_board(self.board, tags)
+
+
+def numbered(board: Board) -> str:
+    """The board as text, White at the bottom; every dark square with its number: b, w men, B, W kings."""
+    pieces, rows = board.piece_map(), []
+    for row in range(8):
+        cells = []
+        for number in range(4 * row + 1, 4 * row + 5):
+            color, king = pieces.get(number, (None, False))
+            letter = "." if color is None else color.value if king else color.value.lower()
+            cells.append(f"{letter}{number:<3}")
+        rows.append(("    " if row % 2 == 0 else "") + "    ".join(cells).rstrip())
+    return "\n".join(rows)
 
 
 def first_moves(network: SearchPlayer, board: Board, number: int = SHOWN) -> list[tuple[Move, float]]:

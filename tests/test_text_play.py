@@ -16,7 +16,7 @@ from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
-from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, text_play
+from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, numbered, text_play
 
 ROOT = Path(__file__).parents[1]
 
@@ -57,6 +57,13 @@ def test_words() -> None:
     assert "there is no move to take back" in shown
     assert game.board.ply == 0
     assert '[Result "0-1"]' in shown[-1]
+
+
+def test_every_square_has_its_number() -> None:
+    rows = numbered(Board("B:B1,K14:W32,K31")).splitlines()
+    assert rows[0] == "    b1      .2      .3      .4"
+    assert rows[3] == ".13     B14     .15     .16"
+    assert rows[7] == ".29     .30     W31     w32"
 
 
 def test_undo_goes_back_to_the_keyboard_s_own_move() -> None:
