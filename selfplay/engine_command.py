@@ -12,6 +12,7 @@ from engine.players import Player, PlayerError, parse_player
 from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName
 
 _MOST_SIMULATIONS = 200_000
+_MOST_THREADS = 64
 
 
 def engine_command(player: str, simulations: int, backend: str = "auto") -> None:
@@ -34,6 +35,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     params = [
         Param("simulations", named.simulations or simulations, "int", 1, _MOST_SIMULATIONS),
         Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
+        Param("threads", 1, "int", 1, _MOST_THREADS),
         Param("backend", named.backend or backend, "enum", values=get_args(BackendName)),
     ]
 
@@ -41,11 +43,10 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
         if built_in is not None:
             return built_in
         from .players import make_player
-        from .threads import use_single_thread
 
-        use_single_thread()  # torch keeps this number for the calling thread
         text = f"{named.folder}@{values['oracle']}"
-        return make_player(text, int(values["simulations"]), backend=str(values["backend"]))
+        backend, threads = str(values["backend"]), int(values["threads"])
+        return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
 
     try:
         number = version("crownhead")

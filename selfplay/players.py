@@ -169,6 +169,7 @@ def make_player(
     device: str = "auto",
     backend: str = "auto",
     batch: int = 1,
+    threads: int = 1,
 ) -> Player:
     """The player that ``text`` names.
 
@@ -180,6 +181,7 @@ def make_player(
         seconds: per move, instead of simulations or depth, for the players that can be timed.
         backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
         batch: positions that it will judge at once: about the number of games side by side.
+        threads: of one evaluation of a network player; torch keeps this number for the calling thread.
 
     Raises:
         PlayerError: no such player.
@@ -194,11 +196,13 @@ def make_player(
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
-    config = SearchConfig(oracle=named.oracle, leaves_in_flight=LEAVES_IN_FLIGHT if batch == 1 else 1)
+    leaves = LEAVES_IN_FLIGHT * threads if batch == 1 else 1
+    config = SearchConfig(oracle=named.oracle, leaves_in_flight=leaves)
     if simulations is not None:
         config = config.model_copy(update={"num_simulations": simulations})
+    torch.set_num_threads(threads)
     player = network_player(
-        checkpoint.network, text, config, seconds, device, backend=named.backend or backend, batch=batch
+        checkpoint.network, text, config, seconds, device, False, 0, named.backend or backend, batch, threads
     )
     if not named.ponder:
         return player
