@@ -103,8 +103,8 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
             for line in [*figures["by_pieces"], {"pieces": "all", **figures}]
         ]
         yield Table(
-            "Won positions against perfect defence at 0.1 s a move, under the rules of the game; the tables that come "
-            "with the program help",
+            f"Won positions against perfect defence, {figures['simulations']} simulations a move, under the rules of "
+            "the game; it uses the tables that come with the program, the defence has all distances",
             ["pieces", "positions", "possible", "won", "share", "longest, plies"],
             rows,
         )

@@ -116,13 +116,14 @@ def convert_command(
             possible = won or winnable(board, defence)
             found.append(Conversion(board, won, possible, len(game.moves), game.termination))
             progress.game(game)
-    figures = _figures(player, str(control), found)
+    limit = {"time_control": str(control), "simulations": simulations if control.kind == "none" else None}
+    figures = {"player": player, **limit, **_figures(found)}
     if not quiet:
         _print(figures)
     return figures
 
 
-def _figures(player: str, control: str, found: Sequence[Conversion]) -> dict[str, Any]:
+def _figures(found: Sequence[Conversion]) -> dict[str, Any]:
     by_pieces: dict[int, list[Conversion]] = defaultdict(list)
     for conversion in found:
         by_pieces[conversion.pieces].append(conversion)
@@ -132,7 +133,7 @@ def _figures(player: str, control: str, found: Sequence[Conversion]) -> dict[str
         for one in found
         if one.possible and not one.won
     ]
-    return {"player": player, "time_control": control, **_share(found), "by_pieces": lines, "not_won": lost}
+    return {**_share(found), "by_pieces": lines, "not_won": lost}
 
 
 def _share(found: Sequence[Conversion]) -> dict[str, Any]:

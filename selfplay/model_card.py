@@ -32,7 +32,7 @@ from .threads import choose_device
 
 CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
-ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, SEED = 5, 40_000, 250, 1
+ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,13 @@ def _measurements(
         return {key: figures[key] for key in _ENDGAME_KEYS}
 
     def conversion() -> dict[str, Any]:
-        return convert_command(player, ENDGAME_PIECES, WON_POSITIONS, None, 0.1, tables, jobs, SEED, quiet)
+        return convert_command(
+            player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS, None, tables, jobs, SEED, quiet
+        )
 
     def exported() -> dict[str, Any]:
         figures = export_command(player, target / EXPORT_FILE, "onnx", True, True, True)
-        return {**figures, "path": EXPORT_FILE}
+        return {**figures, "path": EXPORT_FILE}  # wherever the card may lie
 
     def trial(which: Trial) -> Callable[[], dict[str, Any]]:
         path = target / "matches" / f"{which.name}.pdn"
@@ -157,8 +159,8 @@ def _measurements(
 
         return play
 
-    first = [("int8", exported), ("endgames", endgames), ("first move", lambda: first_move(player))]
-    return [*first, *((f"match {which.name}", trial(which)) for which in TRIALS), ("conversion", conversion)]
+    alone = [("int8", exported), ("endgames", endgames), ("first move", lambda: first_move(player))]
+    return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]
 
 
 def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
