@@ -231,8 +231,8 @@ class _Found:
         wins, draws, losses = POPIC["v0"]
         said = (
             f"With {name} the games of {self.last} v v0 end {first.wins}–{first.draws}–{first.losses} "
-            f"({100 * elo.score:.1f} %, Elo {elo.elo:+.0f} ± {elo.elo_error:.0f}), {'more' if more else 'no more'} than "
-            f"the published {wins}–{draws}–{losses} ({100 * published.score:.1f} %, Elo {published.elo:+.0f})."
+            f"({100 * elo.score:.1f} %, Elo {elo.elo:+.0f} ± {elo.elo_error:.0f}), {'more' if more else 'no more'} "
+            f"than the published {wins}–{draws}–{losses} ({100 * published.score:.1f} %, Elo {published.elo:+.0f})."
         )
         if more:
             return said

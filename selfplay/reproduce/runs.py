@@ -48,6 +48,9 @@ def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
             training = Training(run, config, progress)
             progress.limit(training.minutes, config.loop.minutes)
             training.run()
+        state = run.read_state()
+        if not is_over(state, config):  # what was left was too little for another candidate: it counts as used
+            run.write_state(state.model_copy(update={"minutes": config.loop.minutes}))
 
 
 def is_over(state: RunState, config: RunConfig) -> bool:
