@@ -108,7 +108,7 @@ _POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave op
     "match_search": {"num_simulations": 70},
     "selfplay": {
         "games_in_lockstep": 50,
-        "positions_per_shard": 400,
+        "positions_per_shard": 200,
         "full_search_fraction": 1.0,
         "ballot_fraction": 0.0,
         "random_opening_plies": 0,
@@ -138,7 +138,7 @@ _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the pro
     "network": _QUICK["network"],
     "search": {"num_simulations": 50},
     "match_search": {"num_simulations": 50},
-    "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 400, "full_search_fraction": 1.0},
+    "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 200, "full_search_fraction": 1.0},
     "trainer": _QUICK["trainer"],
     "loop": {
         "max_iterations": 20,

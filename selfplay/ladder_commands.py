@@ -134,7 +134,7 @@ def play_missing(
         MatchError: the results are of other players.
         KeyboardInterrupt: all games that are over have been kept.
     """
-    for player in {player: None for pair in pairings for player in pair}:
+    for player in {player: None for pair in pairings for player in reversed(pair)}:  # earlier versions first
         results.admit(player)
     tasks: list[Task] = []
     for (a, b), pairing in pairings.items():
@@ -143,9 +143,17 @@ def play_missing(
     names = {player.text: player.name for pair in pairings for player in pair}
     total = games * len(pairings)
     kept = total - sum(len(task.starts) for task in tasks)
+    return _play(tasks, min(jobs, max(1, len(tasks))), results, names, kept, quiet)
+
+
+def _play(
+    tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[str, str], kept: int, quiet: bool
+) -> list[str]:
+    """Plays the games of all tasks; what went wrong in those that were forfeited."""
+    total = kept + sum(len(task.starts) for task in tasks)
     errors = []
     before = len(results)
-    with LadderProgress(total, kept, quiet) as progress, MatchPool(min(jobs, max(1, len(tasks)))) as pool:
+    with LadderProgress(total, kept, quiet) as progress, MatchPool(jobs) as pool:
         try:
             for task, game in pool.play(tasks):
                 pairing = task.pairing

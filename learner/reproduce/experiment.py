@@ -41,17 +41,19 @@ class Measure:
 
     Attributes:
         key: its name in rows and in JSON.
-        kind: "share" (0 to 1, shown in per cent), "count", "bytes", or "number" (shown with two digits).
+        kind: "share" (0 to 1, in per cent), "count", "bytes", "number" (with two digits) or "truth" (1 or 0).
     """
 
     key: str
     title: str
-    kind: Literal["share", "count", "bytes", "number"] = "share"
+    kind: Literal["share", "count", "bytes", "number", "truth"] = "share"
 
     def shown(self, value: float | None) -> Cell:
         """A value as it stands in a table."""
         if value is None or self.kind == "share":
             return None if value is None else f"{100 * value:.2f} %"
+        if self.kind == "truth":
+            return "yes" if value else "no"
         if self.kind == "number":
             return f"{value:.1e}" if 0 < value < 0.01 else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
         return round(value)

@@ -207,7 +207,7 @@ def _gradients(checks: Sequence[GradientCheck]) -> Experiment:
         (
             Measure("derivatives", "derivatives", "count"),
             Measure("error", "largest error", "number"),
-            Measure("passed", "passes", "share"),
+            Measure("passed", "passes", "truth"),
         ),
         [
             Row(

@@ -52,6 +52,7 @@ _SIZE = (
 )
 _NOTES = {
     "popic": (
+        "A row is the last version against that of the row, each in its own training.",
         "As published: 70 simulations, the first 25 plies drawn by visits and then the most visited move, 4×4 "
         "convolutions with 75 kernels on the 8×8 board, 5 residual blocks, leaky ReLU, batch norm, SGD with rate 0.1 "
         "and momentum 0.9, batches of 256, 50 games of self-play an iteration, a gate of 20 games at 3/1/0 and 1.3.",
