@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from selfplay.command_line import endgames, players
 from selfplay.command_line.options import PLAYER, Backend, Fen, Json, print_json
+from selfplay.command_line.reproduce import reproduce
 
 if TYPE_CHECKING:
     from engine.board import Board
@@ -48,7 +49,7 @@ EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong i
 
 @app.command()
 def train(
-    preset: Annotated[str, typer.Option(help="smoke, quick, laptop or gpu.")] = "quick",
+    preset: Annotated[str, typer.Option(help="smoke, quick, laptop, gpu, popic or maddocks.")] = "quick",
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None,
@@ -187,7 +188,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for command in COMMANDS:
     app.command()(command)
-for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracle), ("reproduce", endgames.reproduce)):
+for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracle), ("reproduce", reproduce)):
     app.add_typer(group, name=name)
 
 

@@ -51,6 +51,9 @@ class LoopConfig(_Settings):
     minutes: float | None = Field(None, gt=0, description="the run ends after so long; none: after max_iterations")
     max_iterations: int | None = Field(None, ge=1, description="candidates made and judged")
     steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
+    games_per_iteration: int | None = Field(
+        None, ge=1, description="take turns as AlphaGo Zero did: so many games, steps on all their tokens, a candidate"
+    )
     samples_before_training: int = Field(5000, ge=1, description="samples wanted before the first step")
     reuse: float = Field(4.0, gt=0, description="training samples drawn per new sample: the token bucket's rate")
     bucket_steps: int = Field(500, ge=1, description="steps the bucket holds; self-play waits while it is full")
@@ -97,6 +100,56 @@ _QUICK: dict[str, Any] = {
     "loop": {"minutes": 13.5, "steps_per_iteration": 1200, "reuse": 5.0, "anchor_games": 6},
     "gate": {"max_games": 60, "elo1": 80},
     "replay": {"window_start": 60_000},
+}
+
+_POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave open is said in selfplay/reproduce/popic.py
+    "network": NetworkConfig(blocks=5, channels=75, board="8x8", kernel_size=4, activation="leaky_relu").model_dump(),
+    "search": {"num_simulations": 70, "temperature_plies": 25},
+    "match_search": {"num_simulations": 70},
+    "selfplay": {
+        "games_in_lockstep": 50,
+        "positions_per_shard": 200,
+        "full_search_fraction": 1.0,
+        "ballot_fraction": 0.0,
+        "random_opening_plies": 0,
+    },
+    "trainer": {
+        "optimizer": "sgd",
+        "learning_rate": 0.1,
+        "momentum": 0.9,
+        "batch_size": 256,
+        "weight_decay": 1e-4,
+        "warmup_steps": 0,
+        "ema_decay": 0.0,
+    },
+    "loop": {
+        "minutes": 75.0,
+        "games_per_iteration": 50,
+        "samples_before_training": 256,
+        "reuse": 4.0,
+        "anchor_games": 0,
+        "exam_positions": 0,
+    },
+    "gate": {"rule": "points", "points_factor": 1.3, "max_games": 20},
+    "replay": {"window_start": 60_000},
+}
+
+_MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the project's own for all else
+    "network": _QUICK["network"],
+    "search": {"num_simulations": 50},
+    "match_search": {"num_simulations": 50},
+    "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 200, "full_search_fraction": 1.0},
+    "trainer": _QUICK["trainer"],
+    "loop": {
+        "max_iterations": 20,
+        "games_per_iteration": 100,
+        "samples_before_training": 256,
+        "reuse": 5.0,
+        "anchor_games": 0,
+        "exam_positions": 0,
+    },
+    "gate": {"rule": "winrate", "score_threshold": 0.55, "max_games": 40},
+    "replay": _QUICK["replay"],
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -157,6 +210,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gate": {"max_games": 400, "elo1": 30},
         "replay": {"window_start": 500_000},
     },
+    "popic": _POPIC,
+    "maddocks": _MADDOCKS,
 }
 
 

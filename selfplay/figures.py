@@ -49,7 +49,7 @@ def ratings_image(
         axes.errorbar(along, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label=f"{what}, ± 95 %")
     last = max((place for place, _ in climbed), default=1.0)
     for line in table:
-        if not line.player.isdigit():
+        if line.player not in places and not line.player.isdigit():  # not the candidates that were turned down
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
             axes.annotate(line.player, (last, line.rating), ha="right", va="bottom", color="#7a5a00")
     if doubling:

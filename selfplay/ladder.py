@@ -198,7 +198,11 @@ class Standings:
         games: int,
     ) -> "Standings":
         """From the first ``games`` games of each pair."""
-        tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
+        return Standings.of_tallies(players, {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs})
+
+    @staticmethod
+    def of_tallies(players: Sequence[LadderPlayer], tallies: Mapping[tuple[str, str], Tally]) -> "Standings":
+        """From results counted for the first of each pair."""
         fit = fit_elo([(*names, tally) for names, tally in tallies.items()], {players[0].name: 0.0})
         return Standings(tuple(players), tallies, fit)
 

@@ -14,8 +14,8 @@ from learner.report import Table as ReportTable
 from .figures import ratings_image
 from .ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
 from .match_commands import choose_jobs, inspect_player, make_pairing, time_control
-from .match_pool import MatchPool, Task, make_tasks
-from .openings import MatchError, make_openings
+from .match_pool import MatchPool, Pairing, Task, make_tasks
+from .openings import MatchError, Opening, make_openings
 from .progress import LadderProgress
 from .run_folder import RunError, RunFolder
 
@@ -103,17 +103,9 @@ def ladder_command(
     settings = {"time_control": str(control), "openings": openings, "seed": seed}
     make_writable_folder(target)
     results = LadderResults(target / _RESULTS_FILE, settings)
-    for player in players:
-        results.admit(player)
     wanted = choose_jobs(jobs, (), control, games * len(pairs))
-    tasks: list[Task] = []
-    for a, b in pairs:
-        pairing = make_pairing((facts[a.name], facts[b.name]), control, simulations, seed)
-        played = results.scores(a.name, b.name)
-        tasks += make_tasks(pairing, [(i, chosen[i // 2]) for i in range(games) if i not in played], wanted)
-    missing = sum(len(task.starts) for task in tasks)
-    names = {player.text: player.name for player in players}
-    errors = _play(tasks, min(wanted, max(1, len(tasks))), results, names, games * len(pairs) - missing, quiet)
+    pairings = {(a, b): make_pairing((facts[a.name], facts[b.name]), control, simulations, seed) for a, b in pairs}
+    errors = play_missing(pairings, chosen, games, wanted, results, quiet)
     standings = Standings.of(players, pairs, results, games)
     figures = {"run": str(folder), "out": str(target), **standings.figures(), "errors": errors}
     of_networks = players[0].settings.partition(" weights=")[0]
@@ -125,10 +117,39 @@ def ladder_command(
     return figures
 
 
+def play_missing(
+    pairings: Mapping[tuple[LadderPlayer, LadderPlayer], Pairing],
+    openings: Sequence[Opening],
+    games: int,
+    jobs: int,
+    results: LadderResults,
+    quiet: bool,
+) -> list[str]:
+    """Plays those of the first ``games`` games of each pairing that are missing in the results.
+
+    Returns:
+        What went wrong in games that were forfeited.
+
+    Raises:
+        MatchError: the results are of other players.
+        KeyboardInterrupt: all games that are over have been kept.
+    """
+    for player in {player: None for pair in pairings for player in reversed(pair)}:  # earlier versions first
+        results.admit(player)
+    tasks: list[Task] = []
+    for (a, b), pairing in pairings.items():
+        played = results.scores(a.name, b.name)
+        tasks += make_tasks(pairing, [(i, openings[i // 2]) for i in range(games) if i not in played], jobs)
+    names = {player.text: player.name for pair in pairings for player in pair}
+    total = games * len(pairings)
+    kept = total - sum(len(task.starts) for task in tasks)
+    return _play(tasks, min(jobs, max(1, len(tasks))), results, names, kept, quiet)
+
+
 def _play(
     tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[str, str], kept: int, quiet: bool
 ) -> list[str]:
-    """Plays the games that are missing; what went wrong in those that were forfeited."""
+    """Plays the games of all tasks; what went wrong in those that were forfeited."""
     total = kept + sum(len(task.starts) for task in tasks)
     errors = []
     before = len(results)
@@ -166,7 +187,6 @@ def _write(
         for line in table
     ]
     last = standings.networks[-1]
-    rows = list(standings.against(last))
     blocks: list[Block] = [
         ReportTable(
             f"Most likely ratings together; {reference} is 0; ± is half the 95 % interval",
@@ -181,10 +201,9 @@ def _write(
         Section(
             f"{last} against all others",
             [
-                ReportTable(
+                results_table(
                     f"Games of {last}: won, drawn, lost (the form of Popič, Bošković and Brest 2021, table 2)",
-                    ["opponent", *(opponent for opponent, *_ in rows)],
-                    [[letter, *(row[place] for row in rows)] for place, letter in ((1, "W"), (2, "D"), (3, "L"))],
+                    list(standings.against(last)),
                 )
             ],
         ),
@@ -194,6 +213,15 @@ def _write(
         ),
     ]
     write_report(folder, Report(f"Ladder of {figures['run']}", sections, figures))
+
+
+def results_table(caption: str, rows: Sequence[tuple[str, int, int, int]]) -> ReportTable:
+    """Wins, draws and losses as three rows, a column for each opponent (``Standings.against``)."""
+    return ReportTable(
+        caption,
+        ["opponent", *(opponent for opponent, *_ in rows)],
+        [[letter, *(row[place] for row in rows)] for place, letter in ((1, "W"), (2, "D"), (3, "L"))],
+    )
 
 
 def _steps_table(standings: Standings) -> ReportTable:

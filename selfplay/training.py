@@ -1,5 +1,6 @@
 """The outer loop: self-play fills the replay window, the learner draws from it, candidates go through the gate."""
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ import numpy as np
 from engine.players import parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
-from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
 from learner.network import Network
 from learner.trainer import Trainer
 
@@ -70,6 +71,7 @@ class Training:
         self._started = self._saved = time.monotonic()
         self.replay = ReplayBuffer(folder.shards, config.replay)
         self.trainer = self._make_trainer()
+        self._steps_judged = self._last_candidate_steps()
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
@@ -93,6 +95,11 @@ class Training:
         elif self.state.iteration > 0:
             raise RunError(f"{self.folder.trainer_path} is missing: the learner cannot go on where it was")
         return trainer
+
+    def _last_candidate_steps(self) -> int:
+        """Steps behind the candidate judged last."""
+        steps = read_info(self.folder.checkpoint(f"{self.state.iteration:06d}")).figures.get("steps")
+        return steps if isinstance(steps, int) else 0
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:
         backend, search = self.config.selfplay.backend, self.config.match_search
@@ -153,17 +160,18 @@ class Training:
     def _loop(self, pool: Pool) -> None:
         loop, batch_size = self.config.loop, self.config.trainer.batch_size
         while not self._over():
-            next_candidate = (self.state.iteration + 1) * loop.steps_per_iteration
+            tokens = token_balance(self.config, self.replay.total_samples, self.trainer.steps)
             last_call = self._out_of_time(reserve_seconds=self._gate_seconds)
-            if self.trainer.steps >= next_candidate or last_call:
-                if self.trainer.steps > self.state.iteration * loop.steps_per_iteration:
+            if self._is_due(tokens) or last_call:
+                if self.trainer.steps > self._steps_judged:
                     self._judge_candidate(pool)
                 if last_call:
                     return
                 continue
-            tokens = token_balance(self.config, self.replay.total_samples, self.trainer.steps)
-            may_train = tokens >= batch_size and self.replay.total_samples >= loop.samples_before_training
-            if tokens < loop.bucket_steps * batch_size:
+            enough_games = self._games_due() <= 0
+            enough = enough_games or self.replay.total_samples >= loop.samples_before_training
+            may_train = tokens >= batch_size and enough
+            if tokens < (batch_size if enough_games else loop.bucket_steps * batch_size):
                 pool.refill()
             self._take_in(pool.collect(0.0 if may_train else _WAIT_SECONDS))
             if may_train:
@@ -172,6 +180,20 @@ class Training:
                 self._listen("wait", {"samples": self.replay.total_samples})
             if time.monotonic() - self._saved > loop.save_seconds:
                 self._save()
+
+    def _games_due(self, ahead: int = 0) -> float:
+        """Games that self-play owes to this iteration and so many ``ahead``; without end if iterations have none."""
+        games = self.config.loop.games_per_iteration
+        return math.inf if games is None else (self.state.iteration + 1 + ahead) * games - self.replay.total_games
+
+    def _is_due(self, tokens: float) -> bool:
+        """Whether it is time for the next candidate."""
+        loop = self.config.loop
+        if self.trainer.steps == self._steps_judged:
+            return False
+        if loop.games_per_iteration is None:
+            return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
+        return self._games_due() <= 0 and tokens < self.config.trainer.batch_size
 
     def _take_in(self, played: list[Played]) -> None:
         for result in played:
@@ -220,6 +242,7 @@ class Training:
         figures = {"steps": self.trainer.steps, "minutes": round(self.minutes, 3), **self._data_figures()}
         network = self.trainer.ema_network
         info = save_checkpoint(self.folder.checkpoint(name), network, figures, self._best.info.digest)
+        self._steps_judged = self.trainer.steps
         candidate = self._searcher(network, name)
         report = self._play_gate(candidate, iteration, pool)
         self.ratings.add(_pairing(name, self.state.best, report))
@@ -296,7 +319,8 @@ class Training:
 
         def on_round() -> None:
             self._take_in(pool.collect(0.0))
-            pool.refill()
+            if self._games_due(ahead=1) > 0:
+                pool.refill()
 
         return play_match(
             player_a,

@@ -1,6 +1,7 @@
 """An experiment done again, whatever it is about: rows of published and measured figures, printed and reported."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,23 +15,47 @@ PUBLISHED, MEASURED = "published", "measured"
 _MISSING = "–"
 
 
+class ReproduceError(ValueError):
+    """Experiments that cannot be done as they were asked for."""
+
+
+def chosen_experiments(experiment: str | None, known: Iterable[str], minutes: float, out: Path) -> list[str]:
+    """The names of the experiments to do, all of them where none is named.
+
+    Raises:
+        ReproduceError: an unknown experiment, no minutes or endless ones, or a file in the report's place.
+    """
+    names = list(known)
+    if experiment is not None and experiment not in names:
+        raise ReproduceError(f"--experiment {experiment}: there is none of that name: choose {', '.join(names)}")
+    if not 0 < minutes < math.inf:
+        raise ReproduceError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
+    if out.exists() and not out.is_dir():
+        raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
+    return names if experiment is None else [experiment]
+
+
 @dataclass(frozen=True)
 class Measure:
     """Something that is measured, and shown in a column, or in two where a figure of it was published.
 
     Attributes:
         key: its name in rows and in JSON.
-        kind: "share" (0 to 1, shown in per cent), "count" or "bytes".
+        kind: "share" (0 to 1, in per cent), "count", "bytes", "number" (with two digits) or "truth" (1 or 0).
     """
 
     key: str
     title: str
-    kind: Literal["share", "count", "bytes"] = "share"
+    kind: Literal["share", "count", "bytes", "number", "truth"] = "share"
 
     def shown(self, value: float | None) -> Cell:
         """A value as it stands in a table."""
         if value is None or self.kind == "share":
             return None if value is None else f"{100 * value:.2f} %"
+        if self.kind == "truth":
+            return "yes" if value else "no"
+        if self.kind == "number":
+            return f"{value:.1e}" if 0 < value < 0.01 else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
         return round(value)
 
 
@@ -54,6 +79,7 @@ class Experiment:
     Attributes:
         name: as on the command line. question: what it asks, one paragraph.
         notes: what was scaled down, and what else must be known to compare the figures.
+        tables: in the report, its figures in other forms.
 
     Raises:
         ValueError: a row has a value of a measure that there is not, or a share that is none.
@@ -66,6 +92,7 @@ class Experiment:
     rows: Sequence[Row]
     figures: Sequence[Figure]
     notes: Sequence[str]
+    tables: Sequence[Table] = ()
 
     def __post_init__(self) -> None:
         kinds = {measure.key: measure.kind for measure in self.measures}
@@ -108,7 +135,7 @@ class Experiment:
 
     def section(self) -> Section:
         """The experiment as a part of a report."""
-        blocks: list[Block] = [Text(self.question), self.table(), *self.figures, *map(Text, self.notes)]
+        blocks: list[Block] = [Text(self.question), self.table(), *self.tables, *self.figures, *map(Text, self.notes)]
         return Section(self.title, blocks)
 
     def print(self, console: Console) -> None:

@@ -1,6 +1,5 @@
 """What ``crownhead reproduce wang`` does: the five experiments of Wang 2023, scaled to minutes on two cores."""
 
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from engine.tablebase.load import load_tables
 from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
 from . import wang_compression, wang_experiments, wang_threshold
-from .experiment import Experiment, report_experiments
+from .experiment import Experiment, ReproduceError, chosen_experiments, report_experiments
 from .wang_lab import NAMES, SETTINGS, Lab, Training
 
 Experimenter = tuple[Callable[[int], list[Training]], Callable[[Lab, int], Experiment]]
@@ -33,21 +32,12 @@ _INTRODUCTION = (
 )
 
 
-class ReproduceError(ValueError):
-    """Experiments that cannot be done as they were asked for."""
-
-
 def _chosen(experiment: str | None, minutes: float, pieces: int, out: Path) -> list[str]:
     """The names of the experiments; raises ``ReproduceError`` where an argument is wrong."""
-    if experiment is not None and experiment not in EXPERIMENTS:
-        raise ReproduceError(f"--experiment {experiment}: there is none of that name: choose {', '.join(EXPERIMENTS)}")
-    if not 0 < minutes < math.inf:
-        raise ReproduceError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
     if not FEWEST_PIECES <= pieces <= MOST_PIECES:
         raise ReproduceError(f"--pieces {pieces}: {FEWEST_PIECES} to {MOST_PIECES} are possible")
-    if out.exists() and not out.is_dir():
-        raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
-    return list(EXPERIMENTS) if experiment is None else [experiment]
+    return names
 
 
 def wang_command(

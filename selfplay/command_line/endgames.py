@@ -1,4 +1,4 @@
-"""Commands about endgames: ``tablebase``, ``oracle``, ``reproduce``. Each imports what it needs when it runs."""
+"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``. Each imports what it needs when it runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +8,6 @@ import typer
 from .options import Json, Net, Pieces, Positions, Seed, Tables, print_json
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
-
-reproduce = typer.Typer(
-    help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
-)
 oracle = typer.Typer(
     help="The endgame oracle: networks that judge endgames, measured on exact tables.", no_args_is_help=True
 )
@@ -189,27 +185,5 @@ def oracle_report(
     from selfplay.players import network_folder
 
     figures = oracle_report_command(network_folder(net), pieces, positions, seed, folder, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
-
-
-@reproduce.command("wang")
-def reproduce_wang(
-    experiment: Annotated[
-        str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
-    ] = None,
-    minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of all trainings together; tests and coding take up to as long again.")
-    ] = 30.0,
-    pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
-    seed: Seed = 1,
-    folder: Tables = None,
-    as_json: Json = False,
-) -> None:
-    """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
-    from learner.reproduce.wang import wang_command
-
-    figures = wang_command(experiment, minutes, pieces, seed, folder, out, quiet=as_json)
     if as_json:
         print_json(figures)

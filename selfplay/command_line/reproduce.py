@@ -1,0 +1,105 @@
+"""The commands ``reproduce``: experiments of papers done again. Each imports what it needs when it runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Json, Seed, Tables, print_json
+
+reproduce = typer.Typer(
+    help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
+)
+RunSeed = Annotated[int, typer.Option(min=0, help="Of weights, games and players.")]
+
+
+@reproduce.command("wang")
+def reproduce_wang(
+    experiment: Annotated[
+        str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of all trainings together; tests and coding take up to as long again.")
+    ] = 30.0,
+    pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
+    seed: Seed = 1,
+    folder: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
+    from learner.reproduce.wang import wang_command
+
+    figures = wang_command(experiment, minutes, pieces, seed, folder, out, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@reproduce.command("popic")
+def reproduce_popic(
+    experiment: Annotated[
+        str | None, typer.Option(help="popic (published settings) or own (preset quick); both if left out.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of the trainings together, earlier ones in this folder included.")
+    ] = 30.0,
+    games: Annotated[int, typer.Option(min=2, help="Of the last version against each before it.")] = 50,
+    out: Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")] = Path(
+        "popic-report"
+    ),
+    seed: RunSeed = 1,
+    as_json: Json = False,
+) -> None:
+    """Do the self-play of Popič, Bošković and Brest 2021 again, and this project's in the same time."""
+    from selfplay.reproduce.popic import popic_command
+
+    figures = popic_command(experiment, minutes, games, seed, out, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@reproduce.command("maddocks")
+def reproduce_maddocks(
+    experiment: Annotated[str | None, typer.Option(help="gradients or match; both if left out.")] = None,
+    selfplay_games: Annotated[int, typer.Option(min=1, help="Of self-play in each iteration.")] = 100,
+    comparison_games: Annotated[int, typer.Option(min=2, help="The most, of a new network with the best.")] = 40,
+    searches: Annotated[int, typer.Option(min=1, help="Per move, of the agent and of its opponent.")] = 50,
+    exploration: Annotated[float, typer.Option(help="Constant of the agent's search (PUCT).")] = 1.5,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Score at which a new network takes the best one's place.")
+    ] = 0.55,
+    epochs: Annotated[float, typer.Option(help="How often each sample is learnt from, on the mean.")] = 5.0,
+    iterations: Annotated[int, typer.Option(min=1, help="New networks made and compared, at most.")] = 100,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of the training, at most; earlier ones in this folder included.")
+    ] = 15.0,
+    games: Annotated[int, typer.Option(min=1, help="Of the match with roll-out MCTS.")] = 100,
+    out: Annotated[Path, typer.Option(help="Folder of run and report; given again, it goes on.")] = Path(
+        "maddocks-report"
+    ),
+    seed: RunSeed = 1,
+    as_json: Json = False,
+) -> None:
+    """Do Maddocks's agent again: train it, let it play roll-out MCTS, and check the gradients."""
+    from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
+
+    agent = AgentSettings(selfplay_games, comparison_games, searches, exploration, threshold, epochs, iterations)
+    figures = maddocks_command(experiment, agent, minutes, games, seed, out, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+@reproduce.command("larson")
+def reproduce_larson(
+    games: Annotated[Path, typer.Argument(help="A collection of expert games in PDN.")],
+    minutes: Annotated[float, typer.Option(min=0.01, help="Of both trainings together; tests come on top.")] = 30.0,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("larson-report"),
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
+    from learner.reproduce.larson import larson_command
+
+    figures = larson_command(games, minutes, seed, out, quiet=as_json)
+    if as_json:
+        print_json(figures)

@@ -1,0 +1,294 @@
+"""What ``crownhead reproduce maddocks`` does: an agent trained by its own games against UCT with random roll-outs, and
+the gradients that its training rests on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from engine.players import parse_player
+from learner.checkpoint import load_checkpoint
+from learner.report import make_writable_folder
+from learner.reproduce.experiment import (
+    Experiment,
+    Measure,
+    ReproduceError,
+    Row,
+    chosen_experiments,
+    report_experiments,
+)
+from learner.reproduce.gradients import GradientCheck, check_gradients, operations
+
+from ..config import RunConfig, make_config
+from ..elo import Tally
+from ..match import make_openings, play_match
+from ..match_record import MatchGame
+from ..players import network_player
+from ..progress import MatchProgress
+from .runs import Version, is_over, played_games, read_run, train_run
+
+EXPERIMENTS = ("gradients", "match")
+_CONCURRENCY = 64
+_TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
+_INTRODUCTION = (
+    "An agent learns from its own games with the settings that the report makes adjustable, and plays tree search with "
+    "random roll-outs that gets as many searches per move. What is differentiated to train it is checked first. "
+    "Published figures to set beside these are not known."
+)
+_MATCH_NOTES = (
+    "As in the report: an iteration is so many games of self-play, training for so many epochs, and games of "
+    "comparison in which the new network must reach the replacement threshold; the search is PUCT with a network, its "
+    "opponent UCT with random roll-outs.",
+    "Otherwise: a game is drawn after 80 plies without a capture or a move of a man, by repetition, and in self-play "
+    "after 240 plies, not after 40 moves without a capture or at one piece each; an epoch is as many samples as are "
+    "new, drawn from a window of 60,000 that grows; the policy is a logit for every legal move, not 8×8×8; PyTorch "
+    "with AdamW takes the place of the library written for it. The exploration constant is the agent's (PUCT); the "
+    "roll-outs' is √2 (UCB1).",
+    "The games start from three-move ballots, each with colours swapped; the agent has no endgame tables.",
+)
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What Maddocks's program lets its user set, see the command's options.
+
+    Attributes:
+        searches: per move, of the agent in all its games and of its opponent.
+        epochs: how often a sample is learnt from, on the mean.
+    """
+
+    selfplay_games: int
+    comparison_games: int
+    searches: int
+    exploration: float
+    threshold: float
+    epochs: float
+    iterations: int
+
+    def config(self, minutes: float, seed: int, settings: Sequence[str]) -> RunConfig:
+        """The run with these settings; raises ``ConfigError`` that names the first bad one."""
+        return make_config(
+            "maddocks",
+            [
+                *settings,
+                f"loop.games_per_iteration={self.selfplay_games}",
+                f"gate.max_games={self.comparison_games}",
+                f"search.num_simulations={self.searches}",
+                f"match_search.num_simulations={self.searches}",
+                f"search.c_puct={self.exploration}",
+                f"match_search.c_puct={self.exploration}",
+                f"gate.score_threshold={self.threshold}",
+                f"loop.reuse={self.epochs}",
+                f"loop.max_iterations={self.iterations}",
+                f"loop.minutes={minutes}",
+            ],
+            seed=seed,
+        )
+
+
+class _MatchStudy:
+    """The agent and its games with roll-out MCTS.
+
+    Attributes:
+        tallies: version → its results, as far as it has played.
+    """
+
+    def __init__(self, config: RunConfig, out: Path, games: int) -> None:
+        self.config, self.run, self.games = config, out / "run", games
+        self.opponent = f"rollout:{config.search.num_simulations}"
+        self.tallies: dict[str, Tally] = {}
+        parse_player(self.opponent)  # now, not after the training
+
+    def versions(self) -> list[Version]:
+        """The first version and the last; one if they are the same, none before the run has begun."""
+        found = read_run(self.run)
+        return [] if found is None else list(dict.fromkeys([found[1][0], found[1][-1]]))
+
+    def play(self, quiet: bool) -> None:
+        """All games, of random weights and of the last version."""
+        versions = self.versions()
+        with MatchProgress(self.games * len(versions), quiet) as progress:
+            for version in versions:
+                tally = self.tallies[version.name] = Tally()
+                self._play(version, tally, progress)
+
+    def _play(self, version: Version, tally: Tally, progress: MatchProgress) -> None:
+        config, pair = self.config, []
+        network = load_checkpoint(version.checkpoint).network
+        agent = network_player(
+            network,
+            version.name,
+            config.match_search,
+            device=config.device,
+            backend=config.selfplay.backend,
+            batch=_CONCURRENCY,
+        )
+        rollout = parse_player(self.opponent)
+        assert rollout is not None
+
+        def on_game(game: MatchGame) -> None:
+            progress.game(game)
+            pair.append(game.score)
+            if len(pair) == 2 or game.index == self.games - 1:
+                tally.add(pair)
+                pair.clear()
+
+        openings = make_openings("ballots", (self.games + 1) // 2, config.seed)
+        play_match(agent, rollout, openings, self.games, seed=config.seed, concurrency=_CONCURRENCY, on_game=on_game)
+
+    def experiment(self) -> Experiment:
+        """What there is so far."""
+        found = read_run(self.run)
+        notes = []
+        if found is None or not is_over(found[0], self.config):
+            minutes = found[0].minutes if found else 0.0
+            notes.append(
+                f"Not finished: {minutes:.1f} of {self.config.loop.minutes:g} minutes of training are done; the same "
+                "command goes on."
+            )
+        elif len(found[1]) == 1:
+            notes.append("No network has passed the comparison yet: the agent plays with its random weights.")
+        wanted = self.games * len(self.versions())
+        played = sum(tally.games for tally in self.tallies.values())
+        if played < wanted:
+            notes.append(f"Not finished: {played} of {wanted} games are played; the same command plays them.")
+        rows = []
+        for version in self.versions():
+            name = f"{_described(version)} v {self.opponent}"
+            rows.append(Row(name, {}, self._figures(version)))
+        for name, tally in self.tallies.items():
+            if tally.games:
+                elo = tally.elo_diff()
+                notes.append(f"{name} is {elo.elo:+.0f} ± {elo.elo_error:.0f} Elo against {self.opponent}.")
+        if found is not None:
+            notes.append(
+                f"The run: {found[0].iteration} iterations, {played_games(self.run)} games of self-play, "
+                f"{len(found[1]) - 1} replacements in {found[0].minutes:.1f} minutes."
+            )
+        return Experiment(
+            "match",
+            "The agent against tree search with random roll-outs",
+            "Is the trained agent stronger than roll-out MCTS with as many searches per move?",
+            (
+                Measure("wins", "won", "count"),
+                Measure("draws", "drawn", "count"),
+                Measure("losses", "lost", "count"),
+                Measure("score", "score"),
+                Measure("minutes", "minutes of training", "number"),
+            ),
+            rows,
+            [],
+            [*notes, *_MATCH_NOTES],
+        )
+
+    def _figures(self, version: Version) -> dict[str, float]:
+        tally = self.tallies.get(version.name, Tally())
+        figures: dict[str, float] = {"minutes": version.minutes}
+        if tally.games:
+            counts = {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses}
+            figures |= {**counts, "score": tally.points / tally.games}
+        return figures
+
+
+def _described(version: Version) -> str:
+    return "random weights (v0)" if version.name == "v0" else f"agent ({version.name})"
+
+
+def _gradients(checks: Sequence[GradientCheck]) -> Experiment:
+    failed = [check.name for check in checks if not check.passed]
+    verdict = f"gradcheck refuses {', '.join(failed)}." if failed else "gradcheck passes them all."
+    return Experiment(
+        "gradients",
+        "Gradients of every operation",
+        "Are the derivatives of all that the report's own autodiff could do, and of the loss used here, right?",
+        (
+            Measure("derivatives", "derivatives", "count"),
+            Measure("error", "largest error", "number"),
+            Measure("passed", "passes", "truth"),
+        ),
+        [
+            Row(
+                check.name,
+                {},
+                {"derivatives": check.derivatives, "error": check.error, "passed": float(check.passed)},
+            )
+            for check in checks
+        ],
+        [],
+        [
+            f"{len(checks)} operations: {verdict}",
+            "In float64, torch.autograd.gradcheck with a tolerance of 1e-6; the error is the largest distance from "
+            "central differences with a step of 1e-6, by the derivative's size where that is more than 1.",
+        ],
+    )
+
+
+def maddocks_command(
+    experiment: str | None,
+    agent: AgentSettings,
+    minutes: float,
+    games: int,
+    seed: int,
+    out: Path,
+    quiet: bool,
+    settings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Trains and measures as Maddocks did; see ``crownhead reproduce maddocks --help``.
+
+    Args:
+        experiment: of ``EXPERIMENTS``; None for both.
+        minutes: the training ends after so long, or after its iterations; what was done before counts.
+        games: of the first network and of the last against roll-out MCTS.
+        out: gets the run (``run``) and the report. Given again, the training goes on.
+        settings: ``key=value``, changed in the preset: for tests.
+
+    Returns:
+        For each experiment, by name, ``Experiment.to_json``.
+
+    Raises:
+        ValueError: an unknown experiment, bad numbers, or a folder with another run.
+        StorageError: something cannot be written.
+        KeyboardInterrupt: the run is saved, and the report shows what there is.
+    """
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
+    if games < 1:
+        raise ReproduceError(f"--games {games}: a match has 1 game at least")
+    study = _MatchStudy(agent.config(minutes, seed, settings), out, games)
+    make_writable_folder(out)
+    facts = {**{name.replace("_", " "): value for name, value in asdict(agent).items()}, "minutes": minutes}
+    facts |= {"games of each match": games, "seed": seed}
+    checks: list[GradientCheck] = []
+    try:
+        if "gradients" in names:
+            checks += map(check_gradients, operations(seed))
+            _write(names, study, checks, facts, out)
+        if "match" in names:
+            train_run(study.run, study.config, quiet)
+            _write(names, study, checks, facts, out)  # a kill from now on leaves it
+            study.play(quiet)
+    except KeyboardInterrupt as error:
+        page, _ = _write(names, study, checks, facts, out)
+        text = f"the run is saved in {study.run}, and {page} shows what there is; the same command goes on"
+        raise KeyboardInterrupt(text) from error
+    page, experiments = _write(names, study, checks, facts, out)
+    console = Console(quiet=quiet)
+    for found in experiments:
+        found.print(console)
+    console.print(f"Report: {page}", soft_wrap=True)
+    return {found.name: found.to_json() for found in experiments}
+
+
+def _write(
+    names: Sequence[str],
+    study: _MatchStudy,
+    checks: Sequence[GradientCheck],
+    facts: Mapping[str, str | int | float],
+    out: Path,
+) -> tuple[Path, list[Experiment]]:
+    """The report of all that is there; its page and its parts."""
+    experiments = [_gradients(checks)] if "gradients" in names else []
+    experiments += [study.experiment()] if "match" in names else []
+    return report_experiments(out, _TITLE, _INTRODUCTION, facts, experiments), experiments

@@ -1,0 +1,101 @@
+"""Runs inside a report's folder: begun, gone on with, and read again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..config import RunConfig
+from ..progress import TrainingProgress
+from ..run_folder import RunError, RunFolder, RunState
+from ..shards import SUFFIX, read_shard_info
+
+_LIMITS = (("loop", "minutes"), ("loop", "max_iterations"))  # may differ when a run goes on
+_Key = tuple[str, ...]
+
+
+class Version(NamedTuple):
+    """A network that was the best of its run; v0 has random weights.
+
+    Attributes:
+        minutes: of training when it was promoted.
+    """
+
+    name: str
+    checkpoint: Path
+    minutes: float
+
+
+def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
+    """Begins a run, or goes on with one, until it has had its minutes or its iterations; at once if it has.
+
+    Raises:
+        RunError: the folder holds a run with other settings, or another process trains in it.
+        KeyboardInterrupt: everything is saved.
+    """
+    from ..training import Training
+
+    if RunFolder(folder).config_path.exists():
+        run, stored = RunFolder.open(folder)
+        _check_same(folder, stored, config)
+    else:
+        run = RunFolder.create(folder, config)
+    with run.locked():
+        state = run.read_state()
+        if is_over(state, config):
+            return
+        run.write_state(state.model_copy(update={"minutes_limit": config.loop.minutes}))
+        with TrainingProgress(quiet) as progress:
+            training = Training(run, config, progress)
+            progress.limit(training.minutes, config.loop.minutes)
+            training.run()
+        state = run.read_state()
+        if not is_over(state, config):  # what was left was too little for another candidate: it counts as used
+            run.write_state(state.model_copy(update={"minutes": config.loop.minutes}))
+
+
+def is_over(state: RunState, config: RunConfig) -> bool:
+    """Whether a run has had all it was to have."""
+    minutes, iterations = config.loop.minutes, config.loop.max_iterations
+    return (minutes is not None and state.minutes >= minutes) or (
+        iterations is not None and state.iteration >= iterations
+    )
+
+
+def read_run(folder: Path) -> tuple[RunState, list[Version]] | None:
+    """Where a run stands, and its versions from random weights to the last promoted one; None if there is none yet.
+
+    Raises:
+        RunError: its state cannot be read.
+    """
+    run = RunFolder(folder)
+    first = run.checkpoint("000000")
+    if not run.config_path.exists() or not first.exists():
+        return None
+    state = run.read_state()
+    promoted = (
+        Version(f"v{number}", run.checkpoint(made.checkpoint), made.minutes)
+        for number, made in enumerate(state.promotions, 1)
+    )
+    return state, [Version("v0", first, 0.0), *promoted]
+
+
+def played_games(folder: Path) -> int:
+    """Games of self-play in a run."""
+    return sum(read_shard_info(path).games for path in RunFolder(folder).shards.glob(f"*{SUFFIX}"))
+
+
+def _check_same(folder: Path, stored: RunConfig, wanted: RunConfig) -> None:
+    """Raises ``RunError`` that names the first setting in which two configurations differ."""
+    was, now = dict(_leaves(stored.model_dump(mode="json"))), dict(_leaves(wanted.model_dump(mode="json")))
+    for key in now:
+        if key not in _LIMITS and was[key] != now[key]:
+            name = ".".join(key)
+            raise RunError(f"{folder} holds a run with {name} {was[key]}, not {now[key]}: choose another --out")
+
+
+def _leaves(fields: dict[str, Any], above: _Key = ()) -> Iterator[tuple[_Key, Any]]:
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*above, name))
+        else:
+            yield (*above, name), value

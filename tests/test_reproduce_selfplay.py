@@ -1,0 +1,329 @@
+"""Self-play of papers done again: tables by hand, tiny runs, resumption, Ctrl-C, gradients, bad input."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_interrupts import ROOT, interrupt
+
+import crownhead
+from learner.reproduce.experiment import Experiment
+from learner.reproduce.gradients import Operation, check_gradients, operations
+from selfplay.config import make_config
+from selfplay.elo import Tally
+from selfplay.reproduce import maddocks, popic, published
+from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
+from selfplay.reproduce.popic import popic_command
+from selfplay.reproduce.runs import Version, read_run, train_run
+from selfplay.run_folder import RunError, RunFolder, RunState
+
+TINY = (
+    "network=tiny",
+    "search.num_simulations=4",
+    "match_search.num_simulations=4",
+    "selfplay.games_in_lockstep=8",
+    "selfplay.positions_per_shard=100",
+    "selfplay.max_plies=60",
+    "selfplay.backend=torch",
+    "trainer.batch_size=64",
+    "loop.samples_before_training=64",
+    "loop.steps_per_iteration=10",
+    "loop.anchor_games=0",
+    "loop.exam_positions=0",
+    "gate.rule=winrate",
+    "gate.score_threshold=0",  # any candidate passes
+    "gate.max_games=2",
+)
+TWO_ITERATIONS = (*TINY, "loop.games_per_iteration=4", "loop.max_iterations=2")
+AGENT = AgentSettings(4, 2, 4, 2.5, 0.0, 2.0, 2)
+BY_HAND = {
+    "v0": Tally(pairs=[0, 0, 0, 1, 1], wins=3, draws=1),
+    "v1": Tally(pairs=[0, 1, 1, 0, 0], draws=1, wins=1, losses=2),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_process() -> Iterator[None]:
+    """Games of tables are played here: to start processes would take longer than the games."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(popic, "choose_jobs", lambda *_: 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    out = tmp_path_factory.mktemp("popic") / "report"
+    return out, popic_command(None, 60, 4, 1, out, quiet=True, settings=TWO_ITERATIONS)
+
+
+def by_hand(tmp_path: Path, name: str = "popic", **changes: Any) -> popic._Found:
+    """A run of an hour with three versions, of which the last has played four games with each of the others."""
+    system = popic._System(name, make_config(popic.SYSTEMS[name], ["loop.minutes=60"]), tmp_path, 4)
+    versions = [Version(f"v{number}", tmp_path, 20.0 * number) for number in range(3)]
+    fields: dict[str, Any] = {"state": RunState(minutes=60.0), "versions": versions, "tallies": BY_HAND, "games": 120}
+    return popic._Found(system, **{**fields, **changes})
+
+
+def measured(experiment: Experiment) -> dict[str, dict[str, float]]:
+    return {row.name: dict(row.measured) for row in experiment.rows if row.measured}
+
+
+def test_the_published_table() -> None:
+    assert [sum(row) for row in published.POPIC.values()] == [50] * 10
+    assert published.POPIC["v0"] == (32, 13, 5)
+    assert list(published.POPIC) == [f"v{number}" for number in range(10)]
+
+
+def test_a_table_worked_out_by_hand(tmp_path: Path) -> None:
+    found = by_hand(tmp_path)
+    table = found.experiment()
+    assert measured(table) == {
+        "v0": {"wins": 3, "draws": 1, "losses": 0, "score": 3.5 / 4},
+        "v1": {"wins": 1, "draws": 1, "losses": 2, "score": 1.5 / 4},
+    }
+    assert dict(table.rows[0].published) == {"wins": 32, "draws": 13, "losses": 5, "score": 38.5 / 50}
+    assert [row.name for row in table.rows] == list(published.POPIC)
+    theirs, ours = table.tables
+    assert [row[:3] for row in theirs.rows] == [["W", 32, 27], ["D", 13, 18], ["L", 5, 5]]
+    assert (ours.header, ours.rows) == (["opponent", "v0", "v1"], [["W", 3, 1], ["D", 1, 1], ["L", 0, 2]])
+    assert not [note for note in table.notes if "Not finished" in note]
+    # 3.5 of 4 is 400 log10(7) Elo; 38.5 of 50 is 400 log10(77 / 23).
+    assert "end 3–1–0 (87.5 %, Elo +338 ±" in found.verdict()
+    assert "more than the published 32–13–5 (77.0 %, Elo +210)" in found.verdict()
+    summary = popic._first_and_last([found, by_hand(tmp_path, "own")])
+    assert dict(summary.rows[0].published) == {**table.rows[0].published, "versions": 9, "hours": 336}
+    assert summary.rows[1].name == "published settings, v2 v v0"
+    assert dict(summary.rows[1].measured) == {**table.rows[0].measured, "versions": 2, "games": 120, "hours": 1}
+
+
+def test_a_miss_is_told_with_its_reason(tmp_path: Path) -> None:
+    even = by_hand(tmp_path, tallies={"v0": Tally(pairs=[0, 0, 2, 0, 0], draws=4)})
+    assert "no more than the published" in even.verdict()
+    assert "60 minutes, where the paper had about two weeks" in even.verdict()
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    half = by_hand(tmp_path, state=RunState(minutes=15.0), tallies={"v0": BY_HAND["v0"]})
+    assert [note for note in half.experiment().notes if "Not finished" in note] == [
+        "Not finished: 15.0 of 60 minutes of training are done; the same command goes on.",
+        "Not finished: 4 of 8 games are played; the same command goes on.",
+    ]
+    begun = by_hand(tmp_path, versions=half.versions[:1], tallies={})
+    assert "No version has passed the gate yet" in begun.experiment().notes[0]
+    assert "no game of a promoted version" in begun.verdict()
+
+
+def test_both_trainings_and_their_tables(done: tuple[Path, dict[str, Any]]) -> None:
+    out, figures = done
+    assert list(figures) == ["first", "popic", "own"]
+    assert json.loads((out / "report.json").read_text())["experiments"] == figures
+    for name in ("popic", "own"):
+        state, versions = read_run(out / name) or pytest.fail("no run")
+        assert state.iteration == 2
+        rows = {row["name"]: row["measured"] for row in figures[name]["rows"] if row["measured"]["wins"] is not None}
+        assert list(rows) == [version.name for version in versions[:-1]] != []
+        assert {row["wins"] + row["draws"] + row["losses"] for row in rows.values()} == {4}
+        assert (out / f"{name}-versions.png").is_file()
+    assert "won, published" in (out / "report.md").read_text()
+
+
+def test_the_same_command_again_changes_nothing(done: tuple[Path, dict[str, Any]]) -> None:
+    out, figures = done
+    before = {path: path.read_bytes() for path in [*out.glob("*-games.json"), *out.glob("*/state.json")]}
+    assert popic_command(None, 60, 4, 1, out, quiet=True, settings=TWO_ITERATIONS) == figures
+    assert before == {path: path.read_bytes() for path in before}
+    more = popic_command(None, 60, 6, 1, out, quiet=True, settings=TWO_ITERATIONS)  # plays two more games each
+    row = more["popic"]["rows"][0]["measured"]
+    assert row["wins"] + row["draws"] + row["losses"] == 6
+
+
+def test_an_iteration_is_so_many_games_and_what_there_is_to_learn_from_them(done: tuple[Path, dict[str, Any]]) -> None:
+    folder, config = RunFolder.open(done[0] / "popic")
+    for iteration in (1, 2):
+        info = json.loads((folder.checkpoint(f"{iteration:06d}") / "checkpoint.json").read_text())["figures"]
+        assert 4 * iteration <= info["games"]
+        left = config.loop.reuse * info["samples"] - info["steps"] * config.trainer.batch_size
+        assert 0 <= left < config.trainer.batch_size
+
+
+def test_other_settings_are_another_run(done: tuple[Path, dict[str, Any]]) -> None:
+    with pytest.raises(RunError, match=r"popic holds a run with seed 1, not 2: choose another --out"):
+        popic_command("popic", 60, 4, 2, done[0], quiet=True, settings=TWO_ITERATIONS)
+    config = make_config("popic", [*TWO_ITERATIONS, "search.c_puct=2"])
+    with pytest.raises(RunError, match=r"search.c_puct 1.5, not 2.0"):
+        train_run(done[0] / "popic", config, quiet=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    endless = (*TINY, "loop.games_per_iteration=4", "loop.save_seconds=0.2")
+    program = (
+        "from pathlib import Path; from selfplay.reproduce.popic import popic_command as run; "
+        f"run('popic', 60, 2, 1, Path({str(tmp_path)!r}), True, {endless!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
+    try:
+        wait_for(lambda: len(read_promotions(tmp_path / "popic")) >= 2, process)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    killed, before = read_run(tmp_path / "popic") or pytest.fail("no run")
+    minutes = killed.minutes + 0.05
+    figures = popic_command("popic", minutes, 2, 1, tmp_path, quiet=True, settings=endless)
+    state, versions = read_run(tmp_path / "popic") or pytest.fail("no run")
+    assert state.minutes >= minutes
+    assert state.iteration > killed.iteration
+    assert versions[: len(before)] == before
+    rows = [row for row in figures["popic"]["rows"] if row["measured"]["wins"] is not None]
+    assert [row["name"] for row in rows] == [version.name for version in versions[:-1]]
+
+
+def read_promotions(run: Path) -> list[Version]:
+    try:
+        found = read_run(run)
+    except RunError:  # looked at in the middle of its creation
+        return []
+    return found[1][1:] if found else []
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_interrupted_games_are_kept_and_reported(
+    done: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    played: list[object] = []
+
+    def game(self: object, over: object) -> None:
+        played.append(over)
+        if len(played) == 3:
+            raise KeyboardInterrupt
+
+    shutil.copytree(done[0] / "popic", out / "popic")
+    with monkeypatch.context() as patched:
+        patched.setattr("selfplay.progress.LadderProgress.game", game)
+        with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
+            popic_command("popic", 60, 4, 1, out, quiet=True, settings=TWO_ITERATIONS)
+    partial = json.loads((out / "report.json").read_text())["experiments"]["popic"]
+    total = 4 * len(read_promotions(out / "popic"))
+    assert f"Not finished: 3 of {total} games are played; the same command goes on." in partial["notes"]
+    figures = popic_command("popic", 60, 4, 1, out, quiet=True, settings=TWO_ITERATIONS)
+    assert not [note for note in figures["popic"]["notes"] if "Not finished" in note]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_an_interrupted_training_leaves_a_report(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("reproduce", "popic", "--minutes", 60, "--out", out)
+    said = interrupt((out / "popic" / "checkpoints" / "000000").exists, *arguments)
+    assert said.startswith(f"crownhead: interrupted: runs and games are saved in {out}, and {out / 'report.html'}")
+    notes = json.loads((out / "report.json").read_text())["experiments"]["popic"]["notes"]
+    assert notes[0].startswith("Not finished: 0.")
+    assert notes[0].endswith("of 30 minutes of training are done; the same command goes on.")
+    assert "32" in (out / "report.md").read_text()
+
+
+def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
+    figures = maddocks_command(None, AGENT, 60, 3, 1, tmp_path, quiet=True, settings=TINY)
+    assert list(figures) == ["gradients", "match"]
+    assert all(row["measured"]["passed"] == 1 for row in figures["gradients"]["rows"])
+    rows = figures["match"]["rows"]
+    assert rows[0]["name"] == "random weights (v0) v rollout:4"
+    for row in rows:
+        counts = [row["measured"][key] for key in ("wins", "draws", "losses")]
+        assert sum(counts) == 3
+        assert row["measured"]["score"] == pytest.approx((counts[0] + counts[1] / 2) / 3)
+    config = RunFolder.open(tmp_path / "run")[1]
+    assert (config.loop.games_per_iteration, config.gate.max_games, config.loop.reuse) == (4, 2, 2)
+    assert (config.search.num_simulations, config.search.c_puct, config.match_search.c_puct) == (4, 2.5, 2.5)
+    assert (config.gate.rule, config.gate.score_threshold, config.loop.max_iterations) == ("winrate", 0, 2)
+    before = (tmp_path / "run" / "state.json").read_bytes()
+    assert maddocks_command("match", AGENT, 60, 3, 1, tmp_path, quiet=True, settings=TINY)["match"] == figures["match"]
+    assert (tmp_path / "run" / "state.json").read_bytes() == before
+
+
+def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(maddocks, "play_match", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="the run is saved"):
+        maddocks_command("match", AGENT, 60, 2, 1, tmp_path, quiet=True, settings=TINY)
+    found = json.loads((tmp_path / "report.json").read_text())["experiments"]["match"]
+    wanted = 2 * min(2, 1 + len(read_promotions(tmp_path / "run")))
+    assert f"Not finished: 0 of {wanted} games are played; the same command plays them." in found["notes"]
+
+
+class _WrongSquare(torch.autograd.Function):
+    """x², with the derivative of x² / 2."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient * ctx.saved_tensors[0]
+
+
+def test_a_wrong_gradient_is_found() -> None:
+    wrong = check_gradients(Operation("square", _WrongSquare.apply, (torch.tensor([3.0, 0.5], dtype=torch.float64),)))
+    assert (wrong.passed, wrong.derivatives) == (False, 4)
+    assert wrong.error == pytest.approx(0.5, abs=1e-6)  # 3 for 6, by 6; 0.5 for 1, by 1
+    assert "gradcheck refuses square." in maddocks._gradients([wrong]).notes[0]
+
+
+def test_every_operation_of_the_report_is_there() -> None:
+    names = (
+        "add neg mul div matmul pow mean sum log exp transpose pad conv2d dense conv reshape ReLU softmax sigmoid tanh "
+        "MSE BCE"
+    )
+    assert [operation.name for operation in operations(1)] == [*names.split(), "AlphaZero loss", "loss used here"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("popic", "--experiment", "chess"), "choose popic, own"),
+        (("popic", "--games", "1"), "--games"),
+        (("popic", "--minutes", "inf"), "--minutes inf"),
+        (("popic", "--out", __file__), "is a file"),
+        (("maddocks", "--experiment", "x"), "choose gradients, match"),
+        (("maddocks", "--exploration", "0"), "c_puct"),
+        (("maddocks", "--threshold", "2"), "--threshold"),
+        (("maddocks", "--epochs", "-1"), "loop.reuse"),
+        (("maddocks", "--searches", "10000000"), "num_simulations"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(
+    arguments: tuple[str, ...],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["crownhead", "reproduce", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        crownhead.main()
+    assert ended.value.code == crownhead.EXIT_BAD_INPUT
+    said = capsys.readouterr().err
+    assert says in said
+    assert len(said.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
