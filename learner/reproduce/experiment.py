@@ -1,6 +1,7 @@
 """An experiment done again, whatever it is about: rows of published and measured figures, printed and reported."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from ..report import Block, Cell, Figure, Report, Section, Table, Text, write_report
 
+Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"
 _MISSING = "–"
 
@@ -20,18 +22,18 @@ class Measure:
 
     Attributes:
         key: its name in rows and in JSON.
-        kind: "share" (0 to 1, shown in per cent), "count" or "bytes".
+        kind: "share" (0 to 1, shown in per cent), "count", "bytes" or "microseconds".
     """
 
     key: str
     title: str
-    kind: Literal["share", "count", "bytes"] = "share"
+    kind: Literal["share", "count", "bytes", "microseconds"] = "share"
 
     def shown(self, value: float | None) -> Cell:
         """A value as it stands in a table."""
         if value is None or self.kind == "share":
             return None if value is None else f"{100 * value:.2f} %"
-        return round(value)
+        return f"{value:,.1f} µs" if self.kind == "microseconds" else round(value)
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,9 @@ class Experiment:
             console.print(note, highlight=False, style="dim")
 
 
+Step = Callable[[], Experiment]
+
+
 def _printed(cell: Cell) -> str:
     if cell is None:
         return _MISSING
@@ -140,7 +145,7 @@ def report_experiments(
     folder: Path,
     title: str,
     introduction: str,
-    facts: Mapping[str, str | int | float],
+    facts: Facts,
     experiments: Sequence[Experiment],
 ) -> Path:
     """Writes the report of experiments (``report.write_report``); returns the path of the page.
@@ -155,3 +160,72 @@ def report_experiments(
     sections = [Section("About", [Text(introduction), about]), *(experiment.section() for experiment in experiments)]
     data = {"facts": dict(facts), "experiments": {e.name: e.to_json() for e in experiments}}
     return write_report(folder, Report(title, sections, data))
+
+
+class ReproduceError(ValueError):
+    """Experiments that cannot be done as they were asked for."""
+
+
+def chosen_experiments(experiment: str | None, names: Iterable[str], minutes: float, out: Path) -> list[str]:
+    """The experiments of ``names`` that were asked for, all if None.
+
+    Raises:
+        ReproduceError: there is none of that name, the minutes are none or endless, or ``out`` is a file.
+    """
+    names = list(names)
+    if experiment is not None and experiment not in names:
+        raise ReproduceError(f"--experiment {experiment}: there is none of that name: choose {', '.join(names)}")
+    if not 0 < minutes < math.inf:
+        raise ReproduceError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
+    if out.exists() and not out.is_dir():
+        raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
+    return names if experiment is None else [experiment]
+
+
+def run_experiments(
+    folder: Path,
+    title: str,
+    introduction: str,
+    facts: Callable[[], Facts],
+    steps: Sequence[tuple[str, Step]],
+) -> tuple[Path, list[Experiment]]:
+    """Does experiments one after the other, and writes the report anew after each: what is done is never lost.
+
+    A report of some of them says in its facts which are missing.
+
+    Args:
+        facts: asked before each writing.
+        steps: names of experiments, and what does them. Where a name occurs again, the later one takes its place: an
+            experiment that takes long can give what it has so far.
+
+    Returns:
+        The path of the report's page, and the experiments.
+
+    Raises:
+        KeyboardInterrupt: the user has asked for it; the message says what the report holds.
+        ReportError, StorageError: see ``report_experiments``.
+    """
+    found: dict[str, Experiment] = {}
+    written: list[str] = []
+    page = folder
+    try:
+        for place, (name, step) in enumerate(steps):
+            found[name] = step()
+            left = list(dict.fromkeys(other for other, _ in steps[place + 1 :]))
+            missing = {"not done, or not whole": ", ".join(left)} if left else {}
+            page = report_experiments(folder, title, introduction, {**facts(), **missing}, list(found.values()))
+            written = list(found)
+    except KeyboardInterrupt as error:
+        if not written:
+            raise KeyboardInterrupt("no experiment was done yet, so there is no report") from error
+        raise KeyboardInterrupt(f"the report in {folder} holds what was done: {', '.join(written)}") from error
+    return page, list(found.values())
+
+
+def print_experiments(page: Path, experiments: Sequence[Experiment], quiet: bool) -> dict[str, Any]:
+    """Prints what was found and where the report is, unless quiet; returns by name ``Experiment.to_json``."""
+    console = Console(quiet=quiet)
+    for experiment in experiments:
+        experiment.print(console)
+    console.print(f"Report: {page}", soft_wrap=True)
+    return {experiment.name: experiment.to_json() for experiment in experiments}
