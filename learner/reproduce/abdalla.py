@@ -79,6 +79,7 @@ def abdalla_command(
                 "tables missing": ", ".join(tables.missing) or "none",
                 "minutes of labelling and training": minutes,
                 "minutes in all": round((time.monotonic() - began) / 60, 1),
+                "minutes of processor time": round(time.process_time() / 60, 1),
                 "positions of each test": TESTED,
                 "seed": seed,
                 **{f"parameters of {name}": NETWORKS[kind]().parameter_count for kind, name in NAMES.items()},

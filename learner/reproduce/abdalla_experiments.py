@@ -3,6 +3,8 @@
 import copy
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
+from random import Random
 
 import numpy as np
 import safetensors.torch
@@ -11,7 +13,7 @@ import torch
 from ..report import Figure
 from .chess_lab import NAMES, NETWORKS, TESTED, ChessLab, Kind, Test
 from .chess_networks import ChessNetwork, pair_features
-from .chess_positions import CLASSES, MOST_MEN, Labelled, men_of
+from .chess_positions import CLASSES, MOST_MEN, TEST, Labelled, draw_boards, men_of
 from .chess_search import children_of, one_ply_search
 from .experiment import Experiment, Measure, Row
 from .wang_figures import draw_bars
@@ -119,12 +121,14 @@ def search(lab: ChessLab) -> Experiment:
     """What does it gain to look one move ahead?"""
     rows = []
     for name, test in lab.tests().items():
-        measured: dict[str, float] = {"children": len(test.children.parents) / len(test.boards)}
+        lab.progress.phase(f"making the moves of {name}")
+        children = children_of(test.boards)
+        measured: dict[str, float] = {"children": len(children.parents) / len(test.boards)}
         for kind in NAMES:
             lab.progress.phase(f"searching with {NAMES[kind]} on {name}")
             network = lab.network(kind)
             measured[kind] = share(network.judge(test.labelled.men), test)
-            measured[f"{kind}_search"] = share(one_ply_search(network.judge, test.children), test)
+            measured[f"{kind}_search"] = share(one_ply_search(network.judge, children), test)
         rows.append(Row(name, {}, measured))
     bars = {
         row.name: {measure.title: row.measured[measure.key] for kind in NAMES for measure in _measures(kind)}
@@ -163,7 +167,7 @@ def _fastest(work: Callable[[], object], positions: int) -> float:
 
 def probe_time(lab: ChessLab) -> Experiment:
     """How long does an answer take, from a board of python-chess on?"""
-    boards = lab.test(lab.tables.men).boards[:_BATCH]
+    boards = list(islice(draw_boards(lab.tables, TEST, lab.tables.men, Random(lab.seed)), _BATCH))
     single = boards[:_SINGLE]
     lab.progress.phase("measuring probe times")
 

@@ -15,7 +15,6 @@ from ..endgame.progress import OracleProgress
 from ..endgame.timed_training import CurvePoint, TimedTrainer, TrainingSettings
 from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
 from .chess_positions import TEST, TRAIN, Labelled, SyzygyTables, draw_boards, label
-from .chess_search import Children, children_of
 
 Kind = Literal["pair", "cnn"]
 NAMES: dict[Kind, str] = {"cnn": "Abdalla's network", "pair": "ManPairNetwork"}
@@ -33,11 +32,10 @@ _FEWEST_LABELLED = 2 * _CHUNK
 
 
 class Test(NamedTuple):
-    """Fresh positions: boards, their men and classes, and what they lead to."""
+    """Fresh positions: boards, and their men and classes."""
 
     boards: Sequence[chess.Board]
     labelled: Labelled
-    children: Children
 
 
 class PoolTrainer(TimedTrainer):
@@ -125,7 +123,7 @@ class ChessLab:
             self.progress.phase(f"drawing positions of {named(men)} men to test on")
             source = Random(f"{self.seed} test {key}")
             boards = list(islice(draw_boards(self.tables, TEST, men, source), TESTED))
-            self._tests[key] = Test(boards, label(self.tables, boards), children_of(boards))
+            self._tests[key] = Test(boards, label(self.tables, boards))
         return self._tests[key]
 
     def tests(self) -> dict[str, Test]:
