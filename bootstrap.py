@@ -51,7 +51,7 @@ def main() -> int:
         return 2
     command, *arguments = sys.argv[1:]
     try:
-        install("dev" if command in DEVELOPMENT_COMMANDS else "inference,ray")
+        install("dev" if command in DEVELOPMENT_COMMANDS else "chess,inference,ray")
         return subprocess.run([str(SCRIPTS / command), *arguments]).returncode
     except subprocess.CalledProcessError as error:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)

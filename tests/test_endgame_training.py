@@ -23,11 +23,10 @@ from learner.endgame.networks import (
     WangConfig,
     WangNetwork,
 )
+from learner.endgame.timed_training import EndgameTrainingError, TrainingSettings
 from learner.endgame.training import (
     DEFAULT_SETTINGS,
     EndgameTrainer,
-    EndgameTrainingError,
-    TrainingSettings,
     accuracy_of,
     train_endgame,
 )

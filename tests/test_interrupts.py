@@ -18,6 +18,7 @@ from learner.endgame.commands import STATE_FILE
 
 ROOT = Path(__file__).parents[1]
 INTERRUPTED = 130
+SYZYGY = Path(os.environ.get("CROWNHEAD_SHARED", ROOT.parent / "shared")) / "data" / "syzygy"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
@@ -97,6 +98,16 @@ def test_a_build_of_tables_keeps_what_is_done(tmp_path: Path) -> None:
     said = interrupt(lambda: any(folder.glob("*.wdl")), "tablebase", "build", "--pieces", 6, "--dir", folder)
     assert "crownhead: interrupted: the slices that were done are in" in said
     assert f"`crownhead tablebase build --pieces 6 --dir '{folder}'` goes on" in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SYZYGY.is_dir(), reason="the folder ../shared with the Syzygy tables is not there")
+def test_experiments_that_are_done_stay_in_the_report(tmp_path: Path) -> None:
+    pytest.importorskip("chess", reason="python-chess is not installed (pip install 'crownhead[chess]')")
+    page = tmp_path / "out" / "report.html"
+    arguments = ("abdalla", "--syzygy", SYZYGY, "--minutes", 60, "--out", page.parent)
+    said = interrupt(page.exists, "reproduce", *arguments)
+    assert said == f"crownhead: interrupted: the report in {page.parent} holds what was done: time"
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from learner.endgame.networks import EndgameNetwork, WangNetwork
 from learner.endgame.progress import OracleProgress
 from learner.report import Figure
 from learner.reproduce import published, wang, wang_compression, wang_experiments, wang_threshold
-from learner.reproduce.experiment import Experiment, Measure, Row, report_experiments
+from learner.reproduce.experiment import Experiment, Measure, Row, report_experiments, run_experiments
 from learner.reproduce.one_ply import one_ply_search
 from learner.reproduce.wang import EXPERIMENTS, wang_command
 from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training
@@ -207,6 +207,51 @@ def test_an_experiment_that_ends_early_leaves_no_report(tmp_path: Path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         wang_command("threshold", 0.01, PIECES, 1, SHIPPED, tmp_path / "report", quiet=True)
     assert list((tmp_path / "report").iterdir()) == []
+
+
+def test_an_interrupted_run_keeps_the_experiments_that_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = []
+
+    def done(lab: Lab, pieces: int) -> Experiment:
+        trained.append(list(lab._trained))
+        return Experiment("sampling", "S", "Why?", [Measure("right", "right")], [Row("a", {}, {"right": 0.5})], [], [])
+
+    def stopped(lab: Lab, pieces: int) -> Experiment:
+        raise KeyboardInterrupt
+
+    first, second = Training("pair", 2, 2), Training("pair", 3, 3)
+    monkeypatch.setattr(
+        wang, "EXPERIMENTS", {"sampling": (lambda n: [first], done), "threshold": (lambda n: [second], stopped)}
+    )
+    out = tmp_path / "report"
+    with pytest.raises(KeyboardInterrupt, match=r"report in .* holds what was done: sampling$"):
+        wang_command(None, 0.01, PIECES, 1, SHIPPED, out, quiet=True)
+    assert trained == [[first]]  # the other's training is not waited for
+    data = json.loads((out / "report.json").read_text())
+    assert list(data["experiments"]) == ["sampling"]
+    assert data["facts"]["not done, or not whole"] == "threshold"
+
+
+def test_an_experiment_may_be_done_by_and_by(tmp_path: Path) -> None:
+    def step(value: float) -> Callable[[], Experiment]:
+        row = Row("a", {}, {"right": value})
+        return lambda: Experiment("x", "X", "Why?", [Measure("right", "right")], [row], [], [])
+
+    def so_far() -> dict[str, int]:
+        states.append(json.loads(file.read_text()) if file.exists() else None)
+        return {"seed": 1}
+
+    states: list[Any] = []
+    file = tmp_path / "report.json"
+    page, found = run_experiments(tmp_path, "T", "I.", so_far, [("x", step(0.25)), ("x", step(0.5))])
+    assert page.exists()
+    assert [experiment.rows[0].measured["right"] for experiment in found] == [0.5]
+    assert states[0] is None
+    assert states[1]["experiments"]["x"]["rows"][0]["measured"]["right"] == 0.25
+    assert states[1]["facts"]["not done, or not whole"] == "x"
+    assert "not done, or not whole" not in json.loads(file.read_text())["facts"]
 
 
 class Judge(EndgameNetwork):

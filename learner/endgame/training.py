@@ -1,19 +1,13 @@
 """Training of endgame networks on endless samples, within a time or a number of positions, resumable at any moment."""
 
-import math
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from engine.tablebase.material import NUM_CODES
@@ -22,50 +16,13 @@ from ..checkpoint import CheckpointError, check_version, read_tensors, write_ten
 from ..network import NetworkError, check_tensors
 from .data import EndgameBatch, EndgameSampler
 from .networks import EndgameNetwork
+from .timed_training import CurvePoint, TimedTrainer, TrainingSettings
 
 STATE_SCHEMA_VERSION: Literal[1] = 1
 _CLASS_SAMPLE = 1 << 16
-_OPTIMIZERS: dict[str, Any] = {
-    "adam": partial(torch.optim.AdamW, fused=True),
-    "radam": partial(torch.optim.RAdam, decoupled_weight_decay=True),
-}
 _FOCUS_STEPS, _FOCUS_DECAY = 50, 0.99
 _FOCUS_PRIOR = np.array([0.1, 1.0])  # as if each slice had cost this much in so many positions
 _MODEL, _OPTIMIZER = "model.", "optimizer."
-
-
-class EndgameTrainingError(ValueError):
-    """Training that cannot begin or go on."""
-
-
-class TrainingSettings(BaseModel):
-    """How to train.
-
-    Attributes:
-        learning_rate: at its height.
-        weight_decay: decoupled (Loshchilov and Hutter 2019). Without it a pair network learns positions of the training
-            split by heart where pieces are few.
-        schedule: after a linear warm-up, "constant", or "cosine" down to zero at the end of the time or the positions.
-        focus: slices are drawn by their weight in the sampler times (their mean loss of late) ** focus. Most slices are
-            learned within minutes, and a tenth of the positions makes half of the errors.
-        class_weights: weigh classes by (N / N_i) ** 0.5 as Wang 2023 does, else all alike.
-        report_s: seconds between points of the learning curve.
-        save_s: seconds between writings of the state.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    optimizer: Literal["adam", "radam"] = "adam"
-    learning_rate: float = Field(default=6e-3, gt=0, le=1)
-    weight_decay: float = Field(default=0.0, ge=0, le=1)
-    batch_size: int = Field(default=4096, ge=2)
-    warmup_steps: int = Field(default=200, ge=0)
-    schedule: Literal["constant", "cosine"] = "cosine"
-    focus: float = Field(default=0.0, ge=0, le=1)
-    class_weights: bool = False
-    report_s: float = Field(default=10.0, ge=0)
-    save_s: float = Field(default=50.0, ge=0)
-
 
 DEFAULT_SETTINGS = {
     "pair": TrainingSettings(focus=0.6, weight_decay=0.03),
@@ -77,31 +34,12 @@ DEFAULT_SETTINGS = {
 """What each kind of network trains best with; for "wang", as published."""
 
 
-@dataclass(frozen=True)
-class CurvePoint:
-    """A point of the learning curve.
-
-    Attributes:
-        seconds, positions: trained so far, over all resumptions.
-        loss: mean since the last point.
-        accuracy: share of the validation batch judged right, or None without one.
-        rate: positions per second since the last point.
-    """
-
-    seconds: float
-    positions: int
-    loss: float
-    accuracy: float | None
-    learning_rate: float
-    rate: float
-
-
 def accuracy_of(network: EndgameNetwork, batch: EndgameBatch) -> float:
     """Share of a batch that the network judges right."""
     return float((network.wdl_logits(batch.positions).argmax(1) == batch.classes).mean())
 
 
-class EndgameTrainer:
+class EndgameTrainer(TimedTrainer):
     """One training run: ``run`` trains to its end, ``save`` and ``load`` carry it over to another process.
 
     Args:
@@ -120,15 +58,9 @@ class EndgameTrainer:
         positions: int | None = None,
         validation: EndgameBatch | None = None,
     ) -> None:
-        if (minutes is None) == (positions is None):
-            raise EndgameTrainingError("give the training either minutes or a number of positions")
-        if (minutes or positions or 0) <= 0:
-            raise EndgameTrainingError("a training needs more than zero minutes or positions")
+        settings = settings or DEFAULT_SETTINGS[network.kind]
+        super().__init__(network, settings, minutes, positions)
         self.network, self.sampler, self.validation = network, sampler, validation
-        self.settings = settings = settings or DEFAULT_SETTINGS[network.kind]
-        self.minutes, self.positions = minutes, positions
-        self.seconds, self.seen, self.steps = 0.0, 0, 0
-        self.curve: list[CurvePoint] = []
         self._slice_losses = np.zeros((2, len(sampler.materials)))  # sums of losses and of positions, of late
         self._place = np.zeros(NUM_CODES, np.int64)
         self._place[[material.code for material in sampler.materials]] = np.arange(len(sampler.materials))
@@ -136,50 +68,33 @@ class EndgameTrainer:
         if settings.class_weights:
             counts = np.bincount(sampler.draw(_CLASS_SAMPLE).classes, minlength=3).clip(1)
             self._class_weights = torch.from_numpy((_CLASS_SAMPLE / counts) ** 0.5).float()
-        self._learned = {name: p for name, p in network.named_parameters() if p.requires_grad}
-        self._optimizer = _OPTIMIZERS[settings.optimizer](
-            list(self._learned.values()), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
 
-    @property
-    def progress(self) -> float:
-        """Share of the budget that is used up, 0 to 1."""
-        used = self.seconds / (60 * self.minutes) if self.minutes else self.seen / self.positions  # type: ignore[operator]
-        return min(1.0, used)
+    def run(
+        self,
+        state_path: Path | str | None = None,
+        report: Callable[[CurvePoint], object] = lambda point: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> list[CurvePoint]:
+        """Trains as ``train`` does; the state is saved to ``state_path``."""
+        return self.train(report, stop, None if state_path is None else partial(self.save, state_path))
 
-    @property
-    def learning_rate(self) -> float:
-        """Of the next step."""
-        rate = self.settings.learning_rate
-        if self.settings.schedule == "cosine":
-            rate *= 0.5 * (1 + math.cos(math.pi * self.progress))
-        return rate * min(1.0, (self.steps + 1) / max(1, self.settings.warmup_steps))
-
-    def step(self) -> float:
-        """One step on a fresh batch; returns its loss.
-
-        Raises:
-            EndgameTrainingError: the loss is no number; the weights are as before.
-        """
+    def _loss(self) -> tuple[Tensor, int]:
         batch = self.sampler.draw(self.settings.batch_size)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self.learning_rate
-        self._optimizer.zero_grad()
         classes = torch.from_numpy(batch.classes)
         losses = nn.functional.cross_entropy(
             self.network(batch.positions), classes, self._class_weights, reduction="none"
         )
-        loss = losses.sum() / self._class_weights[classes].sum()
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise EndgameTrainingError(f"the loss is {value} after {self.seen:,} positions: lower the learning rate")
-        loss.backward()
-        self._optimizer.step()
-        self.seen += len(batch.values)
-        self.steps += 1
+        self._last = batch, losses.detach().numpy()
+        return losses.sum() / self._class_weights[classes].sum(), len(batch.values)
+
+    def step(self) -> float:
+        value = super().step()
         if self.settings.focus:
-            self._refocus(batch, losses.detach().numpy())
+            self._refocus(*self._last)
         return value
+
+    def _accuracy(self) -> float | None:
+        return None if self.validation is None else accuracy_of(self.network, self.validation)
 
     def _refocus(self, batch: EndgameBatch, losses: np.ndarray) -> None:
         """Keeps account of what each slice costs, and now and then draws the slices accordingly."""
@@ -189,57 +104,6 @@ class EndgameTrainer:
         if self.steps % _FOCUS_STEPS == 0:
             cost, positions = self._slice_losses + _FOCUS_PRIOR[:, None]
             self.sampler.reweigh((cost / positions) ** self.settings.focus)
-
-    def run(
-        self,
-        state_path: Path | str | None = None,
-        report: Callable[[CurvePoint], object] = lambda point: None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> list[CurvePoint]:
-        """Trains until the budget is used up or ``stop()`` is true, and returns the learning curve.
-
-        Args:
-            state_path: where to save the state: at the beginning, every ``save_s`` seconds and at the end.
-            report: called with every new point of the curve.
-
-        Raises:
-            KeyboardInterrupt: the user has asked for it; the step that was under way is finished and the state saved.
-        """
-        if state_path is not None:
-            self.save(state_path)
-        with _interrupt_noted() as interrupted:
-            curve = self._run(state_path, report, lambda: interrupted() or stop())
-        if interrupted():
-            raise KeyboardInterrupt
-        return curve
-
-    def _run(
-        self, state_path: Path | str | None, report: Callable[[CurvePoint], object], stop: Callable[[], bool]
-    ) -> list[CurvePoint]:
-        self.network.train()
-        clock = time.monotonic() - self.seconds
-        last_save, start = self.seconds, (self.seconds, self.seen)
-        losses: list[float] = []
-        done = self.progress >= 1
-        while not done:
-            losses.append(self.step())
-            self.seconds = time.monotonic() - clock
-            done = self.progress >= 1 or stop()
-            if done or self.seconds - start[0] >= self.settings.report_s:
-                self.curve.append(self._point(losses, *start))
-                report(self.curve[-1])
-                losses, start = [], (self.seconds, self.seen)
-            if state_path is not None and (done or self.seconds - last_save >= self.settings.save_s):
-                self.save(state_path)
-                last_save = self.seconds
-        self.network.eval()
-        return self.curve
-
-    def _point(self, losses: list[float], seconds: float, seen: int) -> CurvePoint:
-        rate = (self.seen - seen) / max(1e-9, self.seconds - seconds)
-        accuracy = None if self.validation is None else accuracy_of(self.network, self.validation)
-        loss = sum(losses) / len(losses)
-        return CurvePoint(self.seconds, self.seen, loss, accuracy, self.learning_rate, rate)
 
     def save(self, path: Path | str) -> None:
         """Writes weights, optimizer, samples' state and learning curve, whole or not at all.
@@ -309,37 +173,6 @@ def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-@contextmanager
-def _interrupt_noted() -> Iterator[Callable[[], bool]]:
-    """Yields whether the user has interrupted the program (Ctrl-C), which is only noted: a step that is cut off in the
-    middle would leave weights that fit nothing. A second time interrupts at once. In other threads nothing changes."""
-    times: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def note(number: int, frame: Any) -> None:
-        times.append(number)
-        signal.signal(signal.SIGINT, usual)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(times)
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
-@contextmanager
-def _denormals_flushed() -> Iterator[None]:
-    """Numbers next to zero count as zero in this thread: rarely trained weights would slow everything down."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
-
-
 def train_endgame(
     network: EndgameNetwork,
     sampler: EndgameSampler,
@@ -361,5 +194,4 @@ def train_endgame(
     trainer = EndgameTrainer(network, sampler, settings, minutes, positions, validation)
     if state_path is not None and Path(state_path).exists():
         trainer.load(state_path)
-    with _denormals_flushed():
-        return trainer.run(state_path, report, stop)
+    return trainer.run(state_path, report, stop)

@@ -1,7 +1,7 @@
 """An experiment done again, whatever it is about: rows of published and measured figures, printed and reported."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..report import Block, Cell, Figure, Report, Section, Table, Text, write_report
 
+Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"
 _MISSING = "–"
 
@@ -41,12 +42,12 @@ class Measure:
 
     Attributes:
         key: its name in rows and in JSON.
-        kind: "share" (0 to 1, in per cent), "count", "bytes", "number" (with two digits) or "truth" (1 or 0).
+        kind: "share" (0 to 1, in per cent), "count", "bytes", "microseconds", "number" (two digits) or "truth" (1, 0).
     """
 
     key: str
     title: str
-    kind: Literal["share", "count", "bytes", "number", "truth"] = "share"
+    kind: Literal["share", "count", "bytes", "microseconds", "number", "truth"] = "share"
 
     def shown(self, value: float | None) -> Cell:
         """A value as it stands in a table."""
@@ -56,7 +57,7 @@ class Measure:
             return "yes" if value else "no"
         if self.kind == "number":
             return f"{value:.1e}" if 0 < value < 0.01 else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
-        return round(value)
+        return f"{value:,.1f} µs" if self.kind == "microseconds" else round(value)
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,9 @@ class Experiment:
             console.print(note, highlight=False, style="dim")
 
 
+Step = Callable[[], Experiment]
+
+
 def _printed(cell: Cell) -> str:
     if cell is None:
         return _MISSING
@@ -167,7 +171,7 @@ def report_experiments(
     folder: Path,
     title: str,
     introduction: str,
-    facts: Mapping[str, str | int | float],
+    facts: Facts,
     experiments: Sequence[Experiment],
 ) -> Path:
     """Writes the report of experiments (``report.write_report``); returns the path of the page.
@@ -182,3 +186,52 @@ def report_experiments(
     sections = [Section("About", [Text(introduction), about]), *(experiment.section() for experiment in experiments)]
     data = {"facts": dict(facts), "experiments": {e.name: e.to_json() for e in experiments}}
     return write_report(folder, Report(title, sections, data))
+
+
+def run_experiments(
+    folder: Path,
+    title: str,
+    introduction: str,
+    facts: Callable[[], Facts],
+    steps: Sequence[tuple[str, Step]],
+) -> tuple[Path, list[Experiment]]:
+    """Does experiments one after the other, and writes the report anew after each: what is done is never lost.
+
+    A report of some of them says in its facts which are missing.
+
+    Args:
+        facts: asked before each writing.
+        steps: names of experiments, and what does them. Where a name occurs again, the later one takes its place: an
+            experiment that takes long can give what it has so far.
+
+    Returns:
+        The path of the report's page, and the experiments.
+
+    Raises:
+        KeyboardInterrupt: the user has asked for it; the message says what the report holds.
+        ReportError, StorageError: see ``report_experiments``.
+    """
+    found: dict[str, Experiment] = {}
+    written: list[str] = []
+    page = folder
+    try:
+        for place, (name, step) in enumerate(steps):
+            found[name] = step()
+            left = list(dict.fromkeys(other for other, _ in steps[place + 1 :]))
+            missing = {"not done, or not whole": ", ".join(left)} if left else {}
+            page = report_experiments(folder, title, introduction, {**facts(), **missing}, list(found.values()))
+            written = list(found)
+    except KeyboardInterrupt as error:
+        if not written:
+            raise KeyboardInterrupt("no experiment was done yet, so there is no report") from error
+        raise KeyboardInterrupt(f"the report in {folder} holds what was done: {', '.join(written)}") from error
+    return page, list(found.values())
+
+
+def print_experiments(page: Path, experiments: Sequence[Experiment], quiet: bool) -> dict[str, Any]:
+    """Prints what was found and where the report is, unless quiet; returns by name ``Experiment.to_json``."""
+    console = Console(quiet=quiet)
+    for experiment in experiments:
+        experiment.print(console)
+    console.print(f"Report: {page}", soft_wrap=True)
+    return {experiment.name: experiment.to_json() for experiment in experiments}

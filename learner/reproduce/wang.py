@@ -2,17 +2,16 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from engine.tablebase.load import load_tables
 
 from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
 from . import wang_compression, wang_experiments, wang_threshold
-from .experiment import Experiment, ReproduceError, chosen_experiments, report_experiments
+from .experiment import Experiment, Facts, ReproduceError, chosen_experiments, print_experiments, run_experiments
 from .wang_lab import NAMES, SETTINGS, Lab, Training
 
 Experimenter = tuple[Callable[[int], list[Training]], Callable[[Lab, int], Experiment]]
@@ -32,14 +31,6 @@ _INTRODUCTION = (
 )
 
 
-def _chosen(experiment: str | None, minutes: float, pieces: int, out: Path) -> list[str]:
-    """The names of the experiments; raises ``ReproduceError`` where an argument is wrong."""
-    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
-    if not FEWEST_PIECES <= pieces <= MOST_PIECES:
-        raise ReproduceError(f"--pieces {pieces}: {FEWEST_PIECES} to {MOST_PIECES} are possible")
-    return names
-
-
 def wang_command(
     experiment: str | None, minutes: float, pieces: int, seed: int, folder: Path | None, out: Path, quiet: bool
 ) -> dict[str, Any]:
@@ -50,7 +41,7 @@ def wang_command(
         minutes: of all trainings together. Tables, tests and coding come on top, about as long again.
         pieces: positions of 2 to so many pieces, 4 to 6.
         folder: of the tables; what it lacks is solved in memory. None for the default one.
-        out: gets the report, when all is done.
+        out: gets the report, after each experiment.
 
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
@@ -58,8 +49,11 @@ def wang_command(
     Raises:
         ValueError: an unknown experiment, bad numbers, or a table that cannot be read.
         StorageError: the report cannot be written.
+        KeyboardInterrupt: with a message that says what the report holds.
     """
-    names = _chosen(experiment, minutes, pieces, out)
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
+    if not FEWEST_PIECES <= pieces <= MOST_PIECES:
+        raise ReproduceError(f"--pieces {pieces}: {FEWEST_PIECES} to {MOST_PIECES} are possible")
     make_writable_folder(out)  # now, not after an hour
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
@@ -68,24 +62,24 @@ def wang_command(
         wanted = [training for name in names for training in EXPERIMENTS[name][0](pieces)]
         extra = wang_compression.CODEC_WEIGHT if "compression" in names else 0.0
         lab = Lab(tables, wanted, minutes, extra, seed, progress)
-        lab.run()
-        found = [EXPERIMENTS[name][1](lab, pieces) for name in names]
-    facts: dict[str, str | int | float] = {
-        "pieces": f"2 to {pieces}",
-        "minutes of training": minutes,
-        "minutes in all": round((time.monotonic() - began) / 60, 1),
-        "positions of each test": lab.tested,
-        "seed": seed,
-        **{f"training of {NAMES[kind]}": _described(kind) for kind in NAMES},
-    }
-    page = report_experiments(out, _TITLE, _INTRODUCTION, facts, found)
-    console = Console(quiet=quiet)
-    for result in found:
-        result.print(console)
-    console.print(f"Report: {page}", soft_wrap=True)
-    return {result.name: result.to_json() for result in found}
+
+        def facts() -> Facts:
+            return {
+                "pieces": f"2 to {pieces}",
+                "minutes of training": minutes,
+                "minutes in all": round((time.monotonic() - began) / 60, 1),
+                "positions of each test": lab.tested,
+                "seed": seed,
+                **{f"training of {NAMES[kind]}": SETTINGS[kind].summary for kind in NAMES},
+            }
+
+        steps = [(name, partial(_done, name, lab, pieces)) for name in names]
+        page, found = run_experiments(out, _TITLE, _INTRODUCTION, facts, steps)
+    return print_experiments(page, found, quiet)
 
 
-def _described(kind: Any) -> str:
-    settings = SETTINGS[kind]
-    return f"{settings.optimizer}, rate {settings.learning_rate:g} ({settings.schedule}), batch {settings.batch_size}"
+def _done(name: str, lab: Lab, pieces: int) -> Experiment:
+    """An experiment, after the trainings that it needs."""
+    trainings, experiment = EXPERIMENTS[name]
+    lab.run(trainings(pieces))
+    return experiment(lab, pieces)

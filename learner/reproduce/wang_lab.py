@@ -154,9 +154,7 @@ class Lab:
         progress: OracleProgress,
     ) -> None:
         self.tables, self.seed, self.progress = tables, seed, progress
-        self._plan: list[Training] = []
-        for training in wanted:
-            self._add(training)
+        self._plan = list(dict.fromkeys(self._with_before(wanted)))
         weights = sum(training.weight for training in self._plan) + extra
         self._minutes = {training: minutes * training.weight / weights for training in self._plan}
         self.extra_minutes = minutes * extra / weights
@@ -164,16 +162,17 @@ class Lab:
         self._trained: dict[Training, Trained] = {}
         self._answers: dict[tuple[Training, int, int, int], tuple[EndgameBatch, Answers]] = {}
 
-    def _add(self, training: Training) -> None:
-        for before in training.before():
-            self._add(before)
-        if training not in self._plan:
-            self._plan.append(training)
-
-    def run(self) -> None:
-        """Does all trainings."""
+    def run(self, wanted: Iterable[Training]) -> None:
+        """Does trainings, and those before them, in the order of the plan."""
+        needed = set(self._with_before(wanted))
         for training in self._plan:
-            self.trained(training)
+            if training in needed:
+                self.trained(training)
+
+    def _with_before(self, wanted: Iterable[Training]) -> Iterator[Training]:
+        for training in wanted:
+            yield from self._with_before(training.before())
+            yield training
 
     def trained(self, training: Training) -> Trained:
         """The network of a training that was asked for, trained now if it is not yet."""

@@ -103,3 +103,22 @@ def reproduce_larson(
     figures = larson_command(games, minutes, seed, out, quiet=as_json)
     if as_json:
         print_json(figures)
+
+
+@reproduce.command("abdalla")
+def reproduce_abdalla(
+    syzygy: Annotated[Path, typer.Option(metavar="DIR", help="Folder of Syzygy tables of 3 and 4 men (*.rtbw).")],
+    experiment: Annotated[str | None, typer.Option(help="time, accuracy, search or storage; all if left out.")] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of labelling and both trainings together; tests take a minute more.")
+    ] = 6.0,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("abdalla-report"),
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Do the experiments of Abdalla 2024 (chess endgame networks) again, beside the published figures."""
+    from learner.reproduce.abdalla import abdalla_command
+
+    figures = abdalla_command(experiment, minutes, syzygy, seed, out, quiet=as_json)
+    if as_json:
+        print_json(figures)

@@ -1,0 +1,225 @@
+"""A training within a time or a number of positions: the schedule, the steps, the learning curve, and Ctrl-C."""
+
+import math
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+_OPTIMIZERS: dict[str, Any] = {
+    "adam": partial(torch.optim.AdamW, fused=True),
+    "radam": partial(torch.optim.RAdam, decoupled_weight_decay=True),
+}
+
+
+class EndgameTrainingError(ValueError):
+    """Training that cannot begin or go on."""
+
+
+class TrainingSettings(BaseModel):
+    """How to train.
+
+    Attributes:
+        learning_rate: at its height.
+        weight_decay: decoupled (Loshchilov and Hutter 2019). Without it a pair network learns positions of the training
+            split by heart where pieces are few.
+        schedule: after a linear warm-up, "constant", or "cosine" down to zero at the end of the time or the positions.
+        focus: slices are drawn by their weight in the sampler times (their mean loss of late) ** focus. Most slices are
+            learned within minutes, and a tenth of the positions makes half of the errors.
+        class_weights: weigh classes by (N / N_i) ** 0.5 as Wang 2023 does, else all alike.
+        report_s: seconds between points of the learning curve.
+        save_s: seconds between writings of the state.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    optimizer: Literal["adam", "radam"] = "adam"
+    learning_rate: float = Field(default=6e-3, gt=0, le=1)
+    weight_decay: float = Field(default=0.0, ge=0, le=1)
+    batch_size: int = Field(default=4096, ge=2)
+    warmup_steps: int = Field(default=200, ge=0)
+    schedule: Literal["constant", "cosine"] = "cosine"
+    focus: float = Field(default=0.0, ge=0, le=1)
+    class_weights: bool = False
+    report_s: float = Field(default=10.0, ge=0)
+    save_s: float = Field(default=50.0, ge=0)
+
+    @property
+    def summary(self) -> str:
+        """What reports say of them."""
+        return f"{self.optimizer}, rate {self.learning_rate:g} ({self.schedule}), batch {self.batch_size}"
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of the learning curve.
+
+    Attributes:
+        seconds, positions: trained so far, over all resumptions.
+        loss: mean since the last point.
+        accuracy: share of the validation batch judged right, or None without one.
+        rate: positions per second since the last point.
+    """
+
+    seconds: float
+    positions: int
+    loss: float
+    accuracy: float | None
+    learning_rate: float
+    rate: float
+
+
+class TimedTrainer(ABC):
+    """A training run of any network; what it learns from is a subclass's.
+
+    Args:
+        network: its parameters that require gradients are learned.
+        minutes, positions: the budget, one of them.
+    """
+
+    def __init__(
+        self, network: nn.Module, settings: TrainingSettings, minutes: float | None, positions: int | None
+    ) -> None:
+        if (minutes is None) == (positions is None):
+            raise EndgameTrainingError("give the training either minutes or a number of positions")
+        if (minutes or positions or 0) <= 0:
+            raise EndgameTrainingError("a training needs more than zero minutes or positions")
+        self._module, self.settings = network, settings
+        self.minutes, self.positions = minutes, positions
+        self.seconds, self.seen, self.steps = 0.0, 0, 0
+        self.curve: list[CurvePoint] = []
+        self._learned = {name: p for name, p in network.named_parameters() if p.requires_grad}
+        self._optimizer = _OPTIMIZERS[settings.optimizer](
+            list(self._learned.values()), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+
+    @abstractmethod
+    def _loss(self) -> tuple[Tensor, int]:
+        """The loss of a fresh batch, and how many positions that has."""
+
+    def _accuracy(self) -> float | None:
+        """For a point of the curve."""
+        return None
+
+    @property
+    def progress(self) -> float:
+        """Share of the budget that is used up, 0 to 1."""
+        used = self.seconds / (60 * self.minutes) if self.minutes else self.seen / self.positions  # type: ignore[operator]
+        return min(1.0, used)
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the next step."""
+        rate = self.settings.learning_rate
+        if self.settings.schedule == "cosine":
+            rate *= 0.5 * (1 + math.cos(math.pi * self.progress))
+        return rate * min(1.0, (self.steps + 1) / max(1, self.settings.warmup_steps))
+
+    def step(self) -> float:
+        """One step on a fresh batch; returns its loss.
+
+        Raises:
+            EndgameTrainingError: the loss is no number; the weights are as before.
+        """
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learning_rate
+        self._optimizer.zero_grad()
+        loss, size = self._loss()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise EndgameTrainingError(f"the loss is {value} after {self.seen:,} positions: lower the learning rate")
+        loss.backward()
+        self._optimizer.step()
+        self.seen += size
+        self.steps += 1
+        return value
+
+    def train(
+        self,
+        report: Callable[[CurvePoint], object] = lambda point: None,
+        stop: Callable[[], bool] = lambda: False,
+        save: Callable[[], object] | None = None,
+    ) -> list[CurvePoint]:
+        """Trains until the budget is used up or ``stop()`` is true, and returns the learning curve.
+
+        Args:
+            report: called with every new point of the curve.
+            save: saves the state: called at the beginning, every ``save_s`` seconds and at the end.
+
+        Raises:
+            KeyboardInterrupt: the user has asked for it; the step that was under way is finished and the state saved.
+        """
+        if save is not None:
+            save()
+        with _denormals_flushed(), _interrupt_noted() as interrupted:
+            curve = self._run(report, lambda: interrupted() or stop(), save)
+        if interrupted():
+            raise KeyboardInterrupt
+        return curve
+
+    def _run(
+        self, report: Callable[[CurvePoint], object], stop: Callable[[], bool], save: Callable[[], object] | None
+    ) -> list[CurvePoint]:
+        self._module.train()
+        clock = time.monotonic() - self.seconds
+        last_save, start = self.seconds, (self.seconds, self.seen)
+        losses: list[float] = []
+        done = self.progress >= 1
+        while not done:
+            losses.append(self.step())
+            self.seconds = time.monotonic() - clock
+            done = self.progress >= 1 or stop()
+            if done or self.seconds - start[0] >= self.settings.report_s:
+                self.curve.append(self._point(losses, *start))
+                report(self.curve[-1])
+                losses, start = [], (self.seconds, self.seen)
+            if save is not None and (done or self.seconds - last_save >= self.settings.save_s):
+                save()
+                last_save = self.seconds
+        self._module.eval()
+        return self.curve
+
+    def _point(self, losses: list[float], seconds: float, seen: int) -> CurvePoint:
+        rate = (self.seen - seen) / max(1e-9, self.seconds - seconds)
+        loss = sum(losses) / len(losses)
+        return CurvePoint(self.seconds, self.seen, loss, self._accuracy(), self.learning_rate, rate)
+
+
+@contextmanager
+def _interrupt_noted() -> Iterator[Callable[[], bool]]:
+    """Yields whether the user has interrupted the program (Ctrl-C), which is only noted: a step that is cut off in the
+    middle would leave weights that fit nothing. A second time interrupts at once. In other threads nothing changes."""
+    times: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def note(number: int, frame: Any) -> None:
+        times.append(number)
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(times)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def _denormals_flushed() -> Iterator[None]:
+    """Numbers next to zero count as zero in this thread: rarely trained weights would slow everything down."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)

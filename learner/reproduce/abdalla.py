@@ -1,0 +1,90 @@
+"""What ``crownhead reproduce abdalla`` does: Abdalla 2024, chess endgames of 3 and 4 men, in minutes on a core."""
+
+import importlib.util
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from ..endgame.progress import OracleProgress
+from ..report import make_writable_folder
+from .experiment import Facts, ReproduceError, Step, chosen_experiments, print_experiments, run_experiments
+
+if TYPE_CHECKING:
+    from .chess_lab import ChessLab
+
+EXPERIMENTS = ("time", "accuracy", "search", "storage")
+_TITLE = "Abdalla 2024, “Beyond Tablebases”, done again"
+_INTRODUCTION = (
+    "Networks answer whether a chess endgame is won, drawn or lost for the side to move, in place of Syzygy tables. "
+    "Published figures stand beside those measured here with the published network, and with one after this project's "
+    "endgame oracle."
+)
+
+
+def _steps(lab: "ChessLab", names: list[str]) -> list[tuple[str, Step]]:
+    """What to do, in order; the accuracy is reported after the first network, and again after the second."""
+    from . import abdalla_experiments as done
+
+    steps: list[tuple[str, Step]] = [
+        ("time", partial(done.probe_time, lab)),
+        ("accuracy", partial(done.accuracy, lab, ("pair",))),
+        ("accuracy", partial(done.accuracy, lab, ("cnn", "pair"))),
+        ("search", partial(done.search, lab)),
+        ("storage", partial(done.storage, lab)),
+    ]
+    return [(name, step) for name, step in steps if name in names]
+
+
+def abdalla_command(
+    experiment: str | None, minutes: float, syzygy: Path, seed: int, out: Path, quiet: bool
+) -> dict[str, Any]:
+    """Does one experiment of Abdalla 2024 or all four; see ``crownhead reproduce abdalla --help``.
+
+    Args:
+        experiment: of ``EXPERIMENTS``; None for all.
+        minutes: of labelling and training together. Tests come on top, about a minute.
+        syzygy: folder of the tables of 3 and 4 men; positions that need one it lacks are left out.
+        out: gets the report, after each experiment.
+
+    Returns:
+        For each experiment, by name, ``Experiment.to_json``.
+
+    Raises:
+        ValueError: python-chess is missing, an unknown experiment, bad numbers, or no tables that can be read.
+        StorageError: the report cannot be written.
+        KeyboardInterrupt: with a message that says what the report holds.
+    """
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
+    if importlib.util.find_spec("chess") is None:
+        raise ReproduceError("chess endgames need python-chess: pip install 'crownhead[chess]'")
+    from .chess_lab import NAMES, NETWORKS, SETTINGS, TESTED, ChessLab
+    from .chess_positions import SyzygyTables
+
+    tables = SyzygyTables(syzygy)
+    make_writable_folder(out)  # now, not after minutes
+    if tables.missing:
+        text = f"{syzygy} lacks {', '.join(tables.missing)}: positions of {', '.join(tables.left_out)} are left out"
+        Console(stderr=True).print(text, soft_wrap=True, highlight=False)
+    began = time.monotonic()
+    with OracleProgress(quiet) as progress:
+        lab = ChessLab(tables, minutes, seed, progress)
+
+        def facts() -> Facts:
+            return {
+                "men": " and ".join(map(str, tables.men)),
+                "tables": len(tables.paths),
+                "tables missing": ", ".join(tables.missing) or "none",
+                "minutes of labelling and training": minutes,
+                "minutes in all": round((time.monotonic() - began) / 60, 1),
+                "minutes of processor time": round(time.process_time() / 60, 1),
+                "positions of each test": TESTED,
+                "seed": seed,
+                **{f"parameters of {name}": NETWORKS[kind]().parameter_count for kind, name in NAMES.items()},
+                **{f"training of {name}": SETTINGS[kind].summary for kind, name in NAMES.items()},
+            }
+
+        page, found = run_experiments(out, _TITLE, _INTRODUCTION, facts, _steps(lab, names))
+    return print_experiments(page, found, quiet)

@@ -1,0 +1,242 @@
+"""The experiments of Abdalla 2024, "Beyond Tablebases": accuracy, a search on top, probe time, storage."""
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from random import Random
+
+import numpy as np
+import safetensors.torch
+import torch
+
+from ..report import Figure
+from .chess_lab import NAMES, NETWORKS, TESTED, ChessLab, Kind, Test
+from .chess_networks import ChessNetwork, pair_features
+from .chess_positions import CLASSES, MOST_MEN, TEST, Labelled, draw_boards, men_of
+from .chess_search import children_of, one_ply_search
+from .experiment import Experiment, Measure, Row
+from .wang_figures import draw_bars
+
+PUBLISHED_EPOCHS = {"10 epochs": 0.921, "50 epochs": 0.910}
+"""Right answers on 1,000 fresh positions of at most 6 men."""
+PUBLISHED_TABLE_BYTES = 70e9
+"""About: the Syzygy win/draw/loss tables of at most 6 men."""
+_MATERIAL = Measure("material", "likeliest class of the material")
+_ACCURACIES: dict[Kind, Measure] = {kind: Measure(kind, f"{name}, right") for kind, name in NAMES.items()}
+_SEARCHES: dict[Kind, Measure] = {
+    kind: Measure(f"{kind}_search", f"{name}, one-ply search") for kind, name in NAMES.items()
+}
+_BATCH, _SINGLE, _REPETITIONS = 1000, 200, 5
+_MICROSECONDS = 1e6
+
+
+def share(answers: np.ndarray, test: Test) -> float:
+    """Share of right answers."""
+    return float((answers == test.labelled.classes).mean())
+
+
+def material_answers(pool: Labelled, men: np.ndarray) -> np.ndarray:
+    """int64 [N]: the class that is most frequent in the pool for the same men, wherever they stand."""
+    counts = np.zeros((1 << 8, len(CLASSES)), np.int64)
+    np.add.at(counts, (pair_features(pool.men)[1], pool.classes), 1)
+    return counts.argmax(1)[pair_features(men)[1]]
+
+
+def scale_note(lab: ChessLab) -> str:
+    """What was scaled down, and how."""
+    seen = ", ".join(f"{NAMES[kind]} {count:,}" for kind, count in lab.seen.items())
+    return (
+        f"Scaled: positions of 3 and 4 men where at most 6 were published. Trained on {len(lab.pool.men):,} labelled "
+        f"positions ({lab.labelling_rate:,.0f} drawn and labelled per second; 1,000,000 published), a tenth of them of "
+        f"three men; positions seen in training, repetitions counted: {seen}."
+    )
+
+
+def left_out_note(lab: ChessLab) -> list[str]:
+    """Which positions the folder of tables could not judge."""
+    tables = lab.tables
+    if not tables.missing:
+        return []
+    return [
+        f"Tables that the folder lacks: {', '.join(tables.missing)}. Left out of training and tests: all positions of "
+        f"{', '.join(tables.left_out)}, which are these or lead to them by a capture."
+    ]
+
+
+def accuracy(lab: ChessLab, kinds: Sequence[Kind]) -> Experiment:
+    """How often are the networks right, of those trained so far?"""
+    networks = {kind: lab.network(kind) for kind in kinds}
+    rows = []
+    for number, (name, test) in enumerate(lab.tests().items()):
+        lab.progress.phase(f"testing on {name}")
+        answers = {kind: network.judge(test.labelled.men) for kind, network in networks.items()}
+        measured: dict[str, float] = {kind: share(found, test) for kind, found in answers.items()}
+        measured["material"] = share(material_answers(lab.pool, test.labelled.men), test)
+        known = {"cnn": PUBLISHED_EPOCHS["10 epochs"]} if number == 0 else {}
+        rows.append(Row(name if number else f"{name} (published: ≤ 6, 10 epochs)", known, measured))
+        if number == 0:
+            by_class = _by_class(test, answers)
+    rows.append(Row("≤ 6 men, 50 epochs", {"cnn": PUBLISHED_EPOCHS["50 epochs"]}))
+    bars = {
+        row.name: {"published": row.published.get("cnn")}
+        | {NAMES[kind]: row.measured.get(kind) for kind in kinds}
+        | {_MATERIAL.title: row.measured.get("material")}
+        for row in rows
+    }
+    absent = [name for place, name in enumerate(CLASSES) if not (lab.pool.classes == place).any()]
+    notes = [
+        scale_note(lab),
+        f"Each row has its own {TESTED:,} fresh positions (published: 1,000), drawn uniformly from all legal ones that "
+        "a hash keeps apart from training, mirror images included; nearly all positions of 3 to 4 men have 4.",
+        "Both networks see the board from the side to move; nothing is published on how the twelve planes tell whose "
+        "turn it is. Kernels of 3×3 and ReLU are assumed.",
+    ]
+    if absent:
+        notes.append(f"No labelled position of so few men was a {' or a '.join(absent)}: these classes go unlearned.")
+    return Experiment(
+        "accuracy",
+        "Accuracy: a network in place of the tables",
+        "Networks learn the values of the Syzygy tables from random positions, and are asked about fresh ones. Beside "
+        "them the simplest answer: the class that the same men have most often, wherever they stand.",
+        [*_ACCURACIES.values(), _MATERIAL],
+        [*rows, *by_class],
+        [Figure("accuracy", draw_bars(bars), "Wrong answers on fresh positions.")],
+        [*notes, *left_out_note(lab)],
+    )
+
+
+def _by_class(test: Test, answers: dict[Kind, np.ndarray]) -> list[Row]:
+    """Right answers by the tables' class."""
+    rows = []
+    for place, name in enumerate(CLASSES):
+        chosen = test.labelled.classes == place
+        if chosen.any():
+            right: dict[str, float] = {kind: float((found[chosen] == place).mean()) for kind, found in answers.items()}
+            rows.append(Row(f"of these, {name} (recall)", {}, right))
+    return rows
+
+
+def search(lab: ChessLab) -> Experiment:
+    """What does it gain to look one move ahead?"""
+    rows = []
+    for name, test in lab.tests().items():
+        lab.progress.phase(f"making the moves of {name}")
+        children = children_of(test.boards)
+        measured: dict[str, float] = {"children": len(children.parents) / len(test.boards)}
+        for kind in NAMES:
+            lab.progress.phase(f"searching with {NAMES[kind]} on {name}")
+            network = lab.network(kind)
+            measured[kind] = share(network.judge(test.labelled.men), test)
+            measured[f"{kind}_search"] = share(one_ply_search(network.judge, children), test)
+        rows.append(Row(name, {}, measured))
+    bars = {
+        row.name: {measure.title: row.measured[measure.key] for kind in NAMES for measure in _measures(kind)}
+        for row in rows
+    }
+    return Experiment(
+        "search",
+        "One-ply search on top",
+        "Every legal move is made and the network judges what it leads to, all children of all positions in one batch; "
+        "the best child decides.",
+        [*(measure for kind in NAMES for measure in _measures(kind)), Measure("children", "judged children", "count")],
+        rows,
+        [Figure("search", draw_bars(bars), "Wrong answers of the networks alone and with a one-ply search.")],
+        [
+            "Mate, stalemate and men too few to mate are judged by the rules, not by the network. Nothing was "
+            "published with a search. The networks know nothing of captures en passant.",
+            scale_note(lab),
+            *left_out_note(lab),
+        ],
+    )
+
+
+def _measures(kind: Kind) -> tuple[Measure, Measure]:
+    return _ACCURACIES[kind], _SEARCHES[kind]
+
+
+def _fastest(work: Callable[[], object], positions: int) -> float:
+    """Microseconds per position, of the fastest of some repetitions: others were held up by something else."""
+    seconds = []
+    for _ in range(_REPETITIONS):
+        began = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - began)
+    return _MICROSECONDS * min(seconds) / positions
+
+
+def probe_time(lab: ChessLab) -> Experiment:
+    """How long does an answer take, from a board of python-chess on?"""
+    boards = list(islice(draw_boards(lab.tables, TEST, lab.tables.men, Random(lab.seed)), _BATCH))
+    single = boards[:_SINGLE]
+    lab.progress.phase("measuring probe times")
+
+    def one_by_one(answer: Callable[[Sequence], object]) -> float:
+        return _fastest(lambda: [answer([board]) for board in single], len(single))
+
+    rows = [Row("Syzygy tables, python-chess", {}, {"one": one_by_one(lambda few: lab.tables.probe(few[0]))})]
+    for kind, name in NAMES.items():
+        network = NETWORKS[kind]()
+
+        def ask(some: Sequence, network: ChessNetwork = network) -> object:
+            return network.judge(np.array([men_of(board) for board in some], np.int16).reshape(-1, MOST_MEN))
+
+        def look_ahead(some: Sequence, network: ChessNetwork = network) -> object:
+            return one_ply_search(network.judge, children_of(some))
+
+        for title, answer in ((name, ask), (f"{name}, one-ply search", look_ahead)):
+            many = _fastest(lambda answer=answer: answer(boards), len(boards))  # type: ignore[misc]
+            rows.append(Row(title, {}, {"one": one_by_one(answer), "many": many}))
+    return Experiment(
+        "time",
+        "Probe time",
+        "The time of an answer, from a board of python-chess on: the tables read and warm in memory, the networks with "
+        "the work of turning boards into their input.",
+        [
+            Measure("one", "one at a time", "microseconds"),
+            Measure("many", f"in batches of {_BATCH:,}", "microseconds"),
+        ],
+        rows,
+        [],
+        [
+            "Published: about the time of a probe of the tables, without figures. The probe here is python-chess's, "
+            "in Python, as published.",
+            f"Fastest of {_REPETITIONS} repetitions, {torch.get_num_threads()} torch thread(s). Untrained weights take "
+            "as long as trained ones.",
+        ],
+    )
+
+
+def storage(lab: ChessLab) -> Experiment:
+    """How much room do the networks take, and the tables?"""
+    name, test = next(iter(lab.tests().items()))
+    measures = [Measure("bytes", "bytes", "bytes"), Measure("right", f"right on {name}")]
+    rows = [
+        Row("Syzygy tables of ≤ 6 men", {"bytes": PUBLISHED_TABLE_BYTES}),
+        Row(f"Syzygy tables of {name}", {}, {"bytes": lab.tables.bytes, "right": 1.0}),
+    ]
+    for kind in NAMES:
+        network = lab.network(kind)
+        for dtype, text in ((torch.float32, "float32"), (torch.float16, "float16")):
+            stored = {key: value.to(dtype).contiguous() for key, value in network.state_dict().items()}
+            again = copy.deepcopy(network)
+            again.load_state_dict(stored)
+            right = share(again.judge(test.labelled.men), test)
+            size = len(safetensors.torch.save(stored))
+            rows.append(Row(f"{NAMES[kind]}, {text}", {}, {"bytes": size, "right": right}))
+    parameters = " and ".join(f"{lab.network(kind).parameter_count:,} ({NAMES[kind]})" for kind in NAMES)
+    return Experiment(
+        "storage",
+        "Storage",
+        "A network has one size for all men, tables grow some hundredfold with each; for three and four men tables are "
+        "small. They are also always right.",
+        measures,
+        rows,
+        [],
+        [
+            f"Parameters: {parameters}. Bytes are those of a safetensors file; published: far below the tables of 6 "
+            "men, without a figure for the network.",
+            scale_note(lab),
+            *left_out_note(lab),
+        ],
+    )

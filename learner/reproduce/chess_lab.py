@@ -1,0 +1,137 @@
+"""The labelled positions, trainings and tests that the experiments of Abdalla 2024 share, within one budget of time."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from random import Random
+from typing import Literal, NamedTuple
+
+import chess
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..endgame.progress import OracleProgress
+from ..endgame.timed_training import CurvePoint, TimedTrainer, TrainingSettings
+from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
+from .chess_positions import TEST, TRAIN, Labelled, SyzygyTables, draw_boards, label
+
+Kind = Literal["pair", "cnn"]
+NAMES: dict[Kind, str] = {"cnn": "Abdalla's network", "pair": "ManPairNetwork"}
+NETWORKS: dict[Kind, Callable[[], ChessNetwork]] = {"cnn": AbdallaNetwork, "pair": ManPairNetwork}
+SETTINGS: dict[Kind, TrainingSettings] = {
+    "cnn": TrainingSettings(learning_rate=2e-3, weight_decay=0.01, batch_size=256, warmup_steps=100, report_s=2.0),
+    # So few vectors learn a pool by heart within minutes, were they not drawn back to nothing.
+    "pair": TrainingSettings(learning_rate=1e-2, weight_decay=0.5, batch_size=4096, warmup_steps=100, report_s=2.0),
+}
+SHARES: dict[Kind | Literal["label"], float] = {"label": 0.25, "pair": 0.2, "cnn": 0.55}
+"""Of the minutes."""
+TESTED = 5000
+_CHUNK, _CHUNK_OF_THREE = 500, 50  # positions labelled at a time, and how many of them have three men
+_FEWEST_LABELLED = 2 * _CHUNK
+
+
+class Test(NamedTuple):
+    """Fresh positions: boards, and their men and classes."""
+
+    boards: Sequence[chess.Board]
+    labelled: Labelled
+
+
+class PoolTrainer(TimedTrainer):
+    """Learns from labelled positions, each as often as every other, in an order that changes."""
+
+    def __init__(
+        self, network: ChessNetwork, pool: Labelled, settings: TrainingSettings, minutes: float, seed: int
+    ) -> None:
+        super().__init__(network, settings, minutes, None)
+        self._network, self._pool = network, pool
+        self._random = np.random.default_rng(seed)
+        self._order = np.zeros(0, np.int64)
+
+    def _loss(self) -> tuple[Tensor, int]:
+        size = self.settings.batch_size
+        while len(self._order) < size:
+            self._order = np.concatenate([self._order, self._random.permutation(len(self._pool.men))])
+        chosen, self._order = self._order[:size], self._order[size:]
+        classes = torch.from_numpy(self._pool.classes[chosen])
+        return nn.functional.cross_entropy(self._network(self._pool.men[chosen]), classes), size
+
+
+class ChessLab:
+    """Labels positions once, trains each network once, whichever experiments ask for it, and draws the tests.
+
+    Args:
+        minutes: for labelling and both trainings together, shared as ``SHARES`` says.
+
+    Attributes:
+        seen: positions that each network has been trained on, each time counted.
+        labelling_rate: positions drawn and labelled per second, 0 before that.
+    """
+
+    def __init__(self, tables: SyzygyTables, minutes: float, seed: int, progress: OracleProgress) -> None:
+        self.tables, self.minutes, self.seed, self.progress = tables, minutes, seed, progress
+        self.seen: dict[Kind, int] = {}
+        self.labelling_rate = 0.0
+        self._pool: Labelled | None = None
+        self._networks: dict[Kind, ChessNetwork] = {}
+        self._tests: dict[tuple[int, ...], Test] = {}
+
+    @property
+    def pool(self) -> Labelled:
+        """Labelled positions to train on, made when first asked for; a tenth have three men."""
+        if self._pool is None:
+            self._pool = self._label(60 * self.minutes * SHARES["label"])
+        return self._pool
+
+    def _label(self, seconds: float) -> Labelled:
+        self.progress.phase("labelling positions", seconds)
+        counts = {3: _CHUNK_OF_THREE, 4: _CHUNK - _CHUNK_OF_THREE} if len(self.tables.men) == 2 else {}
+        sources = [
+            (draw_boards(self.tables, TRAIN, (men,), Random(f"{self.seed} {men}")), counts.get(men, _CHUNK))
+            for men in self.tables.men
+        ]
+        parts: list[Labelled] = []
+        began = time.monotonic()
+        while (spent := time.monotonic() - began) < seconds or len(parts) * _CHUNK < _FEWEST_LABELLED:
+            boards = [board for source, count in sources for board in islice(source, count)]
+            parts.append(label(self.tables, boards))
+            self.progress.done(spent)
+        pool = Labelled(*map(np.concatenate, zip(*parts, strict=True)))
+        self.labelling_rate = len(pool.men) / spent if spent else 0.0
+        return pool
+
+    def network(self, kind: Kind) -> ChessNetwork:
+        """A trained network, trained when first asked for."""
+        if kind not in self._networks:
+            torch.manual_seed(self.seed)
+            network, minutes, pool = NETWORKS[kind](), self.minutes * SHARES[kind], self.pool
+            trainer = PoolTrainer(network, pool, SETTINGS[kind], minutes, self.seed)
+            self.progress.phase(f"training {NAMES[kind]}", 60 * minutes)
+
+            def report(point: CurvePoint) -> None:
+                self.progress.done(point.seconds)
+
+            trainer.train(report)
+            self._networks[kind], self.seen[kind] = network, trainer.seen
+        return self._networks[kind]
+
+    def test(self, men: Sequence[int]) -> Test:
+        """``TESTED`` fresh positions of so many men, always the same; none is a mirror image of one in the pool."""
+        key = tuple(men)
+        if key not in self._tests:
+            self.progress.phase(f"drawing positions of {named(men)} men to test on")
+            source = Random(f"{self.seed} test {key}")
+            boards = list(islice(draw_boards(self.tables, TEST, men, source), TESTED))
+            self._tests[key] = Test(boards, label(self.tables, boards))
+        return self._tests[key]
+
+    def tests(self) -> dict[str, Test]:
+        """All tests by name: of all positions alike, and by number of men."""
+        sets = [tuple(self.tables.men), *((men,) for men in self.tables.men)]
+        return {f"{named(men)} men": self.test(men) for men in dict.fromkeys(sets)}
+
+
+def named(men: Sequence[int]) -> str:
+    """Numbers of men as tables name them."""
+    return "–".join(map(str, men))

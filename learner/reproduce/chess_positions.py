@@ -1,0 +1,209 @@
+"""Chess positions of three and four men as numbers: drawn at random, labelled by Syzygy tables, split by their hash.
+
+A position is a row of four int16 **men**, always seen by the side to move, which looks up the board: where Black is to
+move, ranks are mirrored and colours exchanged. A man is ``64 * kind + square``; kinds 0-5 are the own king, queen,
+rook, bishop, knight and pawn, 6-11 the opponent's; squares are those of python-chess (a1 = 0, b1 = 1, ...). The own
+king comes first, then the opponent's, then the others in increasing order; ``NO_MAN`` fills the fourth place of three.
+Positions are drawn without castling rights and without a capture en passant.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import chess
+import chess.syzygy
+import numpy as np
+
+MOST_MEN = 4
+NO_MAN = -1
+NUM_KINDS = 12
+CLASSES = ("loss", "blessed loss", "draw", "cursed win", "win")
+"""For the side to move, as Syzygy tables number them from -2 to 2; the second and fourth are draws by the 50-move
+rule."""
+TRAIN, TEST = 0, 1
+TEST_SHARE = 16
+"""One position of so many is kept for tests, with all its mirror images."""
+_KIND_OF_TYPE = (0, 5, 4, 3, 2, 1, 0)  # by python-chess's types, pawn 1 to king 6
+_TYPES = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
+_MAN_BITS = 10
+_UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError)
+_DRAWN = 256
+# How many ways there are to set up so many men; both orders of the two beside the kings are the same.
+_WAYS = {3: 64 * 63 * 62 * 10, 4: 64 * 63 * 62 * 61 * 10 * 10 // 2}
+
+
+class SyzygyError(ValueError):
+    """Tables that are missing or cannot be read."""
+
+
+class Labelled(NamedTuple):
+    """N positions: int16 [N, 4] men, and their int64 [N] classes (places in ``CLASSES``)."""
+
+    men: np.ndarray
+    classes: np.ndarray
+
+
+def table_name(board: chess.Board) -> str:
+    """Name of the table that a position belongs to, like KQvKR."""
+    return chess.syzygy.normalize_tablename(chess.syzygy.calc_key(board))
+
+
+def _captured(name: str) -> Iterator[str]:
+    """The tables of more than two men that a capture leads to."""
+    white, black = name.split("v")
+    for strong, weak in ((white, black), (black, white)):
+        for man in strong[1:]:
+            after = strong.replace(man, "", 1)
+            if len(after) + len(weak) > 2:
+                yield chess.syzygy.normalize_tablename(f"{after}v{weak}")
+
+
+class SyzygyTables:
+    """The win/draw/loss tables of 3 and 4 men in a folder.
+
+    Attributes:
+        missing: names of the tables that the folder lacks. left_out: those whose positions cannot be judged without.
+        men: the numbers of men of positions that can be judged, 3, 4 or both.
+        paths: the files that there are.
+
+    Raises:
+        SyzygyError: there is no such folder, it holds none of the tables, or one cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise SyzygyError(f"--syzygy {folder}: no such folder; it has to hold Syzygy tables (KQvK.rtbw ...)")
+        paths = {name: folder / f"{name}.rtbw" for name in sorted(chess.syzygy.tablenames(piece_count=MOST_MEN))}
+        self.missing = [name for name, path in paths.items() if not path.is_file()]
+        lacking = set(self.missing)
+        self.left_out = [name for name in paths if name in lacking or lacking.intersection(_captured(name))]
+        self.paths = [path for name, path in paths.items() if name not in lacking]
+        if len(self.left_out) == len(paths):
+            raise SyzygyError(f"--syzygy {folder}: none of the Syzygy tables of 3 and 4 men (KQvK.rtbw ...) serves")
+        self.men = sorted({len(name) - 1 for name in paths if name not in self.left_out})
+        self._tables = chess.syzygy.Tablebase()
+        for path in self.paths:
+            self._tables.add_file(str(path), load_dtz=False)
+        self._excluded = frozenset(self.left_out)
+        for name in paths:
+            if name not in self._excluded:
+                self._try(name, paths[name])
+
+    def _try(self, name: str, path: Path) -> None:
+        """Probes a table once, so that a damaged one is told before the work."""
+        strong, weak = name.split("v")
+        board = chess.Board(f"8/8/8/{weak.lower()}{8 - len(weak)}/8/8/{strong}{8 - len(strong)}/8 w - - 0 1")
+        try:
+            self._tables.probe_wdl_table(board)
+        except _UNREADABLE as error:
+            raise SyzygyError(f"{path}: is no readable Syzygy table: {error or type(error).__name__}") from error
+
+    @property
+    def bytes(self) -> int:
+        """Of all files together."""
+        return sum(path.stat().st_size for path in self.paths)
+
+    def holds(self, board: chess.Board) -> bool:
+        """Whether a position and all that captures lead to can be judged."""
+        return table_name(board) not in self._excluded
+
+    def probe(self, board: chess.Board) -> int:
+        """The position's place in ``CLASSES``."""
+        return self._tables.probe_wdl(board) + 2
+
+
+def draw_board(men: Sequence[int], source: Random) -> chess.Board:
+    """A legal position, either side to move, drawn uniformly from all of so many men: each as likely as any other.
+
+    Men are set up without regard to the rules, and what these forbid is thrown away.
+
+    Args:
+        men: the numbers of men, 3, 4 or both.
+    """
+    ways = [_WAYS[n] for n in men]
+    while True:
+        squares = source.sample(chess.SQUARES, source.choices(men, ways)[0])
+        board = chess.Board(None)
+        board.set_piece_at(squares[0], chess.Piece(chess.KING, chess.WHITE))
+        board.set_piece_at(squares[1], chess.Piece(chess.KING, chess.BLACK))
+        for square in squares[2:]:
+            board.set_piece_at(square, chess.Piece(source.choice(_TYPES), source.random() < 0.5))
+        board.turn = source.random() < 0.5
+        if board.is_valid():
+            return board
+
+
+def men_of(board: chess.Board) -> list[int]:
+    """The men of a position, as a row of ``Labelled.men``."""
+    flip, turn = (0 if board.turn else 56), board.turn
+    kings, others = [0, 0], []
+    for color in (turn, not turn):
+        side = 0 if color == turn else 1
+        occupied = board.occupied_co[color]
+        for square in chess.scan_forward(occupied):
+            man = 64 * (6 * side + _KIND_OF_TYPE[board.piece_type_at(square) or 0]) + (square ^ flip)
+            if board.kings >> square & 1:
+                kings[side] = man
+            else:
+                others.append(man)
+    return [*kings, *sorted(others), *[NO_MAN] * (MOST_MEN - 2 - len(others))]
+
+
+def _images() -> np.ndarray:
+    """uint8 [8, 64]: where each symmetry of the board takes each square; the first two keep ranks as they are."""
+    files, ranks = np.arange(64) % 8, np.arange(64) // 8
+    straight = [8 * r + f for r in (ranks, 7 - ranks) for f in (files, 7 - files)]
+    return np.array([*straight, *(8 * (image % 8) + image // 8 for image in straight)])
+
+
+IMAGES = _images()
+
+
+def canonical(men: np.ndarray) -> np.ndarray:
+    """Men int16 [N, 4] of the mirror image that stands for all of a position's: equal for equal positions.
+
+    Boards without pawns have eight images, others two. Of these it is the first in order, so that the own king stands
+    on the files a-d, without pawns even in the triangle a1-d1-d4.
+    """
+    kinds, squares = men >> 6, men & 63
+    pawns = ((kinds == 5) | (kinds == 11)).any(1)
+    best = np.full(len(men), np.iinfo(np.int64).max)
+    chosen = men.copy()
+    for number, image in enumerate(IMAGES):
+        found = np.where(men == NO_MAN, 1 << _MAN_BITS, 64 * kinds + image[squares])
+        found[:, 2:].sort(1)
+        order = found[:, 0] << 3 * _MAN_BITS | found[:, 1] << 2 * _MAN_BITS | found[:, 2] << _MAN_BITS | found[:, 3]
+        better = (order < best) & (~pawns | (number < 2))
+        best[better] = order[better]
+        chosen[better] = np.where(found == 1 << _MAN_BITS, NO_MAN, found)[better]
+    return chosen
+
+
+def split_of(men: np.ndarray) -> np.ndarray:
+    """int64 [N]: ``TEST`` or ``TRAIN``, by a hash of the canonical position: mirror images are in the same split."""
+    words = canonical(men).astype(np.uint64)
+    mixed = np.zeros(len(men), np.uint64)
+    for column in words.T:
+        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return np.where(mixed % np.uint64(TEST_SHARE) == 0, TEST, TRAIN)
+
+
+def draw_boards(tables: SyzygyTables, split: int, men: Sequence[int], source: Random) -> Iterator[chess.Board]:
+    """Positions of one split without end, drawn as by ``draw_board`` from those that the tables judge.
+
+    Args:
+        men: of ``tables.men``.
+    """
+    while True:
+        boards = [board for board in (draw_board(men, source) for _ in range(_DRAWN)) if tables.holds(board)]
+        rows = np.array([men_of(board) for board in boards], np.int16).reshape(-1, MOST_MEN)
+        yield from (boards[place] for place in np.flatnonzero(split_of(rows) == split))
+
+
+def label(tables: SyzygyTables, boards: Sequence[chess.Board]) -> Labelled:
+    """The men and classes of positions."""
+    rows = np.array([men_of(board) for board in boards], np.int16).reshape(-1, MOST_MEN)
+    return Labelled(rows, np.array([tables.probe(board) for board in boards], np.int64))
