@@ -2,8 +2,10 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -23,3 +25,19 @@ def own_cache() -> Iterator[None]:
         yield
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def trainings_go_by_processor_time() -> Iterator[None]:
+    """What a network learns in a test must not depend on how busy the machine is.
+
+    Nor on a team of threads: where one of them has to wait for a core, all do.
+    """
+    import torch
+
+    from learner.endgame import timed_training
+
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timed_training, "time", SimpleNamespace(monotonic=time.process_time))
+        yield
