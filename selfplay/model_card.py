@@ -101,7 +101,7 @@ def card_command(
     if source is not None and not source.config_path.is_file():
         raise RunError(f"{run} holds no run")
     console = Console(stderr=True, quiet=quiet)
-    for name, measure in _measurements(str(folder), target, tables, jobs, quiet):
+    for name, measure in _measurements(net, folder, target, tables, jobs, quiet):
         if name in data.results:
             continue
         console.print(f"{name} ...", markup=False)
@@ -129,12 +129,12 @@ def _read_data(path: Path, digest: str) -> CardData:
 
 
 def _measurements(
-    player: str, target: Path, tables: Path | None, jobs: int | None, quiet: bool
+    player: str, folder: Path, target: Path, tables: Path | None, jobs: int | None, quiet: bool
 ) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     """Names and measurements, the quick ones first."""
 
     def endgames() -> dict[str, Any]:
-        figures = oracle_validate_command(Path(player), ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
+        figures = oracle_validate_command(folder, ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
         return {key: figures[key] for key in _ENDGAME_KEYS}
 
     def conversion() -> dict[str, Any]:
