@@ -100,17 +100,21 @@ def card_command(
     source = None if run is None else RunFolder(run)
     if source is not None and not source.config_path.is_file():
         raise RunError(f"{run} holds no run")
+    network = load_checkpoint(folder).network
+
+    def write() -> None:
+        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, data, source)).encode())
+
     console = Console(stderr=True, quiet=quiet)
-    for name, measure in _measurements(net, folder, target, tables, jobs, quiet):
-        if name in data.results:
-            continue
-        console.print(f"{name} ...", markup=False)
-        data.results[name] = measure()
-        atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
     if source is not None:
         atomic_write(target / CONFIG_FILE, source.config_path.read_bytes())
-    card = _card(info, load_checkpoint(folder).network, data, source)
-    atomic_write(target / CARD_FILE, to_markdown(card).encode())
+    for name, measure in _measurements(net, folder, target, tables, jobs, quiet):
+        if name not in data.results:
+            console.print(f"{name} ...", markup=False)
+            data.results[name] = measure()
+            atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
+            write()  # what is known is there to read, whatever happens to the rest
+    write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
     return {"card": str(target / CARD_FILE), **data.model_dump()}
