@@ -14,6 +14,7 @@ from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.players import TablebasePlayer
 from engine.tablebase import open_tablebase
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.load import load_tables
 from engine.tablebase.material import materials
@@ -54,10 +55,13 @@ class Conversion:
         return len(self.board.piece_map())
 
 
-def won_positions(pieces: int, number: int, seed: int) -> list[Board]:
-    """Positions of exactly so many pieces that the side to move, Black, wins; all such are equally likely."""
-    tables = load_tables(SHIPPED, pieces)
-    sampler = EndgameSampler(tables, list(materials(pieces)), seed)
+def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | None = None) -> list[Board]:
+    """Positions of exactly so many pieces that the side to move, Black, wins; all such are equally likely.
+
+    Args:
+        tables: of at least so many pieces; those that come with the package are loaded if None.
+    """
+    sampler = EndgameSampler(tables or load_tables(SHIPPED, pieces), list(materials(pieces)), seed)
     boards: list[Board] = []
     while len(boards) < number:
         drawn = sampler.draw(_DRAWN_AT_ONCE * number)
@@ -101,7 +105,8 @@ def convert_command(
     control = time_control(simulations, seconds, None)
     defence = TablebasePlayer(folder, seed)
     facts = (inspect_player(player, simulations, control), inspect_player(defence.name, None, control))
-    boards = [board for n in range(2, pieces + 1) for board in won_positions(n, positions, seed)]
+    values = load_tables(SHIPPED, pieces)
+    boards = [board for n in range(2, pieces + 1) for board in won_positions(n, positions, seed, values)]
     with open_tablebase(folder) as tables:  # a missing table is told before the first game
         tables.probe_distance_many(np.array([board.words() for board in boards], np.uint32))
     pairing = make_pairing(facts, control, simulations, seed)

@@ -9,7 +9,7 @@ from typing import get_args
 from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
-from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName
+from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName, one_of
 
 _MOST_SIMULATIONS = 200_000
 _MOST_THREADS = 64
@@ -28,8 +28,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     """
     built_in = parse_player(player)
     named = NetworkText.parse(player)
-    if backend not in get_args(BackendName):
-        raise PlayerError(f"{backend!r} is no backend: choose one of {', '.join(get_args(BackendName))}")
+    one_of(backend, BackendName, "backend", PlayerError)
     if built_in is None and named.folder != CHAMPION and not Path(named.folder).exists():
         raise PlayerError(f"{player!r} is no player: there is no such folder")
     params = [

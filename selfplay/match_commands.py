@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from engine.players import HubPlayer, parse_player
-from engine.players.network_text import NetworkText
+from engine.players.network_text import BackendName, NetworkText, one_of
 from engine.players.time_control import TimeControl, takes_time
 
 from .match_file import MatchFile, check_writable
@@ -118,12 +118,9 @@ def make_pairing(
     """The pairing of two players.
 
     Raises:
-        BackendError: no such backend.
+        MatchError: no such backend.
     """
-    if backend != "auto":
-        from learner.inference import backend_name
-
-        backend_name(backend)
+    one_of(backend, BackendName, "backend", MatchError)
     first, second = facts
     return Pairing(first.text, second.text, control, simulations, seed, _lockstep(facts, control), backend)
 

@@ -66,13 +66,18 @@ def _option(ending: str) -> tuple[str, object] | None:
     return None
 
 
+def one_of(text: str, names: Any, what: str, error: type[ValueError]) -> Any:
+    """``text``, if it is one of the names of a ``Literal``; raises ``error``, which says what it should be, if not."""
+    if text not in get_args(names):
+        raise error(f"{text!r} is no {what}: choose one of {', '.join(get_args(names))}")
+    return text
+
+
 def oracle_name(text: str) -> OracleName:
     """The oracle of that name.
 
     Raises:
         PlayerError: there is none.
     """
-    for name in get_args(OracleName):
-        if text == name:
-            return name
-    raise PlayerError(f"{text!r} is no oracle: choose one of {', '.join(get_args(OracleName))}")
+    oracle: OracleName = one_of(text, OracleName, "oracle", PlayerError)
+    return oracle

@@ -37,7 +37,7 @@ class TablebasePlayer:
         Raises:
             MissingTableError: no table of distances covers the position behind a move.
             TableFileError: a table is damaged or foreign.
-        OSError: the folder is not there.
+            OSError: the folder is not there.
         """
         return [self._choose(board) for board in boards]
 

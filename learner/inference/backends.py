@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
-from engine.players.network_text import BackendName
+from engine.players.network_text import BackendName, one_of
 
 from ..network import Network
 from .evaluator import BackendError, NetworkEvaluator
@@ -28,10 +28,8 @@ def backend_name(text: str) -> BackendName:
     Raises:
         BackendError: there is none.
     """
-    for name in get_args(BackendName):
-        if text == name:
-            return name
-    raise BackendError(f"{text!r} is no backend: choose one of {', '.join(get_args(BackendName))}")
+    name: BackendName = one_of(text, BackendName, "backend", BackendError)
+    return name
 
 
 def open_backend(
