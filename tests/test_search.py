@@ -96,6 +96,27 @@ def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
     assert Ending.REVERSIBLE in endings
 
 
+class CertainOfDraws:
+    """Draws all but certainly, so that mean draw rates round to 1 and values to a hair beside 0."""
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        policy, wdl = HashEvaluator().evaluate(positions)
+        return policy, (wdl + np.float32([0, 17, 0])).astype(np.float32)
+
+
+def test_probabilities_whatever_is_rounded() -> None:
+    boards = mixed_boards(seed=5)
+    search = LockstepSearch(SearchConfig(num_simulations=300), len(boards))
+    for slot, board in enumerate(boards):
+        search.set_board(slot, board)
+        search.start(slot)
+    search.run(CertainOfDraws())
+    for slot in range(len(boards)):
+        result = search.result(slot)
+        assert (result.wdl >= 0).all() and result.wdl.sum() == pytest.approx(1, abs=1e-6)
+        assert (np.abs(result.values) <= 1 - result.draws).all()
+
+
 def test_golden_trees() -> None:
     """search_golden.py tells how to remake them."""
     golden = json.loads(search_golden.GOLDEN.read_text())["trees"]

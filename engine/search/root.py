@@ -129,18 +129,29 @@ def read_root(nodes, slots, g, c_visit, c_scale, rescale, counts, shares, wdl, p
     for i in range(count):
         child = nodes[root.first_child + i]
         counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
-        shares[0, i], shares[1, i] = child.prior, node_value(child)
-        shares[2, i] = child.draw_sum / np.float32(max(child.visits, 1))
+        shares[0, i], shares[2, i] = child.prior, _mean_draw(child)
+        shares[1, i] = _clipped(node_value(child), shares[2, i])
         if child.proof != UNKNOWN:  # it may be unvisited
             shares[1, i], shares[2, i] = proven_value(child.proof), np.float32(child.proof == DRAW)
-    draw = root.draw_sum / np.float32(max(root.visits, 1))
-    value = -node_value(root)
+    draw = _mean_draw(root)
+    value = _clipped(-node_value(root), draw)
     wdl[0], wdl[1], wdl[2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
     if root.proof != UNKNOWN:  # seen by the opponent: its win is the mover's loss
         wdl[0], wdl[1], wdl[2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
     position[0], position[1], position[2] = turned(root.opp), turned(root.own), turned(root.kings)
     position[3] = root.reversible
     return count
+
+
+@njit(cache=True)
+def _mean_draw(node):
+    return min(np.float32(1.0), node.draw_sum / np.float32(max(node.visits, 1)))
+
+
+@njit(cache=True)
+def _clipped(value, draw):
+    """The value that win and loss can share beside ``draw``: sums of rounded numbers may be a little outside."""
+    return max(draw - np.float32(1.0), min(np.float32(1.0) - draw, value))
 
 
 @njit(cache=True)
