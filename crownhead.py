@@ -61,7 +61,9 @@ def train(
     init: Annotated[
         str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""

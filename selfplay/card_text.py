@@ -1,14 +1,14 @@
 """The text of a model card."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from learner.checkpoint import CheckpointInfo
 from learner.report import Cell, Section, Table, Text
 
-from .config import RunConfig, make_config, read_config
+from .config import read_config
 from .run_folder import RunFolder
+from .stages import training_commands
 
 Results = Mapping[str, Any]
 
@@ -47,20 +47,6 @@ def card_sections(
     return sections
 
 
-def training_command(config: RunConfig) -> str:
-    """The command that trains like this."""
-    preset, own = (_flat(made.model_dump(mode="json")) for made in (make_config(config.preset), config))
-    changed = [f"--set {key}={json.dumps(own[key])}" for key in own if own[key] != preset[key]]
-    return " ".join([f"crownhead train --preset {config.preset}", *changed])
-
-
-def _flat(fields: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in fields.items():
-        flat |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {before + key: value}
-    return flat
-
-
 def _training(info: CheckpointInfo, source: RunFolder | None) -> Section:
     names = {"steps": "training steps", "games": "games", "samples": "positions", "minutes": "minutes"}
     rows: list[list[Cell]] = [
@@ -70,7 +56,10 @@ def _training(info: CheckpointInfo, source: RunFolder | None) -> Section:
     blocks: list[Any] = [Table("When the network was made", ["", "until then"], rows)]
     if source is not None:
         config = read_config(source.config_path)
-        blocks.append(Text(f"Command: {training_command(config)} (all settings: config.json)"))
+        for number, command in enumerate(training_commands(config)):
+            when = "" if number == 0 else f", after {config.stages[number - 1].steps:,} steps"
+            blocks.append(Text(f"Command{when}: {command}"))
+        blocks.append(Text("All settings: config.json."))
         begun = "random weights" if config.init is None else f"the network {config.init[:12]}"
         blocks.append(Text(f"It began with {begun}. No games or evaluations of others were used."))
     return Section("Training", blocks)

@@ -19,6 +19,7 @@ from .players import LEAVES_IN_FLIGHT, checkpoint_folder, network_player
 from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
+from .stages import next_stage
 from .threads import use_single_thread
 
 
@@ -40,11 +41,9 @@ def train_command(
     if pool or address:
         changes |= {"pool": pool or "ray", "address": address}
     if resume:
-        if settings or init:
-            given = "--set" if settings else "--init"
-            raise RunError(f"a run keeps its settings: {given} cannot be given with --resume")
+        if init:
+            raise RunError("a run goes on with its own network: --init cannot be given with --resume")
         run, config = RunFolder.open(folder)
-        config = config.model_copy(update=changes)
     else:
         if minutes is not None:
             settings = [*settings, f"loop.minutes={minutes}"]
@@ -60,15 +59,21 @@ def train_command(
     with run.locked():
         if resume:
             state = run.read_state()
-            most = config.loop.max_iterations
+            goes_on = config
+            if settings:
+                goes_on = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
+            most = goes_on.loop.max_iterations
+            if minutes is None and state.minutes_limit is not None and state.minutes >= state.minutes_limit:
+                raise RunError(f"{folder} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
+            if minutes is None and most is not None and state.iteration >= most:
+                raise RunError(f"{folder} has made its {most} iterations: give it more time with --minutes")
+            if goes_on is not config:
+                run.begin_stage(goes_on)
+            config = goes_on.model_copy(update=changes)
             if minutes is not None:
                 run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
                 loop = config.loop.model_copy(update={"max_iterations": None, "minutes": minutes})
                 config = config.model_copy(update={"loop": loop})
-            elif state.minutes_limit is not None and state.minutes >= state.minutes_limit:
-                raise RunError(f"{folder} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
-            elif most is not None and state.iteration >= most:
-                raise RunError(f"{folder} has made its {most} iterations: give it more time with --minutes")
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)

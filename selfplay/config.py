@@ -64,6 +64,19 @@ class LoopConfig(_Settings):
     keep_checkpoints: int = Field(50, ge=2, description="candidates kept beside the promoted ones")
 
 
+class Stage(_Settings):
+    """Settings that a run took on when it was resumed, see ``selfplay.stages``.
+
+    Attributes:
+        iteration, steps: what the run had behind it.
+        changes: dotted name → value before and value from here on.
+    """
+
+    iteration: int = Field(ge=0)
+    steps: int = Field(ge=0)
+    changes: dict[str, tuple[Any, Any]]
+
+
 class RunConfig(_Settings):
     """Everything that determines a run; stored as ``config.json`` in its folder."""
 
@@ -81,6 +94,7 @@ class RunConfig(_Settings):
     replay: ReplayConfig = ReplayConfig()
     gate: GateConfig = GateConfig()
     loop: LoopConfig = LoopConfig()
+    stages: tuple[Stage, ...] = Field((), description="earlier settings of a run that was resumed with --set")
 
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
@@ -215,16 +229,23 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """``base`` with ``changes``, dictionaries inside dictionaries merged likewise."""
+    result = dict(base)
     for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both else value
+    return result
 
 
-def _setting(text: str) -> dict[str, Any]:
-    """``search.c_puct=2`` as a nested dictionary."""
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """``value`` under a dotted key, like ``search.c_puct``, in nested dictionaries."""
+    first, _, rest = key.partition(".")
+    return {first: nested(rest, value) if rest else value}
+
+
+def parse_setting(text: str) -> dict[str, Any]:
+    """``search.c_puct=2`` as a nested dictionary; raises ``ConfigError``."""
     key, equals, value = text.partition("=")
     if not equals or not all(key.split(".")):
         raise ConfigError(f"--set {text!r}: write key=value, like search.num_simulations=32")
@@ -236,9 +257,7 @@ def _setting(text: str) -> dict[str, Any]:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         parsed = value
-    for part in reversed(key.split(".")):
-        parsed = {part: parsed}
-    return parsed
+    return nested(key, parsed)
 
 
 def make_config(preset: str = "quick", settings: Sequence[str] = (), **changes: Any) -> RunConfig:
@@ -253,10 +272,10 @@ def make_config(preset: str = "quick", settings: Sequence[str] = (), **changes: 
     """
     if preset not in PRESETS:
         raise ConfigError(f"no preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    merged = _merged({**PRESETS[preset], "preset": preset}, changes)
+    fields = merged({**PRESETS[preset], "preset": preset}, changes)
     for text in settings:
-        merged = _merged(merged, _setting(text))
-    return parse_config(merged)
+        fields = merged(fields, parse_setting(text))
+    return parse_config(fields)
 
 
 def parse_config(fields: Any, source: str = "configuration") -> RunConfig:

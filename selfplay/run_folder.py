@@ -23,6 +23,7 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries, sha256_of
+from learner.checkpoint import read_info
 
 from .config import RunConfig, read_config
 
@@ -115,6 +116,16 @@ class RunFolder:
             raise RunError(f"{path} holds no run to resume: start one without --resume")
         remove_stale_temporaries(folder.path)
         return folder, read_config(folder.config_path)
+
+    def begin_stage(self, config: RunConfig) -> None:
+        """Replaces the configuration by one of ``stages.next_stage`` and logs what changes; raises ``StorageError``."""
+        atomic_write(self.config_path, (config.model_dump_json(indent=2) + "\n").encode())
+        self.log("settings", **config.stages[-1].model_dump(mode="json"))
+
+    def steps_of(self, iteration: int) -> int:
+        """Training steps behind the candidate of an iteration; raises ``CheckpointError``."""
+        steps = read_info(self.checkpoint(f"{iteration:06d}")).figures.get("steps")
+        return steps if isinstance(steps, int) else 0
 
     def read_state(self) -> RunState:
         """Where the run stands.

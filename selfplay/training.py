@@ -11,7 +11,7 @@ import numpy as np
 from engine.players import parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
-from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
+from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.network import Network
 from learner.trainer import Trainer
 
@@ -71,7 +71,7 @@ class Training:
         self._started = self._saved = time.monotonic()
         self.replay = ReplayBuffer(folder.shards, config.replay)
         self.trainer = self._make_trainer()
-        self._steps_judged = self._last_candidate_steps()
+        self._steps_judged = folder.steps_of(self.state.iteration)
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
@@ -95,11 +95,6 @@ class Training:
         elif self.state.iteration > 0:
             raise RunError(f"{self.folder.trainer_path} is missing: the learner cannot go on where it was")
         return trainer
-
-    def _last_candidate_steps(self) -> int:
-        """Steps behind the candidate judged last."""
-        steps = read_info(self.folder.checkpoint(f"{self.state.iteration:06d}")).figures.get("steps")
-        return steps if isinstance(steps, int) else 0
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:
         backend, search = self.config.selfplay.backend, self.config.match_search

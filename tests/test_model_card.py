@@ -11,7 +11,6 @@ from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
 from selfplay import model_card
-from selfplay.card_text import training_command
 from selfplay.config import make_config
 from selfplay.model_card import TRIALS, Trial, card_command
 from selfplay.run_folder import RunError, RunFolder
@@ -84,14 +83,6 @@ def test_trials_are_those_that_were_asked_for() -> None:
     assert "crownhead match NET alphabeta:8 --games 200 --seconds 0.1 --openings random:3 --seed 1" in commands
     assert "crownhead match NET alphabeta:8 --games 100 --seconds 0.1 --openings ballots --seed 1" in commands
     assert len({trial.name for trial in TRIALS}) == len(TRIALS)
-
-
-def test_training_command() -> None:
-    assert training_command(make_config("laptop")) == "crownhead train --preset laptop"
-    changed = make_config("quick", ["loop.anchors=[]", "selfplay.backend=torch"])
-    assert training_command(changed) == (
-        'crownhead train --preset quick --set selfplay.backend="torch" --set loop.anchors=[]'
-    )
 
 
 @pytest.mark.slow

@@ -113,7 +113,8 @@ def test_probabilities_whatever_is_rounded() -> None:
     search.run(CertainOfDraws())
     for slot in range(len(boards)):
         result = search.result(slot)
-        assert (result.wdl >= 0).all() and result.wdl.sum() == pytest.approx(1, abs=1e-6)
+        assert (result.wdl >= 0).all()
+        assert result.wdl.sum() == pytest.approx(1, abs=1e-6)
         assert (np.abs(result.values) <= 1 - result.draws).all()
 
 

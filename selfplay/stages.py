@@ -1,0 +1,87 @@
+"""Stages of a run: settings that it took on when it was resumed."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .config import ConfigError, RunConfig, Stage, make_config, merged, nested, parse_config, parse_setting
+
+KEPT = {
+    "preset": "it is where its settings come from",
+    "network": "its weights have that size",
+    "init": "it has begun",
+    "seed": "its games follow from it",
+    "pool": "use --pool",
+    "address": "use --address",
+    "stages": "they are what --set writes",
+    "loop.minutes": "use --minutes",
+    "loop.reuse": "samples and steps are counted from its beginning",
+    "loop.steps_per_iteration": "its iterations are counted from its beginning",
+    "loop.games_per_iteration": "its iterations are counted from its beginning",
+    "trainer.batch_size": "samples and steps are counted from its beginning",
+    "trainer.optimizer": "its state is of that optimizer",
+}
+"""What a run cannot change, and why."""
+
+
+def _flattened(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _flattened(value, f"{before}{key}.")
+        else:
+            yield before + key, value
+
+
+def flat_settings(config: RunConfig) -> dict[str, Any]:
+    """All settings by their dotted names, in the form that JSON has; not the stages."""
+    return dict(_flattened(config.model_dump(mode="json", exclude={"stages"})))
+
+
+def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps: int) -> RunConfig:
+    """The configuration of a run from here on; the same if ``settings`` change nothing.
+
+    Args:
+        settings: ``key=value`` texts as for ``make_config``.
+        iteration, steps: what the run has behind it.
+
+    Raises:
+        ConfigError: no such setting or value, or one that a run keeps.
+    """
+    fields = config.model_dump(mode="json")
+    for text in settings:
+        fields = merged(fields, parse_setting(text))
+    changed = parse_config(fields)
+    before, after = flat_settings(config), flat_settings(changed)
+    changes = {key: (before[key], after[key]) for key in after if after[key] != before[key]}
+    for key in [*changes, *(("stages",) if changed.stages != config.stages else ())]:
+        for kept, reason in KEPT.items():
+            if key == kept or key.startswith(f"{kept}."):
+                raise ConfigError(f"--set {key}: a run keeps its {kept}: {reason}")
+    if not changes:
+        return config
+    stage = Stage(iteration=iteration, steps=steps, changes=changes)
+    return changed.model_copy(update={"stages": (*config.stages, stage)})
+
+
+def first_stage(config: RunConfig) -> RunConfig:
+    """The configuration that the run began with."""
+    fields = config.model_dump(mode="json", exclude={"stages"})
+    for stage in reversed(config.stages):
+        for key, (before, _) in stage.changes.items():
+            fields = merged(fields, nested(key, before))
+    return parse_config(fields)
+
+
+def training_commands(config: RunConfig) -> list[str]:
+    """The commands that train like this, one for each stage."""
+    first = first_stage(config)
+    preset, own = flat_settings(make_config(config.preset)), flat_settings(first)
+    changed = {key: own[key] for key in own if own[key] != preset[key]}
+    stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]
+    return [
+        " ".join([command, *(f"--set {key}={json.dumps(value)}" for key, value in changes.items())])
+        for command, changes in [
+            (f"crownhead train --preset {config.preset}", changed),
+            *(("crownhead train --resume", stage) for stage in stages),
+        ]
+    ]

@@ -1,0 +1,89 @@
+"""Runs that take on other settings when they are resumed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_training import FAST, assert_refused, crownhead
+
+from selfplay.config import ConfigError, RunConfig, make_config
+from selfplay.run_folder import RunFolder
+from selfplay.stages import KEPT, first_stage, next_stage, training_commands
+
+
+def test_commands_of_a_run_without_stages() -> None:
+    assert training_commands(make_config("laptop")) == ["crownhead train --preset laptop"]
+    changed = make_config("quick", ["loop.anchors=[]", "selfplay.backend=torch"])
+    assert training_commands(changed) == [
+        'crownhead train --preset quick --set selfplay.backend="torch" --set loop.anchors=[]'
+    ]
+
+
+def test_stages_can_be_undone_and_told() -> None:
+    first = make_config("quick", ["search.c_puct=2"])
+    second = next_stage(first, ["search.c_puct=3", "loop.anchors=[]"], 4, 400)
+    third = next_stage(second, ["search.c_puct=1.5", "search.c_puct=2"], 6, 600)
+    assert (second.search.c_puct, third.search.c_puct, third.loop.anchors) == (3.0, 2.0, ())
+    assert [(stage.iteration, stage.steps) for stage in third.stages] == [(4, 400), (6, 600)]
+    assert third.stages[0].changes["search.c_puct"] == (2.0, 3.0)
+    assert RunConfig.model_validate_json(third.model_dump_json()) == third
+    assert first_stage(third) == first
+    assert first_stage(second) == first
+    assert training_commands(third) == [
+        "crownhead train --preset quick --set search.c_puct=2.0",
+        "crownhead train --resume --set search.c_puct=3.0 --set loop.anchors=[]",
+        "crownhead train --resume --set search.c_puct=2.0",
+    ]
+
+
+def test_what_changes_nothing_is_no_stage() -> None:
+    config = make_config("quick")
+    assert next_stage(config, ["search.num_simulations=24"], 1, 1) is config
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ("network=tiny", "its weights have that size"),
+        ("network.blocks=2", "its weights have that size"),
+        ("seed=5", "follow from it"),
+        ("preset=laptop", "come from"),
+        ("pool=ray", "--pool"),
+        ("loop.minutes=5", "--minutes"),
+        ("loop.reuse=1", "counted from its beginning"),
+        ("trainer.batch_size=64", "counted from its beginning"),
+        ("trainer.optimizer=sgd", "its state"),
+        ("stages=[]", "a run keeps its stages"),
+        ("search.c_pict=1", "c_pict"),
+        ("search.c_puct=-1", "c_puct"),
+    ],
+)
+def test_what_a_run_keeps(setting: str, reason: str) -> None:
+    begun = next_stage(make_config("quick"), ["search.c_puct=2"], 1, 100)
+    with pytest.raises(ConfigError, match=reason):
+        next_stage(begun, [setting], 2, 200)
+
+
+def test_every_kept_setting_exists() -> None:
+    fields = make_config("quick").model_dump(mode="json")
+    for key in KEPT:
+        group, _, name = key.partition(".")
+        assert group in fields
+        assert not name or name in fields[group]
+
+
+def test_a_resumed_run_takes_on_settings(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    crownhead("train", "--preset", "smoke", "--run", run, "--set", "loop.max_iterations=1", *FAST)
+    before = (run / "config.json").read_bytes()
+    resume = ("train", "--run", run, "--resume", "--set")
+    assert_refused(crownhead(*resume, "search.num_simulations=6", check=False), "its 1 iterations")
+    assert_refused(crownhead(*resume, "network=4x48", check=False), "a run keeps its network")
+    assert (run / "config.json").read_bytes() == before
+    crownhead(*resume, "loop.max_iterations=2", "--set", "search.num_simulations=6")
+    folder, config = RunFolder.open(run)
+    assert (config.search.num_simulations, config.stages[0].steps, config.stages[0].iteration) == (6, 10, 1)
+    assert folder.read_state().iteration == 2
+    logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    told = next(event for event in logged if event["event"] == "settings")
+    assert told["changes"] == {"loop.max_iterations": [1, 2], "search.num_simulations": [8, 6]}
