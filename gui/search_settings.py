@@ -23,6 +23,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "root": ("Root", ""),
         "c_puct": ("Exploration", ""),
         "fpu_reduction": ("Untried moves", ""),
+        "policy_temperature": ("Policy temperature", ""),
         "draw_value": ("Worth of a draw", "puct root"),
         "reuse_tree": ("Keep the tree", "puct root"),
         "leaves_in_flight": ("Leaves in flight", "puct root"),

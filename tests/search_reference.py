@@ -85,7 +85,9 @@ def softmax(logits: list[np.float32]) -> list[np.float32]:
     return [F(exponential * scale) for exponential in exponentials]
 
 
-def judge(evaluator: HashEvaluator, words: Words, reversible: int) -> tuple[list[np.float32], np.float32, np.float32]:
+def judge(
+    evaluator: HashEvaluator, words: Words, reversible: int, temperature: float = 1.0
+) -> tuple[list[np.float32], np.float32, np.float32]:
     """Priors of the distinct moves, value and draw rate of a position, as the evaluator sees it."""
     policy, wdl = evaluator.evaluate(np.array([[*words, reversible]], np.uint32))
     logits = []
@@ -93,7 +95,7 @@ def judge(evaluator: HashEvaluator, words: Words, reversible: int) -> tuple[list
         logit = F(0)
         for square, direction in hops_of(code):
             logit = F(logit + policy[0, 32 * direction + square])
-        logits.append(logit)
+        logits.append(F(F(1 / temperature) * logit))
     win, draw, loss = (F(exp32(F(logit - wdl[0].max()))) for logit in wdl[0])
     scale = F(F(1) / F(F(win + draw) + loss))
     return softmax(logits), F(F(win - loss) * scale), F(draw * scale)
@@ -258,7 +260,7 @@ class ReferenceSearch:
 
     def _evaluate(self, evaluator: HashEvaluator, path: list[Node]) -> None:
         node = path[-1]
-        priors, value, draw = judge(evaluator, node.words, node.reversible)
+        priors, value, draw = judge(evaluator, node.words, node.reversible, self.config.policy_temperature)
         for child, prior in zip(node.children, priors, strict=True):
             child.prior = prior
         if len(path) == 1:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,8 @@ from learner.expert.games import (
     read_expert_games,
     split_by_game,
 )
-from learner.expert.pretrain import Pretraining, expert_batch
+from learner.expert.pretrain import Pretraining, expert_batch, output_batch
+from learner.loss import training_loss
 from learner.network import NETWORKS, Network
 from learner.reproduce import larson
 from learner.reproduce.larson import InceptionNetwork, larson_command, piece_numbers
@@ -179,6 +181,30 @@ def test_batch(collection: Path) -> None:
         assert torch.allclose(batch.wdl[outcome], torch.tensor(row, dtype=torch.float32))
 
 
+def test_batch_of_all_outputs(collection: Path) -> None:
+    samples = read_expert_games(collection).samples.take(np.arange(0, 300, 7))
+    among_legal, among_all = expert_batch(samples), output_batch(samples)
+    assert torch.equal(among_all.wdl, among_legal.wdl)
+    first = [int(among_legal.hops[row, move, 0]) for row, move in enumerate(samples.moves.tolist())]
+    assert among_all.policy.argmax(1).tolist() == first
+    assert (among_all.policy.sum(1) == 1).all()
+    logits = torch.randn(len(first), 128)
+    loss, _ = training_loss(logits, torch.zeros(len(first), 3), among_all, wdl_weight=0)
+    assert float(loss) == pytest.approx(float(torch.nn.functional.cross_entropy(logits, torch.tensor(first))))
+
+
+def test_all_outputs_are_learnt_where_they_are_the_target(collection: Path) -> None:
+    split = split_by_game(read_expert_games(collection), 1)
+    raw = []
+    for batch_of in (expert_batch, output_batch):
+        torch.manual_seed(0)
+        training = Pretraining(Network(NETWORKS["tiny"]), split.train, 1.0, seed=1, batch_of=batch_of)
+        for _ in range(100):
+            training.trainer.step(training.draw(256))
+        raw.append(move_accuracy(training.trainer.ema_network, split.train).raw[1])
+    assert raw[1] > raw[0] + 0.03
+
+
 def test_it_learns(collection: Path) -> None:
     split = split_by_game(read_expert_games(collection), 1)
     torch.manual_seed(0)
@@ -273,7 +299,7 @@ def test_inception_network() -> None:
 
 
 def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = [(name, lambda: Network(NETWORKS["tiny"]), config) for name, _, config in larson.NETWORKS_COMPARED]
+    small = [replace(one, make=lambda: Network(NETWORKS["tiny"])) for one in larson.NETWORKS_COMPARED]
     monkeypatch.setattr(larson, "NETWORKS_COMPARED", small)
     figures = larson_command(collection, 0.03, 1, tmp_path / "report", quiet=True)
     rows = figures["predictions"]["rows"]

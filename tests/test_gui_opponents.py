@@ -217,6 +217,7 @@ def test_settings_without_effect_are_known() -> None:
         "root",
         "c_puct",
         "fpu_reduction",
+        "policy_temperature",
         "reuse_tree",
         "leaves_in_flight",
         "draw_value",

@@ -20,6 +20,12 @@ class SearchConfig(BaseModel):
     fpu_reduction: float = Field(
         0.3, ge=0, le=2, description="how far below its parent an untried move is valued, times sqrt(tried prior)"
     )
+    policy_temperature: float = Field(
+        1.0,
+        gt=0,
+        le=10,
+        description="of the network's move probabilities; above 1 unlikely moves are tried sooner (lc0: 1.36)",
+    )
     draw_value: float = Field(
         0.0, ge=-1, le=1, description="contempt: what a draw is worth to the searcher below a PUCT root; -1 is a loss"
     )

@@ -300,12 +300,12 @@ def mix_noise(nodes, slots, noises, g):
 
 
 @njit(cache=True, inline="always")
-def _set_priors(nodes, leaf, codes, lane, policy_logits, i):
-    """Softmax of the moves' logits."""
+def _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness):
+    """Softmax of the moves' logits times ``sharpness``."""
     first, count = leaf.first_child, np.int64(leaf.num_children)
     highest = np.float32(-np.inf)
     for j in range(count):
-        logit = move_logit(policy_logits, i, codes[lane, j])
+        logit = np.float32(sharpness * move_logit(policy_logits, i, codes[lane, j]))
         nodes[first + j].prior = logit
         highest = max(highest, logit)
     total = np.float32(0.0)
@@ -319,13 +319,16 @@ def _set_priors(nodes, leaf, codes, lane, policy_logits, i):
 
 
 @njit(cache=True, nogil=True)
-def backup_leaves(nodes, slots, paths, depths, pledges, codes, noises, waiting, n, policy_logits, wdl_logits):
+def backup_leaves(
+    nodes, slots, paths, depths, pledges, codes, noises, waiting, n, policy_logits, wdl_logits, sharpness
+):
     """Gives every waiting leaf its priors and backs its value up.
 
     Args:
         noises: float32 [slots, MAX_MOVES], mixed into the prior of a root that is judged for the first time.
         policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
             leave the priors equal.
+        sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)
@@ -349,7 +352,7 @@ def backup_leaves(nodes, slots, paths, depths, pledges, codes, noises, waiting, 
         leaf = nodes[paths[lane, depth]]
         if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
             if policy_logits.shape[0] > 0:
-                _set_priors(nodes, leaf, codes, lane, policy_logits, i)
+                _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness)
             if depth == 0:
                 slot.raw_value = value
                 if slot.noise > 0:

@@ -131,6 +131,7 @@ class LockstepSearch:
 
     def _bind(self) -> None:
         config = self.config
+        self._sharpness = np.float32(1 / config.policy_temperature)
         self._scales = (np.float32(config.c_visit), np.float32(config.c_scale), config.rescale_q)
         self._arguments = (
             self._nodes,
@@ -280,6 +281,7 @@ class LockstepSearch:
                 n,
                 policy_logits,
                 wdl_logits,
+                self._sharpness,
             )
         return n
 

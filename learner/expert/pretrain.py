@@ -2,9 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
+from torch.nn.functional import one_hot
+
+from engine.encoding import NUM_POLICY
 
 from ..batch import TrainingBatch, make_batch
 from ..network import Network
@@ -34,14 +38,22 @@ class Pretraining:
 
     Args:
         seed: of the order of the samples.
+        batch_of: makes the batches; ``expert_batch`` or ``output_batch``.
 
     Attributes:
         trainer: its ``ema_network`` is the one to use.
     """
 
     def __init__(
-        self, network: Network, samples: ExpertSamples, minutes: float, seed: int, config: TrainerConfig = CONFIG
+        self,
+        network: Network,
+        samples: ExpertSamples,
+        minutes: float,
+        seed: int,
+        config: TrainerConfig = CONFIG,
+        batch_of: Callable[[ExpertSamples], TrainingBatch] | None = None,
     ) -> None:
+        self._batch_of = batch_of or expert_batch
         self._samples, self._seconds, self._config = samples, 60 * minutes, config
         self._rng = np.random.default_rng(seed)
         self.trainer = Trainer(network, config)
@@ -70,7 +82,7 @@ class Pretraining:
 
     def draw(self, size: int) -> TrainingBatch:
         """A batch of samples drawn with replacement."""
-        return expert_batch(self._samples.take(self._rng.integers(len(self._samples.moves), size=size)))
+        return self._batch_of(self._samples.take(self._rng.integers(len(self._samples.moves), size=size)))
 
 
 def expert_batch(samples: ExpertSamples) -> TrainingBatch:
@@ -82,3 +94,12 @@ def expert_batch(samples: ExpertSamples) -> TrainingBatch:
     known = samples.results != UNKNOWN
     wdl[known] = np.eye(3, dtype=np.float32)[samples.results[known]]
     return make_batch(samples.positions, probabilities, offsets, np.ones(len(samples.moves), bool), wdl)
+
+
+def output_batch(samples: ExpertSamples) -> TrainingBatch:
+    """As ``expert_batch``, but the target is the first hop among all 128 outputs, legal or not (Larson 2016)."""
+    batch = expert_batch(samples)
+    moves = torch.from_numpy(samples.moves.astype(np.int64))
+    first_hops = batch.hops[torch.arange(len(moves)), moves, 0].long()
+    outputs = torch.arange(NUM_POLICY, dtype=torch.uint8).expand(len(moves), NUM_POLICY)
+    return replace(batch, hops=outputs[:, :, None], policy=one_hot(first_hops, NUM_POLICY).float())

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from ..batch import TrainingBatch
 from ..endgame.progress import OracleProgress
 from ..expert.accuracy import TOPS, MoveAccuracy, move_accuracy
 from ..expert.commands import describe, read_with_progress, train_with_progress
 from ..expert.games import ExpertGamesError, ExpertSamples, Split, split_by_game
-from ..expert.pretrain import CONFIG, Pretraining
+from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
 from ..network import NETWORKS, ConvUnit, Network, NetworkConfig
 from ..report import make_writable_folder
 from ..trainer import TrainerConfig
@@ -27,8 +29,9 @@ OWN_NETWORK = "4x48"
 _TITLE = "Larson 2016, “Deep reinforcement learning for checkers: pretraining a policy”, done again"
 _INTRODUCTION = (
     "A policy learns the moves of expert games and is asked about games that it has not seen. The published network "
-    "sees one number a square and has modules of parallel convolutions; beside it stands a residual network of this "
-    "project, which also learns the results. Both get the same games and the same time."
+    "sees one number a square, has modules of parallel convolutions, and learns the first step of a move among all 128 "
+    "outputs, legal or not; beside it stands a residual network of this project, which chooses among the legal moves "
+    "and is never told about others. Both learn results too, and get the same games and the same time."
 )
 _MEASURES = [Measure(f"top{k}", f"among the first {k}") for k in TOPS]
 
@@ -109,9 +112,19 @@ def larson_command(games: Path, minutes: float, seed: int, out: Path, quiet: boo
     return {result.name: result.to_json() for result in found}
 
 
-NETWORKS_COMPARED: Sequence[tuple[str, Callable[[], Network], TrainerConfig]] = (
-    ("network as published", InceptionNetwork, PUBLISHED_CONFIG),
-    (f"this project's {OWN_NETWORK}", lambda: Network(NETWORKS[OWN_NETWORK]), CONFIG),
+@dataclass(frozen=True)
+class Compared:
+    """A network that takes part, and how it learns."""
+
+    name: str
+    make: Callable[[], Network]
+    config: TrainerConfig
+    batch_of: Callable[[ExpertSamples], TrainingBatch]
+
+
+NETWORKS_COMPARED = (
+    Compared("network as published", InceptionNetwork, PUBLISHED_CONFIG, output_batch),
+    Compared(f"this project's {OWN_NETWORK}", lambda: Network(NETWORKS[OWN_NETWORK]), CONFIG, expert_batch),
 )
 
 
@@ -120,10 +133,12 @@ def _train_both(
 ) -> tuple[dict[str, Pretraining], bool]:
     """Trainings by name, and whether all got their time."""
     learnt: dict[str, Pretraining] = {}
-    for name, make, config in NETWORKS_COMPARED:
+    share = minutes / len(NETWORKS_COMPARED)
+    for one in NETWORKS_COMPARED:
         torch.manual_seed(seed)
-        learnt[name] = Pretraining(make(), split.train, minutes / len(NETWORKS_COMPARED), seed, config)
-        if train_with_progress(learnt[name], minutes / len(NETWORKS_COMPARED), progress) is None:
+        training = Pretraining(one.make(), split.train, share, seed, one.config, one.batch_of)
+        learnt[one.name] = training
+        if train_with_progress(training, share, progress) is None:
             return learnt, False
     return learnt, True
 
