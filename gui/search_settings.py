@@ -24,6 +24,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "c_puct": ("Exploration", ""),
         "fpu_reduction": ("Untried moves", ""),
         "policy_temperature": ("Policy temperature", ""),
+        "shot_prior": ("Shots", ""),
         "draw_value": ("Worth of a draw", "puct root"),
         "reuse_tree": ("Keep the tree", "puct root"),
         "leaves_in_flight": ("Leaves in flight", "puct root"),

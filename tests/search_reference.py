@@ -9,11 +9,13 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from shot_reference import plain_shot
 
 from engine import movegen
 from engine.bitboard import ROTATIONS, SQUARE_OF_BIT, exp32
 from engine.board import Board
 from engine.search import SearchConfig
+from engine.search.shots import NO_SHOT
 
 F = np.float32
 ZERO = F(0)
@@ -263,9 +265,21 @@ class ReferenceSearch:
         priors, value, draw = judge(evaluator, node.words, node.reversible, self.config.policy_temperature)
         for child, prior in zip(node.children, priors, strict=True):
             child.prior = prior
+        if self.config.shot_prior:
+            self._raise_prior(node)
         if len(path) == 1:
             self.raw_value = value
         self._backup(path, value, draw)
+
+    def _raise_prior(self, node: Node) -> None:
+        shot, _, _ = plain_shot(node.words)
+        least = F(self.config.shot_prior)
+        if shot == NO_SHOT or node.children[shot].prior >= least:
+            return
+        scale = F(F(F(1) - least) / F(F(1) - node.children[shot].prior))
+        for child in node.children:
+            child.prior = F(child.prior * scale)
+        node.children[shot].prior = least
 
     def _backup(self, path: list[Node], value: np.float32, draw: np.float32) -> None:
         for node in reversed(path):

@@ -218,6 +218,7 @@ def test_settings_without_effect_are_known() -> None:
         "c_puct",
         "fpu_reduction",
         "policy_temperature",
+        "shot_prior",
         "reuse_tree",
         "leaves_in_flight",
         "draw_value",

@@ -19,6 +19,7 @@ CONFIGS = {
     "flight": SearchConfig(num_simulations=80, leaves_in_flight=5),
     "flight with loss": SearchConfig(num_simulations=60, leaves_in_flight=16, virtual_loss=0.5),
     "flat policy": SearchConfig(num_simulations=60, policy_temperature=1.7),
+    "shots": SearchConfig(num_simulations=60, shot_prior=0.3),
     "contempt": SearchConfig(num_simulations=80, draw_value=-0.4),
     "gumbel": SearchConfig(num_simulations=48, root="gumbel", leaves_in_flight=7),
     "few": SearchConfig(

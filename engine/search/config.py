@@ -26,6 +26,12 @@ class SearchConfig(BaseModel):
         le=10,
         description="of the network's move probabilities; above 1 unlikely moves are tried sooner (lc0: 1.36)",
     )
+    shot_prior: float = Field(
+        0.0,
+        ge=0,
+        le=0.9,
+        description="least probability of a sacrifice that wins material by force; 0: they are not looked for",
+    )
     draw_value: float = Field(
         0.0, ge=-1, le=1, description="contempt: what a draw is worth to the searcher below a PUCT root; -1 is a loss"
     )

@@ -23,6 +23,7 @@ from numba import njit
 from ..bitboard import borrowed, exp32, turned
 from ..encoding import move_logit
 from .gumbel import select_gumbel
+from .shots import raise_prior
 from .tree import (
     DRAW,
     UNKNOWN,
@@ -320,7 +321,21 @@ def _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness):
 
 @njit(cache=True, nogil=True)
 def backup_leaves(
-    nodes, slots, paths, depths, pledges, codes, noises, waiting, n, policy_logits, wdl_logits, sharpness
+    nodes,
+    slots,
+    paths,
+    depths,
+    pledges,
+    codes,
+    noises,
+    waiting,
+    n,
+    policy_logits,
+    wdl_logits,
+    sharpness,
+    shot_prior,
+    frames,
+    shot_moves,
 ):
     """Gives every waiting leaf its priors and backs its value up.
 
@@ -329,10 +344,12 @@ def backup_leaves(
         policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
             leave the priors equal.
         sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
+        shot_prior: float32, see ``shots.raise_prior``; 0 looks for no shots. frames, shot_moves: its buffers.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)
     policy_logits, wdl_logits = borrowed(policy_logits), borrowed(wdl_logits)
+    frames, shot_moves = borrowed(frames), borrowed(shot_moves)
     lanes = depths.shape[0] // slots.shape[0]
     for i in range(n):
         lane = np.int64(waiting[i])
@@ -353,6 +370,8 @@ def backup_leaves(
         if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
             if policy_logits.shape[0] > 0:
                 _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness)
+            if shot_prior > 0:
+                raise_prior(nodes, leaf, shot_prior, frames, shot_moves)
             if depth == 0:
                 slot.raw_value = value
                 if slot.noise > 0:

@@ -18,6 +18,7 @@ from .gumbel import considered_visits
 from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
 from .leaf_judge import LeafJudge
 from .leaf_oracle import LeafOracle
+from .shots import new_shot_frames
 from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
@@ -122,6 +123,7 @@ class LockstepSearch:
         self._schedule = np.zeros((1, 1), np.int32)
         self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
         self._arguments: tuple[Any, ...] = ()
+        self._shot_room = new_shot_frames()
         self._bind()
         self._judge: LeafJudge | None = None
         if leaf_oracle is not None:
@@ -131,6 +133,7 @@ class LockstepSearch:
 
     def _bind(self) -> None:
         config = self.config
+        self._shot_prior = np.float32(config.shot_prior)
         self._sharpness = np.float32(1 / config.policy_temperature)
         self._scales = (np.float32(config.c_visit), np.float32(config.c_scale), config.rescale_q)
         self._arguments = (
@@ -282,6 +285,8 @@ class LockstepSearch:
                 policy_logits,
                 wdl_logits,
                 self._sharpness,
+                self._shot_prior,
+                *self._shot_room,
             )
         return n
 
