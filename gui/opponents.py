@@ -13,7 +13,7 @@ from engine.players import AlphaBetaPlayer, Player, PlayerError, RandomPlayer, R
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.network_text import BackendName
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
-from engine.search import SearchConfig
+from engine.search import BOARD_SEARCH, SearchConfig
 
 Kind = Literal["random", "rollout", "alphabeta", "network", "external"]
 KIND_NAMES: dict[Kind, str] = {
@@ -46,10 +46,7 @@ class OpponentSpec(BaseModel):
     seconds: float = Field(1.0, ge=0.05, le=600, description="per move, where strength is seconds")
     rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
     depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
-    search: SearchConfig = Field(
-        SearchConfig(num_simulations=400, oracle="tablebase", leaves_in_flight=8),
-        description="network: settings of its search",
-    )
+    search: SearchConfig = Field(BOARD_SEARCH, description="network: settings of its search")
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
     backend: BackendName = Field("auto", description="network: what computes it")

@@ -13,12 +13,12 @@ from rich.table import Table
 from engine.board import Board
 from engine.players.network_text import NetworkText
 from engine.players.search_player import SearchPlayer
-from engine.search import CachedEvaluator, SearchConfig
+from engine.search import CachedEvaluator
 from learner.checkpoint import load_checkpoint
 from learner.inference import make_evaluator
 
 from .knowledge import leaf_oracle
-from .players import LEAVES_IN_FLIGHT, checkpoint_folder
+from .players import board_search, checkpoint_folder
 from .threads import num_cores, use_single_thread
 
 TIMES_S = (0.1, 1.0, 10.0)
@@ -54,7 +54,7 @@ def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: st
     network = load_checkpoint(checkpoint_folder(named.folder)).network
     rates = []
     for threads in (1, 2)[: num_cores()]:
-        config = SearchConfig(oracle=named.oracle, leaves_in_flight=LEAVES_IN_FLIGHT * threads)
+        config = board_search(named, threads=threads)
         torch.set_num_threads(threads)
         inner = make_evaluator(network, named.backend or backend, batch=config.leaves_in_flight, threads=threads)
         for seconds in times_s or TIMES_S:

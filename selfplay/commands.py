@@ -11,11 +11,10 @@ from engine.board import Board
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.players.network_text import NetworkText, oracle_name
-from engine.search import SearchConfig
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .config import make_config
-from .players import LEAVES_IN_FLIGHT, checkpoint_folder, network_player
+from .players import board_search, checkpoint_folder, network_player
 from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
@@ -109,11 +108,9 @@ def analyse_command(
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     named = NetworkText.parse(net)
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
-    config = SearchConfig(
-        num_simulations=named.simulations or simulations,
-        oracle=named.oracle if oracle is None else oracle_name(oracle),
-        leaves_in_flight=LEAVES_IN_FLIGHT,
-    )
+    config = board_search(named, simulations)
+    if oracle is not None:
+        config = config.model_copy(update={"oracle": oracle_name(oracle)})
     player = network_player(checkpoint.network, net, config, backend=named.backend or backend)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)

@@ -49,18 +49,17 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl) -> 
     player = parse_player(text, None if control.kind == "none" else control.base_s)
     if player is not None:
         return PlayerFacts(player.name, False, isinstance(player, HubPlayer), takes_time(player), "")
-    from engine.search import SearchConfig
     from learner.checkpoint import read_info
 
-    from .players import checkpoint_folder
+    from .players import board_search, checkpoint_folder
 
     named = NetworkText.parse(text)
     digest = read_info(checkpoint_folder(named.folder)).digest
-    given = (named.simulations, simulations, SearchConfig().num_simulations)
-    number = next(simulations for simulations in given if simulations is not None)
-    limit = f"simulations={number} " if control.kind == "none" else ""
+    search = board_search(named, simulations)
+    limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
-    settings = f"{limit}{backend}oracle={named.oracle} weights={digest[:12]}"
+    fixed = f"policy_temperature={search.policy_temperature:g} shot_prior={search.shot_prior:g}"
+    settings = f"{limit}{backend}oracle={named.oracle} {fixed} weights={digest[:12]}"
     return PlayerFacts(text, True, False, True, settings, named.ponder)
 
 

@@ -13,7 +13,7 @@ from engine.players.base import Player, PlayerError, check_range
 from engine.players.network_text import CHAMPION, NetworkText
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
-from engine.search import CachedEvaluator, SearchConfig
+from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, load_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network
@@ -24,7 +24,7 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device
 
 RUNS = Path("runs")
-LEAVES_IN_FLIGHT = 8  # of a game played alone: as strong as one at a time (+3 ± 20 Elo), and several times as fast
+DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
@@ -162,6 +162,23 @@ def board_player(
     return PonderingPlayer(player) if ponder else player
 
 
+def board_search(
+    named: NetworkText, simulations: int | None = None, threads: int = 1, alone: bool = True
+) -> SearchConfig:
+    """``BOARD_SEARCH`` for what a network's text asks for.
+
+    Args:
+        simulations: per move, where its text does not say.
+        threads: of one evaluation.
+        alone: one game is played at a time, so that the leaves of its tree must fill a batch.
+    """
+    given = (named.simulations, simulations, DEFAULT_SIMULATIONS)
+    number = next(value for value in given if value is not None)
+    leaves = BOARD_SEARCH.leaves_in_flight * threads if alone else 1
+    changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
+    return BOARD_SEARCH.model_copy(update=changes)
+
+
 def make_player(
     text: str,
     simulations: int | None = None,
@@ -196,10 +213,7 @@ def make_player(
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
-    leaves = LEAVES_IN_FLIGHT * threads if batch == 1 else 1
-    config = SearchConfig(oracle=named.oracle, leaves_in_flight=leaves)
-    if simulations is not None:
-        config = config.model_copy(update={"num_simulations": simulations})
+    config = board_search(named, simulations, threads, alone=batch == 1)
     torch.set_num_threads(threads)
     player = network_player(
         checkpoint.network, text, config, seconds, device, False, 0, named.backend or backend, batch, threads

@@ -22,8 +22,8 @@ def network(tmp_path: Path) -> str:
 
 
 def test_rates(network: str) -> None:
-    rates = board_rates(network, (0.02, 0.1), backend="torch")
-    assert [(rate.threads, rate.seconds) for rate in rates][:2] == [(1, 0.02), (1, 0.1)]
+    rates = board_rates(network, (0.2, 0.4), backend="torch")
+    assert [(rate.threads, rate.seconds) for rate in rates][:2] == [(1, 0.2), (1, 0.4)]
     assert len(rates) == 2 * min(2, num_cores())
     for rate in rates:
         assert min(rate.simulations, rate.evaluations) > 0

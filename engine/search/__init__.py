@@ -1,12 +1,13 @@
 """Monte-Carlo tree search for many games in lockstep: configuration, tree, kernels and the class that drives them."""
 
 from .cache import CachedEvaluator
-from .config import SearchConfig
+from .config import BOARD_SEARCH, SearchConfig
 from .evaluator import Evaluator, UniformEvaluator
 from .leaf_oracle import LeafOracle
 from .lockstep import Ending, LockstepSearch, SearchResult
 
 __all__ = [
+    "BOARD_SEARCH",
     "CachedEvaluator",
     "Ending",
     "Evaluator",
