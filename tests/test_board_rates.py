@@ -26,7 +26,9 @@ def test_rates(network: str) -> None:
     assert [(rate.threads, rate.seconds) for rate in rates][:2] == [(1, 0.2), (1, 0.4)]
     assert len(rates) == 2 * min(2, num_cores())
     for rate in rates:
-        assert min(rate.simulations, rate.evaluations) > 0
+        assert rate.evaluations > 0
+        # Two threads that wait for each other on busy cores may need all this time for one evaluation.
+        assert rate.simulations > 0 or rate.threads > 1
         assert 0 <= rate.remembered < 1
     assert torch.get_num_threads() == 1
 
