@@ -230,7 +230,7 @@ class OpponentPage(Page):
             command = menu.add.text_input(
                 "Command: ", default=spec.command or "", maxchar=200, onchange=self.guard(self._command)
             )
-            explain(command, "How the engine is started; it speaks the text protocol of this project")
+            explain(command, "How the engine is started; it speaks the Hub protocol, version 2")
         if spec.kind in ("network", "rollout", "alphabeta"):
             units = [("amount of search", False), ("seconds per move", True)]
             unit = menu.add.selector("Strength by: ", units, default=int(spec.timed),
