@@ -57,7 +57,7 @@ def ratings_image(
     axes.set(xlabel=axis, ylabel=f"Elo ({reference} = 0)", title=title)
     axes.grid(alpha=0.3)
     if climbed:
-        axes.legend(loc="lower right")
+        figure.legend(loc="outside lower center", frameon=False)  # beside the lines, where it hides no name
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=120)
     return image.getvalue()

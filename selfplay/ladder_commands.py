@@ -180,7 +180,13 @@ def _write(
     reference = standings.players[0].name
     places = {name: climbers.places[name] for name in standings.networks}
     image = ratings_image(
-        table, reference, places, str(figures["run"]), climbers.what, climbers.axis, climbers.doubling
+        table,
+        reference,
+        places,
+        f"Ladder of {Path(figures['run']).name}",
+        climbers.what,
+        climbers.axis,
+        climbers.doubling,
     )
     rating_rows: list[list[Cell]] = [
         [line.player, f"{line.rating:.0f}", f"{line.error:.0f}", line.games, f"{100 * line.score:.1f} %"]
