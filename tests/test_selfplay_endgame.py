@@ -157,7 +157,7 @@ def test_nothing_is_adjudicated_or_rescored_unless_asked_for() -> None:
     assert not knowledge.leaf_oracle.batches  # type: ignore[union-attr]
     for preset in PRESETS:
         made = make_config(preset)
-        assert {made.selfplay.adjudicate, made.selfplay.rescore} == {preset == "laptop"}
+        assert {made.selfplay.adjudicate, made.selfplay.rescore} == {preset in ("laptop", "gpu")}
         assert made.search.oracle == made.match_search.oracle == "off"
 
 
