@@ -13,7 +13,7 @@ from engine.players.base import search_moves
 from engine.players.network_text import NetworkText, oracle_name
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
-from .config import make_config
+from .config import RunConfig, make_config
 from .players import board_search, checkpoint_folder, network_player
 from .progress import TrainingProgress
 from .ratings import Ratings
@@ -57,22 +57,7 @@ def train_command(
             save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
     with run.locked():
         if resume:
-            state = run.read_state()
-            goes_on = config
-            if settings:
-                goes_on = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
-            most = goes_on.loop.max_iterations
-            if minutes is None and state.minutes_limit is not None and state.minutes >= state.minutes_limit:
-                raise RunError(f"{folder} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
-            if minutes is None and most is not None and state.iteration >= most:
-                raise RunError(f"{folder} has made its {most} iterations: give it more time with --minutes")
-            if goes_on is not config:
-                run.begin_stage(goes_on)
-            config = goes_on.model_copy(update=changes)
-            if minutes is not None:
-                run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
-                loop = config.loop.model_copy(update={"max_iterations": None, "minutes": minutes})
-                config = config.model_copy(update={"loop": loop})
+            config = _resumed(run, config, settings, minutes).model_copy(update=changes)
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
@@ -83,6 +68,25 @@ def train_command(
         console = Console()
         console.print(f"Best network: {run.checkpoint(figures['best'])} ({figures['promotions']} promotions)")
     return figures
+
+
+def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes: float | None) -> RunConfig:
+    """The configuration that a run goes on with; new settings and minutes are written down, unless it cannot go on."""
+    state, changed = run.read_state(), config
+    if settings:
+        changed = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
+    most = changed.loop.max_iterations
+    if minutes is None and state.minutes_limit is not None and state.minutes >= state.minutes_limit:
+        raise RunError(f"{run.path} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
+    if minutes is None and most is not None and state.iteration >= most:
+        raise RunError(f"{run.path} has made its {most} iterations: give it more time with --minutes")
+    if changed is not config:
+        run.begin_stage(changed)
+    if minutes is None:
+        return changed
+    run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
+    loop = changed.loop.model_copy(update={"max_iterations": None, "minutes": minutes})
+    return changed.model_copy(update={"loop": loop})
 
 
 def _print_ratings(ratings: Ratings) -> None:

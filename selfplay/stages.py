@@ -32,7 +32,7 @@ def _flattened(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[st
             yield before + key, value
 
 
-def flat_settings(config: RunConfig) -> dict[str, Any]:
+def _flat_settings(config: RunConfig) -> dict[str, Any]:
     """All settings by their dotted names, in the form that JSON has; not the stages."""
     return dict(_flattened(config.model_dump(mode="json", exclude={"stages"})))
 
@@ -51,7 +51,7 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
     for text in settings:
         fields = merged(fields, parse_setting(text))
     changed = parse_config(fields)
-    before, after = flat_settings(config), flat_settings(changed)
+    before, after = _flat_settings(config), _flat_settings(changed)
     changes = {key: (before[key], after[key]) for key in after if after[key] != before[key]}
     for key in [*changes, *(("stages",) if changed.stages != config.stages else ())]:
         for kept, reason in KEPT.items():
@@ -75,7 +75,7 @@ def first_stage(config: RunConfig) -> RunConfig:
 def training_commands(config: RunConfig) -> list[str]:
     """The commands that train like this, one for each stage."""
     first = first_stage(config)
-    preset, own = flat_settings(make_config(config.preset)), flat_settings(first)
+    preset, own = _flat_settings(make_config(config.preset)), _flat_settings(first)
     changed = {key: own[key] for key in own if own[key] != preset[key]}
     stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]
     return [

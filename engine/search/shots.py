@@ -15,7 +15,7 @@ from ..movegen import generate, is_capture, jumpers_of, new_moves
 MAX_OFFERS = 4
 MAX_NODES = 2000  # of one search; a line that is not finished then counts for nothing
 NO_SHOT = -1
-_PLIES = MAX_OFFERS + 24  # every other ply captures
+_PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24 pieces
 _LEAST_GAIN = 2
 _BEST = 1000
 
