@@ -179,6 +179,7 @@ class ReferenceSearch:
     def _waiting_leaves(self, simulations: int) -> list[list[Node]]:
         """Paths to the leaves that are evaluated next, all at once; each counts as a visit of its path already."""
         lanes = self.config.leaves_in_flight if self.config.root == "puct" else 1
+        lanes = min(lanes, max(8, self.root.visits // 32))
         paths: list[list[Node]] = []
         while len(paths) < lanes and self._unfinished(simulations):
             path, outcome = self._descend()
@@ -237,6 +238,8 @@ class ReferenceSearch:
             if node.proof is not None:
                 self._backup(path, F(0), F(0))
                 return path, "backed up"
+            if self.config.shot_prior and node.visits == 1 and len(node.children) > 1:
+                self._raise_prior(node)
             path.append(self._select(node, F(self.config.draw_value * (1 if len(path) % 2 else -1))))
 
     def _by_the_rules(self, path: list[Node], count: int) -> str | None:
@@ -265,8 +268,6 @@ class ReferenceSearch:
         priors, value, draw = judge(evaluator, node.words, node.reversible, self.config.policy_temperature)
         for child, prior in zip(node.children, priors, strict=True):
             child.prior = prior
-        if self.config.shot_prior:
-            self._raise_prior(node)
         if len(path) == 1:
             self.raw_value = value
         self._backup(path, value, draw)

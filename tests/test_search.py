@@ -18,6 +18,7 @@ CONFIGS = {
     "no reuse": SearchConfig(num_simulations=40, reuse_tree=False, fpu_reduction=0.0, c_puct=4.0),
     "flight": SearchConfig(num_simulations=80, leaves_in_flight=5),
     "flight with loss": SearchConfig(num_simulations=60, leaves_in_flight=16, virtual_loss=0.5),
+    "more and more in flight": SearchConfig(num_simulations=330, leaves_in_flight=9),
     "flat policy": SearchConfig(num_simulations=60, policy_temperature=1.7),
     "shots": SearchConfig(num_simulations=60, shot_prior=0.3),
     "contempt": SearchConfig(num_simulations=80, draw_value=-0.4),

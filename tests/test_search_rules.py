@@ -374,7 +374,7 @@ def test_leaves_in_flight_leave_nothing_behind(lanes: int) -> None:
 
 
 def test_leaves_in_flight_are_different_positions() -> None:
-    config = SearchConfig(num_simulations=400, leaves_in_flight=16, virtual_loss=0.5)
+    config = SearchConfig(num_simulations=800, leaves_in_flight=16, virtual_loss=0.5)
     search = LockstepSearch(config, 1)
     search.set_board(0, Board())
     search.start(0, explore=False)
@@ -389,5 +389,6 @@ def test_leaves_in_flight_are_different_positions() -> None:
     assert total == sum(sizes)
     assert sizes[0] == 1
     assert max(sizes) == 16
+    assert max(sizes[:32]) == 8  # of at most 256 visits
     assert np.mean(sizes) > 6
-    assert search.result(0).simulations == 400
+    assert search.result(0).simulations == 800

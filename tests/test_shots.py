@@ -74,7 +74,7 @@ def test_priors_of_shots() -> None:
     """At least so much for the shot, the others share the rest as before; without shots nothing changes."""
     boards = [*mixed_boards(seed=2), Board("B:W15,16,20,21,24,31:B2,3,4,7,8,9")]
     found = 0
-    plain, raised = (priors_of(boards, SearchConfig(num_simulations=1, shot_prior=least)) for least in (0.0, 0.4))
+    plain, raised = (priors_of(boards, SearchConfig(num_simulations=2, shot_prior=least)) for least in (0.0, 0.4))
     for board, before, after in zip(boards, plain, raised, strict=True):
         number, _ = shot_in(board)
         expected = before.copy()

@@ -55,7 +55,11 @@ class SearchConfig(BaseModel):
     )
     oracle_confidence: float = Field(0.99, ge=0, le=1, description="network oracle: leaves it is less sure of are open")
     leaves_in_flight: int = Field(
-        1, ge=1, le=256, description="leaves of one tree that wait for their evaluation together (PUCT root only)"
+        1,
+        ge=1,
+        le=256,
+        description="leaves of one tree that wait for their evaluation together (PUCT root only); while the root has fewer "
+        "than 32 visits for each, 8 at most",
     )
     virtual_loss: float = Field(
         0.0, ge=0, le=2, description="how far below a node's mean a leaf in flight counts; with 0 it counts as the mean"
@@ -68,10 +72,9 @@ class SearchConfig(BaseModel):
 
 
 BOARD_SEARCH = SearchConfig(
-    num_simulations=400, oracle="tablebase", leaves_in_flight=8, policy_temperature=2.0, shot_prior=0.3
+    num_simulations=400, oracle="tablebase", leaves_in_flight=16, policy_temperature=2.0, shot_prior=0.3
 )
 """The search of a network at the board: in games, matches and analysis.
 
-8 leaves in flight are as strong as one at a time (+3 ± 20 Elo) and several times as fast; how the others were chosen is
-told in ``checkpoints/TRAINING.md``.
+Leaves in flight make it several times as fast; how all this was chosen is told in ``checkpoints/TRAINING.md``.
 """

@@ -44,6 +44,8 @@ REPETITION_LIMIT = 3
 _FIRST_REPETITION = 4  # plies from a position back to itself, at the least
 _IN_FLIGHT = 255  # ``proof_plies`` of a leaf that waits beside others of its tree
 _COLLISION = -2
+_LEAST_IN_FLIGHT = 8  # leaves of one tree; more only where the root has
+_VISITS_PER_LEAF = 32  # so many visits for each: leaves that wait must be few beside those that are judged
 
 SLOT = np.dtype(
     [
@@ -110,6 +112,9 @@ def _descend(
     c_puct,
     fpu_reduction,
     draw_value,
+    shot_prior,
+    frames,
+    shot_moves,
     moves,
     scores,
 ):
@@ -142,6 +147,8 @@ def _descend(
                 return count
         elif node.proof_plies == _IN_FLIGHT:
             return _COLLISION
+        if shot_prior > 0 and node.visits == 1 and node.num_children > 1:
+            raise_prior(nodes, node, shot_prior, frames, shot_moves)  # now: most leaves are never visited again
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
@@ -220,6 +227,9 @@ def select_leaves(
     fpu_reduction,
     draw_value,
     virtual_loss,
+    shot_prior,
+    frames,
+    shot_moves,
     moves,
     scores,
     leaves,
@@ -232,6 +242,8 @@ def select_leaves(
     of several lanes also stops when it comes to a leaf that waits already, and after its root.
 
     Args:
+        shot_prior: float32, given to a shot when a node is visited for the second time, see ``shots.raise_prior``; 0
+            looks for none. frames, shot_moves: its buffers.
         moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
         leaves: uint32 [lanes, 4], filled with the positions to judge.
         waiting: int32 [lanes], filled with their lanes.
@@ -243,14 +255,15 @@ def select_leaves(
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     histories, gumbels, schedule = borrowed(histories), borrowed(gumbels), borrowed(schedule)
     moves, scores, leaves, waiting = borrowed(moves), borrowed(scores), borrowed(leaves), borrowed(waiting)
-    depths, pledges = borrowed(depths), borrowed(pledges)
+    depths, pledges, frames, shot_moves = borrowed(depths), borrowed(pledges), borrowed(frames), borrowed(shot_moves)
     lanes = depths.shape[0] // slots.shape[0]
     for g in range(slots.shape[0]):
         slot = slots[g]
         if slot.active == 0 or slot.waiting != 0:
             continue
         root = nodes[slot.root]
-        lane, end = np.int64(g) * lanes, np.int64(g) * lanes + lanes
+        lane = np.int64(g) * lanes
+        end = lane + min(lanes, max(_LEAST_IN_FLIGHT, np.int64(root.visits) // _VISITS_PER_LEAF))
         while lane < end:
             if root.visits > 0 and (root.visits > slot.target or root.proof != UNKNOWN):
                 slot.active = np.uint8(slot.waiting > 0)
@@ -271,6 +284,9 @@ def select_leaves(
                 c_puct,
                 fpu_reduction,
                 draw_value,
+                shot_prior,
+                frames,
+                shot_moves,
                 moves,
                 scores,
             )
@@ -333,9 +349,6 @@ def backup_leaves(
     policy_logits,
     wdl_logits,
     sharpness,
-    shot_prior,
-    frames,
-    shot_moves,
 ):
     """Gives every waiting leaf its priors and backs its value up.
 
@@ -344,12 +357,10 @@ def backup_leaves(
         policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
             leave the priors equal.
         sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
-        shot_prior: float32, see ``shots.raise_prior``; 0 looks for no shots. frames, shot_moves: its buffers.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)
     policy_logits, wdl_logits = borrowed(policy_logits), borrowed(wdl_logits)
-    frames, shot_moves = borrowed(frames), borrowed(shot_moves)
     lanes = depths.shape[0] // slots.shape[0]
     for i in range(n):
         lane = np.int64(waiting[i])
@@ -370,8 +381,6 @@ def backup_leaves(
         if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
             if policy_logits.shape[0] > 0:
                 _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness)
-            if shot_prior > 0:
-                raise_prior(nodes, leaf, shot_prior, frames, shot_moves)
             if depth == 0:
                 slot.raw_value = value
                 if slot.noise > 0:

@@ -133,7 +133,6 @@ class LockstepSearch:
 
     def _bind(self) -> None:
         config = self.config
-        self._shot_prior = np.float32(config.shot_prior)
         self._sharpness = np.float32(1 / config.policy_temperature)
         self._scales = (np.float32(config.c_visit), np.float32(config.c_scale), config.rescale_q)
         self._arguments = (
@@ -151,6 +150,8 @@ class LockstepSearch:
             np.float32(config.fpu_reduction),
             np.float32(config.draw_value),
             np.float32(config.virtual_loss),
+            np.float32(config.shot_prior),
+            *self._shot_room,
             self._moves,
             self._scores,
             self._leaves,
@@ -285,8 +286,6 @@ class LockstepSearch:
                 policy_logits,
                 wdl_logits,
                 self._sharpness,
-                self._shot_prior,
-                *self._shot_room,
             )
         return n
 
