@@ -79,7 +79,9 @@ def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes
     if minutes is None and state.minutes_limit is not None and state.minutes >= state.minutes_limit:
         raise RunError(f"{run.path} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
     if minutes is None and most is not None and state.iteration >= most:
-        raise RunError(f"{run.path} has made its {most} iterations: give it more time with --minutes")
+        raise RunError(
+            f"{run.path} has made its {most} iterations: give it more with --set loop.max_iterations=N or --minutes"
+        )
     if changed is not config:
         run.begin_stage(changed)
     if minutes is None:
