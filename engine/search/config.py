@@ -58,8 +58,8 @@ class SearchConfig(BaseModel):
         1,
         ge=1,
         le=256,
-        description="leaves of one tree that wait for their evaluation together (PUCT root only); more than 8 only where "
-        "the root has 32 visits for each",
+        description="leaves of one tree that wait for their evaluation together (PUCT root only); beyond 8 one for "
+        "every 32 visits of the root",
     )
     virtual_loss: float = Field(
         0.0, ge=0, le=2, description="how far below a node's mean a leaf in flight counts; with 0 it counts as the mean"
