@@ -34,6 +34,7 @@ from learner.expert.pretrain import Pretraining, expert_batch, output_batch
 from learner.loss import training_loss
 from learner.network import NETWORKS, Network
 from learner.reproduce import larson
+from learner.reproduce.experiment import ReproduceError
 from learner.reproduce.larson import InceptionNetwork, larson_command, piece_numbers
 
 ROOT = Path(__file__).parents[1]
@@ -299,25 +300,32 @@ def test_inception_network() -> None:
 
 
 def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = [replace(one, make=lambda: Network(NETWORKS["tiny"])) for one in larson.NETWORKS_COMPARED]
+    small = {
+        name: replace(one, make=lambda: Network(NETWORKS["tiny"])) for name, one in larson.NETWORKS_COMPARED.items()
+    }
     monkeypatch.setattr(larson, "NETWORKS_COMPARED", small)
-    figures = larson_command(collection, 0.03, 1, tmp_path / "report", quiet=True)
+    figures = larson_command(collection, None, 0.03, 1, tmp_path / "report", quiet=True)
     rows = figures["predictions"]["rows"]
     assert len(rows) == 8
     assert rows[0]["measured"]["top1"] <= rows[0]["measured"]["top10"] <= 1
     assert "Larson 2016" in (tmp_path / "report" / "report.md").read_text()
+
+    own = larson_command(collection, "own", 0.03, 1, tmp_path / "report", quiet=True)
+    assert [row["name"] for row in own["predictions"]["rows"]] == [row["name"] for row in rows[4:]]
 
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Pretraining, "run", interrupted)
     with pytest.raises(KeyboardInterrupt, match="what was learnt until then is reported in"):
-        larson_command(collection, 0.03, 1, tmp_path / "partial", quiet=True)
+        larson_command(collection, None, 0.03, 1, tmp_path / "partial", quiet=True)
     assert (
         json.loads((tmp_path / "partial" / "report.json").read_text())["facts"]["minutes of training"] == "interrupted"
     )
-    with pytest.raises(ExpertGamesError, match="more than none"):
-        larson_command(collection, -1, 1, tmp_path / "x", quiet=True)
+    with pytest.raises(ReproduceError, match="more than none"):
+        larson_command(collection, None, -1, 1, tmp_path / "x", quiet=True)
+    with pytest.raises(ReproduceError, match="choose published, own"):
+        larson_command(collection, "both", 1, 1, tmp_path / "x", quiet=True)
 
 
 def test_samples_can_be_taken_by_number_and_by_truth(collection: Path) -> None:

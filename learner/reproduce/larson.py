@@ -1,8 +1,7 @@
 """What ``crownhead reproduce larson`` does: expert moves predicted by the network of Larson 2016 and by ours."""
 
-import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from ..batch import TrainingBatch
 from ..endgame.progress import OracleProgress
 from ..expert.accuracy import TOPS, MoveAccuracy, move_accuracy
 from ..expert.commands import describe, read_with_progress, train_with_progress
-from ..expert.games import ExpertGamesError, ExpertSamples, Split, split_by_game
+from ..expert.games import ExpertSamples, Split, split_by_game
 from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
 from ..network import NETWORKS, ConvUnit, Network, NetworkConfig
 from ..report import make_writable_folder
 from ..trainer import TrainerConfig
-from .experiment import Experiment, Measure, Row, report_experiments
+from .experiment import Experiment, Measure, Row, chosen_experiments, report_experiments
 
 PUBLISHED_CONFIG = TrainerConfig(learning_rate=1e-3, batch_size=128, ema_decay=0.999, weight_decay=0.0)
 """Adam, batches of 128 (Larson 2016; his rate is not given: Adam's usual one)."""
@@ -70,30 +69,32 @@ def piece_numbers(planes: Tensor) -> Tensor:
     return planes[:, 0:1] + 3 * planes[:, 1:2] - planes[:, 2:3] - 3 * planes[:, 3:4]
 
 
-def larson_command(games: Path, minutes: float, seed: int, out: Path, quiet: bool) -> dict[str, Any]:
+def larson_command(
+    games: Path, experiment: str | None, minutes: float, seed: int, out: Path, quiet: bool
+) -> dict[str, Any]:
     """Trains both networks and compares them; see ``crownhead reproduce larson --help``.
 
     Args:
         games: a collection in PDN.
-        minutes: of both trainings together.
+        experiment: of ``NETWORKS_COMPARED``; None for both.
+        minutes: of the trainings together.
         out: gets the report; after Ctrl-C, with what was learnt until then.
 
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
 
     Raises:
-        ValueError: bad minutes, or games that cannot be learnt from.
+        ValueError: an unknown experiment, bad minutes, or games that cannot be learnt from.
         StorageError: a file cannot be read, or the report not written.
     """
-    if not 0 < minutes < math.inf:
-        raise ExpertGamesError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
+    names = chosen_experiments(experiment, NETWORKS_COMPARED, minutes, out)
     make_writable_folder(out)
     torch.set_num_threads(1)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         read = read_with_progress(games, progress)
         split = split_by_game(read, seed)
-        learnt, whole = _train_both(split, minutes, seed, progress)
+        learnt, whole = _train([NETWORKS_COMPARED[name] for name in names], split, minutes, seed, progress)
         found = [_predictions(learnt, split)] if learnt else []
     facts: dict[str, str | int | float] = {
         **describe(read, split),
@@ -122,19 +123,20 @@ class Compared:
     batch_of: Callable[[ExpertSamples], TrainingBatch]
 
 
-NETWORKS_COMPARED = (
-    Compared("network as published", InceptionNetwork, PUBLISHED_CONFIG, output_batch),
-    Compared(f"this project's {OWN_NETWORK}", lambda: Network(NETWORKS[OWN_NETWORK]), CONFIG, expert_batch),
-)
+NETWORKS_COMPARED = {
+    "published": Compared("network as published", InceptionNetwork, PUBLISHED_CONFIG, output_batch),
+    "own": Compared(f"this project's {OWN_NETWORK}", lambda: Network(NETWORKS[OWN_NETWORK]), CONFIG, expert_batch),
+}
+"""By name of the experiment."""
 
 
-def _train_both(
-    split: Split, minutes: float, seed: int, progress: OracleProgress
+def _train(
+    compared: Sequence[Compared], split: Split, minutes: float, seed: int, progress: OracleProgress
 ) -> tuple[dict[str, Pretraining], bool]:
     """Trainings by name, and whether all got their time."""
     learnt: dict[str, Pretraining] = {}
-    share = minutes / len(NETWORKS_COMPARED)
-    for one in NETWORKS_COMPARED:
+    share = minutes / len(compared)
+    for one in compared:
         torch.manual_seed(seed)
         training = Pretraining(one.make(), split.train, share, seed, one.config, one.batch_of)
         learnt[one.name] = training

@@ -92,7 +92,10 @@ def reproduce_maddocks(
 @reproduce.command("larson")
 def reproduce_larson(
     games: Annotated[Path, typer.Argument(help="A collection of expert games in PDN.")],
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of both trainings together; tests come on top.")] = 30.0,
+    experiment: Annotated[
+        str | None, typer.Option(help="published (its network) or own (this project's); both if left out.")
+    ] = None,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Of the trainings together; tests come on top.")] = 30.0,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("larson-report"),
     seed: Seed = 1,
     as_json: Json = False,
@@ -100,7 +103,7 @@ def reproduce_larson(
     """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
     from learner.reproduce.larson import larson_command
 
-    figures = larson_command(games, minutes, seed, out, quiet=as_json)
+    figures = larson_command(games, experiment, minutes, seed, out, quiet=as_json)
     if as_json:
         print_json(figures)
 
