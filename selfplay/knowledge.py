@@ -2,17 +2,13 @@
 
 from functools import cache
 
-import numpy as np
-
 from engine.search import Evaluator, LeafOracle, SearchConfig
 from engine.tablebase import Tablebase, read_tablebase
-from learner.endgame.data import TRAIN, split_of
+from learner.endgame.data import held_out
 from learner.endgame.oracle import Oracle, default_oracle
 
 from .config import RunConfig
 from .endgame import EndgameKnowledge
-
-VALIDATED_PIECES = 6  # the oracle is validated on samples of up to so many pieces
 
 
 @cache
@@ -47,13 +43,6 @@ def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
     if config.oracle == "network":
         return shared_oracle().as_leaf_oracle(config.oracle_pieces, config.oracle_confidence)
     return None
-
-
-def held_out(positions: np.ndarray) -> np.ndarray:
-    """Which positions, uint32 [N, 4], are kept for validation and testing: bool [N]. Nobody trains on them."""
-    few = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= VALIDATED_PIECES
-    few[few] = split_of(np.ascontiguousarray(positions[few])) != TRAIN
-    return few
 
 
 def endgame_knowledge(config: RunConfig, evaluator: Evaluator) -> EndgameKnowledge:

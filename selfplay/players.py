@@ -87,10 +87,11 @@ def rated_networks(runs: Path = RUNS) -> list[RatedNetwork]:
 def network_folder(text: str | None) -> Path | None:
     """The folder of a network or an oracle that ``--net`` names: a run's is that of its best network.
 
-    ``best`` is the best network of the run in ``runs/`` worked on last; other folders and None stay as they are.
+    ``best`` is the best network of the run in ``runs/`` worked on last, ``champion`` the one that comes with the
+    program; other folders and None stay as they are.
 
     Raises:
-        PlayerError: ``best``, but there is no run.
+        PlayerError: ``best``, but there is no run, or ``champion``, but there is none.
         RunError: the run's state cannot be read.
     """
     if text is None:
@@ -101,8 +102,11 @@ def network_folder(text: str | None) -> Path | None:
         if not states:
             raise PlayerError(f"best: {RUNS}/ has no run; name the folder of a network, or train one")
         folder = states[-1].parent
+    if text == CHAMPION and not folder.exists():
+        return _champion_folder()
     run = RunFolder(folder)
-    return run.best_checkpoint if run.config_path.is_file() else folder
+    is_run = run.config_path.is_file() and not (folder / INFO_FILE).is_file()  # a measured network has a config, too
+    return run.best_checkpoint if is_run else folder
 
 
 def network_player(

@@ -127,6 +127,19 @@ def test_split(collection: Path) -> None:
     assert split_by_game(games, 2).train.games.tolist() != split.train.games.tolist()
 
 
+def test_endgames_kept_for_validation_are_not_learnt_from(collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    games = read_expert_games(collection)
+    whole = split_by_game(games, 1)
+
+    def some(positions: np.ndarray) -> np.ndarray:  # these games have few endgames
+        return positions[:, 0] % 3 == 0
+
+    monkeypatch.setattr("learner.expert.games.held_out", some)
+    split = split_by_game(games, 1)
+    assert split.train.positions.tolist() == whole.train.positions[~some(whole.train.positions)].tolist()
+    assert split.test.positions.tolist() == whole.test.positions.tolist()
+
+
 # Measuring
 
 

@@ -11,16 +11,18 @@ from engine.players.network_text import NetworkText, oracle_name
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
 from learner.checkpoint import save_checkpoint
-from learner.endgame.data import TRAIN, split_of
+from learner.endgame.commands import oracle_validate_command
+from learner.endgame.data import TRAIN, held_out, split_of
 from learner.inference import TorchEvaluator
 from learner.network import NETWORKS, Network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
-from selfplay.knowledge import endgame_knowledge, held_out, leaf_oracle, shared_tablebase
-from selfplay.players import PlayerError, make_player
+from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
+from selfplay.players import PlayerError, make_player, network_folder
 from selfplay.pool import LocalPool
 from selfplay.replay import ReplayBuffer
+from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard
 from selfplay.worker import Weights
 
@@ -143,3 +145,23 @@ def test_the_exam_asks_only_what_nobody_trains_on(checkpoint: Path):
     assert accuracy == EndgameExam(2000).accuracy(checkpoint)
     assert accuracy * 2000 == pytest.approx(round(accuracy * 2000))
     assert 0.05 < accuracy < 0.95  # an untrained network
+
+
+def test_networks_that_oracle_commands_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Checkpoints, those beside which a measured network keeps its configuration, runs, and ``champion``."""
+    monkeypatch.chdir(tmp_path)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    assert network_folder(None) is None
+    assert network_folder("net") == Path("net")
+    (tmp_path / "net" / "config.json").write_text("{}")
+    assert network_folder("net") == Path("net")
+    champion = network_folder("champion")
+    assert champion is not None
+    figures = oracle_validate_command(champion, 3, 200, 1, None, quiet=True)
+    assert 0.5 < figures["accuracy"] <= 1
+    with pytest.raises(PlayerError, match="has no run"):
+        network_folder("best")
+    run = RunFolder.create(tmp_path / "runs" / "one", make_config("smoke", []))
+    save_checkpoint(run.checkpoint("000000"), Network(NETWORKS["tiny"]))
+    run.write_state(RunState(best="000000"))
+    assert network_folder("best") == network_folder("runs/one") == Path("runs/one/checkpoints/000000")

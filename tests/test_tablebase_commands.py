@@ -1,6 +1,7 @@
 """``crownhead tablebase``: verification finds what is wrong, statistics count right, errors take one line."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -12,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.tablebase.commands import build_command, stats_command, verify_command
+from engine.tablebase.build import Builder, Step, peak_bytes
+from engine.tablebase.commands import StepProgress, build_command, stats_command, verify_command
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import solve_tables
 from engine.tablebase.distance_codec import decode_distances, encode_distances
@@ -173,6 +175,45 @@ def test_advice_names_the_folder_only_where_that_is_needed(tmp_path: Path, monke
     for command in (verify_command, stats_command):
         with pytest.raises(ValueError, match="build --pieces 6`"):
             command(tmp_path, 6, quiet=True)
+
+
+def test_statistics_are_of_the_folder_alone(folder: Path) -> None:
+    figures = stats_command(folder, None, quiet=True)
+    assert list(figures["pieces"]) == ["2", "3"]
+
+
+def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("engine.tablebase.commands.perf_counter", lambda: now[0])
+    progress = StepProgress("building", quiet=True)
+    pair = parse_name("2100")
+    words = layout_of(pair).words
+    total = 100 * words
+    now[0] += 1
+    kept = Step(pair, 40 * words, total, solved=False)
+    progress(kept)
+    assert progress.text(kept) == "building after 2100"
+    now[0] += 9
+    worked = Step(pair, 50 * words, total, solved=True)
+    progress(worked)
+    left, _, rest = progress.text(worked).partition(" left, ")
+    assert left == "0:08:20"  # half of all words, one pair in ten seconds
+    assert rest.startswith("building after 2100, ")
+    assert len(progress.text(worked)) <= 48
+
+
+@pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not say how much memory it has")
+def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values, both = peak_bytes(5, False), peak_bytes(5, True)
+    assert 20e6 < values < 60e6  # of 53 MB, part of which is given back on the way
+    assert both == 5 * values
+    sysconf = os.sysconf
+    monkeypatch.setattr(os, "sysconf", lambda name: values // 4096 + 1 if name == "SC_PHYS_PAGES" else 4096)
+    Builder(tmp_path / "values", 5)
+    with pytest.raises(ValueError, match="choose fewer pieces or leave --distance out"):
+        Builder(tmp_path / "both", 5, distance=True)
+    monkeypatch.setattr(os, "sysconf", sysconf)
+    assert not (tmp_path / "both").exists()
 
 
 def test_statistics(folder: Path) -> None:

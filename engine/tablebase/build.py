@@ -1,7 +1,7 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,10 +55,38 @@ def promotions(pair: Material) -> set[Material]:
     return after
 
 
-def spent(done: list[Material], left: list[Material], tables: DenseTables) -> list[Material]:
-    """Pairs in memory that nothing left to do leads to: of the most pieces, by promotion alone."""
+def spent(done: Iterable[Material], left: list[Material], pieces: int) -> list[Material]:
+    """Pairs of ``done`` that nothing left to do leads to: of the most pieces, by promotion alone."""
     needed = {after for pair in left for after in promotions(pair)}
-    return [pair for pair in done if pair.pieces == tables.pieces and pair in tables and pair not in needed]
+    return [pair for pair in done if pair.pieces == pieces and pair not in needed]
+
+
+def peak_bytes(pieces: int, distance: bool) -> int:
+    """Memory that a build from nothing takes at its height: the pairs that are needed, and a copy of the one solved."""
+    pairs = pairs_up_to(pieces)
+    in_memory: list[Material] = []
+    peak = 0
+    for i, pair in enumerate(pairs):
+        in_memory.append(pair)
+        peak = max(peak, sum(_words_in_memory(other) for other in [*in_memory, pair]))
+        gone = spent(in_memory, pairs[i + 1 :], pieces)
+        in_memory = [other for other in in_memory if other not in gone]
+    return peak * (DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0))
+
+
+def _words_in_memory(pair: Material) -> int:
+    return layout_of(pair).words * (1 if pair.symmetric else 2)
+
+
+def _check_memory(pieces: int, distance: bool) -> None:
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        needed, there = peak_bytes(pieces, distance), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if needed > there:
+            what = "values and distances" if distance else "values"
+            raise ValueError(
+                f"{what} of 2-{pieces} pieces take {needed / 1e9:.0f} GB of memory, more than the {there / 1e9:.0f} GB "
+                "of this machine: choose fewer pieces" + (" or leave --distance out" if distance else "")
+            )
 
 
 class Builder:
@@ -76,6 +104,7 @@ class Builder:
     def __init__(self, folder: Path, pieces: int, distance: bool = False, threads: int | None = None) -> None:
         self._tables = DenseTables(pieces)
         self._distances = DenseDistances(pieces) if distance else None
+        _check_memory(pieces, distance)
         make_folder(folder)
         remove_stale_temporaries(folder)
         self.folder, self.pieces = folder, pieces
@@ -97,7 +126,8 @@ class Builder:
                     self._write(pair, *self._fill(pair, executor), missing, executor)
                 done += layout_of(pair).words
                 yield Step(pair, done, total, bool(missing))
-                for gone in spent(pairs[: i + 1], pairs[i + 1 :], self._tables):
+                in_memory = (other for other in pairs[: i + 1] if other in self._tables)
+                for gone in spent(in_memory, pairs[i + 1 :], self.pieces):
                     self._tables.drop(gone)
                     if self._distances is not None:
                         self._distances.drop(gone)

@@ -1,12 +1,13 @@
 """What ``crownhead tablebase build``, ``verify`` and ``stats`` do: progress, tables of figures, and those of --json."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from .build import Builder, Step
@@ -17,11 +18,11 @@ from .verify import Verifier
 
 
 class StepProgress:
-    """A bar on standard error while pairs of slices are worked on: rate and time left."""
+    """A bar on standard error while pairs of slices are worked on: rate and time left, by what was worked on here."""
 
     def __init__(self, title: str, quiet: bool) -> None:
         console = Console(stderr=True, quiet=quiet)
-        columns = TimeElapsedColumn(), BarColumn(30), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+        columns = TimeElapsedColumn(), BarColumn(20), TextColumn("{task.percentage:.0f} %")
         self._progress = Progress(
             *columns, TextColumn("{task.description}"), console=console, disable=quiet or not console.is_terminal
         )
@@ -34,9 +35,15 @@ class StepProgress:
         """Takes note of a pair that has been done."""
         if step.solved:
             self._worked += step.words
+        self._progress.update(self._task, total=step.total, completed=step.done, description=self.text(step))
+
+    def text(self, step: Step) -> str:
+        """Rate and time left after a step."""
+        if not self._worked:  # pairs found in the folder take no time
+            return f"{self._title} after {step.pair.name}"
         rate = self._worked / (perf_counter() - self._began)
-        text = f"{self._title} {step.pair.name}, {rate / 1e3:,.0f} thousand words of positions a second"
-        self._progress.update(self._task, total=step.total, completed=step.done, description=text)
+        left = timedelta(seconds=round((step.total - step.done) / rate))
+        return f"{left} left, {self._title} after {step.pair.name}, {rate / 1e3:,.0f} k words/s"
 
     def over(self, steps: Iterator[Step]) -> list[Step]:
         """Shows the progress of steps until they end; returns them."""
@@ -95,9 +102,9 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         "distances": distances,
         "seconds": round(perf_counter() - began, 3),
     }
-    what = f", and the distance of those of up to {distances}" if distances else ""
+    what = f", and the distance of those of up to {distances}," if distances else ""
     Console(quiet=quiet).print(
-        f"{folder} is right: the value of each of {figures['positions']:,} positions of 2-{pieces} pieces{what}, "
+        f"{folder} is right: the value of each of {figures['positions']:,} positions of 2-{pieces} pieces{what} "
         f"follows from those of its successors ({figures['seconds']:.1f} s)."
     )
     return figures
@@ -110,8 +117,8 @@ def _positions(folder: Path, pieces: int) -> int:
 
 def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
     """What the tables of a folder hold; see ``crownhead tablebase stats --help``."""
-    folders = [folder or default_folder(), SHIPPED]
-    figures = table_stats([path for path in folders if path.exists() or path == folder], pieces)
+    folders = [folder] if folder else [path for path in (default_folder(), SHIPPED) if path.exists()]
+    figures = table_stats(folders, pieces)
     if not quiet:
         for title, rows in (("Slices", figures["slices"]), ("Pieces", figures["pieces"])):
             _print_counts(title, rows)

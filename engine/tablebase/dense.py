@@ -7,7 +7,7 @@ import mmap
 import os
 import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -36,11 +36,16 @@ class _Dense:
 
     Memory is taken only as slices are filled in.
 
+    Attributes:
+        row: of one word.
+
     Raises:
         ValueError: ``pieces`` is out of range, or so many take more memory than can be had.
     """
 
-    def __init__(self, pieces: int, row: Any) -> None:
+    row: ClassVar[np.dtype[Any]]
+
+    def __init__(self, pieces: int) -> None:
         if not MIN_PIECES <= pieces <= MAX_PIECES:
             raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
         self.pieces = pieces
@@ -50,9 +55,9 @@ class _Dense:
         for material in (m for n in range(MIN_PIECES, pieces + 1) for m in materials(n)):
             self._starts[material] = total
             total += layout_of(material).words
-        self._row_bytes = np.dtype(row).itemsize
+        self._row_bytes = self.row.itemsize
         self._memory = _reserve(total * self._row_bytes, pieces)
-        dtype, shape = np.dtype(row).subdtype or (np.dtype(row), ())
+        dtype, shape = self.row.subdtype or (self.row, ())
         self._rows = np.frombuffer(self._memory, dtype).reshape(-1, *shape)
 
     def __contains__(self, material: Material) -> bool:
@@ -89,8 +94,10 @@ class DenseTables(_Dense):
         words: uint32 [words, 2], won and lost positions: 53 MB for 2-5 pieces, 1.1 GB for 2-6.
     """
 
+    row = np.dtype((np.uint32, 2))
+
     def __init__(self, pieces: int) -> None:
-        super().__init__(pieces, (np.uint32, 2))
+        super().__init__(pieces)
         self.words = self._rows
 
     def solve(self, pair: Material, executor: Executor, threads: int) -> np.ndarray:
@@ -127,8 +134,10 @@ class DenseDistances(_Dense):
         halves: uint8 [words, 32]: 0.2 GB for 2-5 pieces.
     """
 
+    row = np.dtype((np.uint8, NUM_SQUARES))
+
     def __init__(self, pieces: int) -> None:
-        super().__init__(pieces, (np.uint8, NUM_SQUARES))
+        super().__init__(pieces)
         self.halves = self._rows
 
     def solve(

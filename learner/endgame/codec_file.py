@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.files import atomic_write, make_folder
+from engine.files import StorageError, atomic_write, make_folder
 from engine.tablebase.build import MIN_PIECES, Step, pairs_up_to
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import DenseTables
@@ -103,9 +103,12 @@ def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
 
     Raises:
         CodecError: a damaged or foreign file.
-        OSError: it cannot be read.
+        StorageError: it cannot be read.
     """
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StorageError(error.errno, f"{path} cannot be read: {error.strerror or error}") from error
     if data[: len(MAGIC)] != MAGIC:
         raise CodecError(f"{path} holds no neurally coded tables of this version")
     start = len(MAGIC) + 4

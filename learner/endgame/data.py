@@ -24,6 +24,7 @@ TRAIN, VALIDATION, TEST = 0, 1, 2
 ALL_SPLITS = -1
 SPLIT_ENDS = (70, 80)
 """Of a hundred positions, those below the first number are for training, up to the second for validation."""
+VALIDATED_PIECES = 6  # the shipped oracle is validated on samples of up to so many pieces
 FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
 FLAG_NAMES = ("none", "capture", "threatened capture")
 
@@ -116,6 +117,14 @@ def split_of(positions: np.ndarray) -> np.ndarray:
     splits = np.empty(len(positions), np.uint8)
     _splits(positions, splits)
     return splits
+
+
+def held_out(positions: np.ndarray) -> np.ndarray:
+    """Which positions, uint32 [N, 4], are kept for validation and testing: bool [N]. Networks that play never train on
+    them, so that what an oracle's validation says of their win/draw/loss heads is true."""
+    few = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= VALIDATED_PIECES
+    few[few] = split_of(np.ascontiguousarray(positions[few])) != TRAIN
+    return few
 
 
 def flags_of(positions: np.ndarray) -> np.ndarray:

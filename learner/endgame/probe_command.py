@@ -19,6 +19,8 @@ from .member import UNTESTED_CONFIDENCE
 from .oracle import Oracle, open_oracle
 from .validation import OUTCOMES
 
+_FEN_WIDTH = 30  # of six pieces
+
 
 class ProbeError(ValueError):
     """Nothing to probe, or something that is no position."""
@@ -93,7 +95,9 @@ def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
 
 def _print_probes(found: Sequence[dict[str, Any]]) -> None:
     table = Table("position", "exact", "plies", "verdict", "win", "draw", "loss", "source")
-    table.columns[0].overflow = "fold"  # a position cut short is of no use
+    # A position is there to be copied: whole, and in one line if the others leave it room.
+    table.columns[0].overflow = "fold"
+    table.columns[0].no_wrap = all(len(answer["fen"]) <= _FEN_WIDTH for answer in found)
     for answer in found:
         distance = "" if answer["distance"] is None else str(answer["distance"])
         shares = (f"{share:.2%}" for share in answer["wdl"])

@@ -15,6 +15,8 @@ from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import PdnGame, read_games
 
+from ..endgame.data import held_out
+
 WIN, DRAW, LOSS, UNKNOWN = 0, 1, 2, 3
 TRAIN, VALIDATION, TEST = 0, 1, 2
 _SPLIT_ENDS = (80, 90)  # of a hundred games, those below the first number are for training
@@ -124,9 +126,13 @@ def read_expert_games(path: Path, report: Callable[[int], None] = lambda games: 
 
 
 def split_by_game(games: ExpertGames, seed: int) -> Split:
-    """Splits games 80/10/10 by a hash of their moves and ``seed``, and takes seen positions out of the test."""
+    """Splits games 80/10/10 by a hash of their moves and ``seed``, and takes seen positions out of the test.
+
+    Endgames that validation and tests of oracles draw from (``held_out``) are not learnt from, either.
+    """
     parts = np.array([_part(key, seed) for key in games.keys], np.int8)[games.samples.games]
     train, validation, test = (games.samples.take(parts == part) for part in (TRAIN, VALIDATION, TEST))
+    train = train.take(~held_out(train.positions))
     if not len(train.moves) or not len(test.moves):
         raise ExpertGamesError(f"{len(games.keys)} games are too few to split into games to learn from and to test on")
     known = _position_keys(games.samples.take(parts != TEST))
