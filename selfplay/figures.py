@@ -47,11 +47,18 @@ def ratings_image(
         ratings = [line.rating for _, line in climbed]
         errors = [line.error for _, line in climbed]
         axes.errorbar(along, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label=f"{what}, ± 95 %")
-    last = max((place for place, _ in climbed), default=1.0)
     for line in table:
         if line.player not in places and not line.player.isdigit():  # not the candidates that were turned down
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
-            axes.annotate(line.player, (last, line.rating), ha="right", va="bottom", color="#7a5a00")
+            axes.annotate(
+                line.player,
+                (1, line.rating),
+                xytext=(4, 0),
+                xycoords=axes.get_yaxis_transform(),
+                textcoords="offset points",
+                va="center",
+                color="#7a5a00",
+            )
     if doubling:
         axes.set_xscale("log", base=2)
     axes.set(xlabel=axis, ylabel=f"Elo ({reference} = 0)", title=title)
