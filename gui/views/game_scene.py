@@ -308,7 +308,7 @@ class GameScene(Scene):
         if person is None or self.controller.session.is_over or not self.controller.session.at_end:
             return
         answers = {"yes": ("Resign", self.controller.resign), "no": ("Play on", None)}
-        self.ask(f"Resign as {person}? {person.other} wins the game.", answers)
+        self.ask(f"Resign as {person}? {person.other} wins the game.", answers, preselected="no")
 
     def offer_draw(self) -> None:
         controller = self.controller

@@ -1,0 +1,90 @@
+"""Keys while a question is open, keys that are held, and what a person reads: in the real event loop, no screen."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+import pytest
+
+pytest.importorskip("pygame", reason="the window needs pygame")
+
+import pygame
+
+from engine.fen import Color
+from gui.app import App, start_pygame
+from gui.endgame_info import EndgameInfo
+from gui.opponents import Opponents, OpponentSpec
+from gui.plan import GamePlan
+from gui.preferences import Preferences, save_preferences
+from gui.views.help_scene import HelpScene
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    save_preferences(
+        Preferences(window_width=480, window_height=360, animation_ms=0, sounds=False), tmp_path / "preferences.json"
+    )
+    start_pygame()
+    app = App(Opponents(), EndgameInfo(), tmp_path)
+    app.open_window()
+    app.begin(GamePlan(frozenset(Color), dict.fromkeys(Color, OpponentSpec(kind="random"))), menu=False)
+    app.controller.make(app.controller.session.board.parse_pdn("11-15"))
+    yield app
+    app.close()
+    pygame.quit()
+
+
+def frames(app: App, count: int = 3) -> None:
+    for _ in range(count):
+        for event in app._events():
+            app._dispatch(event)
+        app.frame()
+
+
+def press(app: App, name: str, *, ctrl: bool = False) -> None:
+    text = name if len(name) == 1 and not ctrl else ""
+    mod = pygame.KMOD_CTRL if ctrl else 0
+    code = pygame.key.key_code(name)
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=code, mod=mod, unicode=text, scancode=0))
+    frames(app)
+
+
+def test_questions_are_answered_by_y_and_n(app: App) -> None:
+    for offered, answer, over in (("d", "n", False), ("r", "n", False), ("d", "y", True)):
+        press(app, offered)
+        assert app.go.scene.question is not None
+        press(app, answer)
+        assert app.go.scene.question is None
+        assert app.controller.session.is_over is over
+    assert app.controller.session.ending is not None
+    assert app.controller.session.ending.text == "Draw: agreed"
+
+
+def test_the_answer_chosen_at_first_does_not_resign(app: App) -> None:
+    press(app, "r")
+    press(app, "return")
+    assert app.go.scene.question is None
+    assert not app.controller.session.is_over
+
+
+def test_keys_of_the_window_work_while_a_question_is_open(app: App) -> None:
+    press(app, "r")
+    theme = app.style.theme.name
+    press(app, "t", ctrl=True)
+    assert app.style.theme.name != theme
+    press(app, "f11")
+    assert app.preferences.fullscreen
+    press(app, "f11")
+    assert not app.preferences.fullscreen
+    press(app, "f1")
+    assert isinstance(app.go.scene, HelpScene)
+    press(app, "escape")
+    assert app.go.scene is app.go.game
+    assert app.go.scene.question is not None  # still to be answered
+    app.running = True
+    press(app, "q", ctrl=True)
+    assert not app.running
+    assert not app.controller.session.is_over
