@@ -99,6 +99,9 @@ class App:
                 self.surface = pygame.display.set_mode((0, 0), pygame.FULLSCREEN)
             else:
                 self.surface = pygame.display.set_mode(self._window_size(), pygame.RESIZABLE)
+                if self._first_time:  # the next one is as large
+                    self._keep_size()
+                    self._first_time = False
         except pygame.error as error:
             raise WindowError(f"no window can be opened: {error}") from None
         pygame.display.set_caption(TITLE)
@@ -269,10 +272,13 @@ class App:
     def _resized(self) -> None:
         self.surface = pygame.display.get_surface()
         if not self.preferences.fullscreen:
-            width, height = self.surface.get_size()
-            self.preferences.window_width = max(MIN_WINDOW[0], width)
-            self.preferences.window_height = max(MIN_WINDOW[1], height)
+            self._keep_size()
         self.restyle()
+
+    def _keep_size(self) -> None:
+        width, height = self.surface.get_size()
+        self.preferences.window_width = max(MIN_WINDOW[0], width)
+        self.preferences.window_height = max(MIN_WINDOW[1], height)
 
     def save_preferences(self) -> None:
         """Stores the preferences; says so if that fails."""

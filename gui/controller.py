@@ -11,7 +11,7 @@ from engine.players.time_control import TimeControl, move_budget
 from .autosave import Autosave
 from .clocks import Clock
 from .endgame_info import EndgameInfo, Verdict
-from .messages import Message, message_of
+from .messages import Message, message_of, without_fen
 from .move_input import MoveInput
 from .opponents import OpponentSpec
 from .pdn_files import note_clock
@@ -224,7 +224,7 @@ class GameController:
 
     def say(self, text: str, alarm: bool = False) -> None:
         """Shows one line until the next move or message."""
-        self.notice, self.alarm = text, alarm
+        self.notice, self.alarm = without_fen(text), alarm
 
     def message(self) -> Message:
         """The line for the status panel."""

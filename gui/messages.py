@@ -1,5 +1,6 @@
 """What a game has to say to its players, in one line. No pygame."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,16 @@ from engine.fen import Color
 
 if TYPE_CHECKING:
     from .controller import GameController
+
+
+_TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"  # as Python's repr writes one
+_QUOTED_FEN = re.compile(rf"FEN {_TEXT}: ")
+_WHERE = re.compile(r" in [BW]:[BW][K0-9,]*:[BW][K0-9,]*(?=[:;])")
+
+
+def without_fen(text: str) -> str:
+    """An error of the rules or of a file without the FEN in it: at the board, one sees the position."""
+    return _WHERE.sub("", _QUOTED_FEN.sub("position: ", text))
 
 
 @dataclass(frozen=True)

@@ -88,3 +88,54 @@ def test_keys_of_the_window_work_while_a_question_is_open(app: App) -> None:
     press(app, "q", ctrl=True)
     assert not app.running
     assert not app.controller.session.is_over
+
+
+LONG = (
+    "preferences: the value of 'time_control' does not fit; the defaults are used, and the file is kept as "
+    "preferences.json.broken"
+)
+
+
+def test_a_long_message_is_whole_in_the_smallest_window(app: App) -> None:
+    status = app.go.game.status
+    frames(app)
+    low = status.rect.h
+    app.controller.say(LONG, alarm=True)
+    frames(app)
+    lines, size = status._lines(app.style, status.rect.w - 2 * app.style.gap - status._badge(app.style) - app.style.gap)
+    assert " ".join(lines) == LONG
+    assert status.rect.h >= len(lines) * app.style.text.height(size) > low
+    others = [panel.rect for panel in app.go.game.panels if panel is not status and panel.rect.h > 0]
+    assert not any(status.rect.meets(rect) for rect in others)
+    app.controller.say(LONG * 5, alarm=True)
+    frames(app)
+    assert status.rect.bottom < app.surface.get_height() * 2 // 3
+    app.controller.say("", alarm=False)
+    frames(app)
+    assert status.rect.h == low
+
+
+def test_only_so_many_lines_with_an_ellipsis_at_the_end(app: App) -> None:
+    lines = app.style.text.wrap("eight little words that do not fit here", 12, 60, most=2)
+    assert len(lines) == 2
+    assert lines[-1].endswith("…")
+    assert all(app.style.text.width(line, 12) <= 60 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("1. 11-15 22-18 2. 11-16", "11-16 is illegal: Black must capture"),
+        ('[FEN "B:W1:B32"]\n1. 11-15', "column 1: position: a man of White on 1"),
+        ("B:W21:B21", "position: square 21 holds pieces of both sides"),
+        ("b:w'21:b22", "is not a square"),
+    ],
+)
+def test_what_is_wrong_is_said_without_fen(app: App, monkeypatch: pytest.MonkeyPatch, text: str, part: str) -> None:
+    monkeypatch.setattr("gui.app.get_text", lambda: text)
+    app.paste()
+    message = app.controller.message().text
+    assert part in message
+    assert "FEN" not in message
+    assert ":W" not in message
+    assert len(message) < 120

@@ -12,6 +12,7 @@ import pygame_menu
 from engine.errors import DraughtsError
 
 from ..menus import ON_OFF, MenuScene, Page, explain
+from ..messages import without_fen
 from ..pdn_files import PdnGames, read_text
 from .clipboard import put_text
 from .theme import THEMES
@@ -68,7 +69,8 @@ class KeptPage(Page):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(game.modified))
             text = f"{when}   {game.title or game.path.name}"
             explain(
-                menu.add.button(text, lambda path=game.path: resume(self.app, self, path)), game.error or str(game.path)
+                menu.add.button(text, lambda path=game.path: resume(self.app, self, path)),
+                without_fen(game.error) or str(game.path),
             )
         if not games:
             menu.add.label(f"none yet; they will lie in {self.app.autosave.folder}")

@@ -17,8 +17,32 @@ from .widgets import Panel, Style
 Wdl = tuple[float, float, float]  # Black wins, draw, White wins
 
 
+_BOLD_LINES, _MOST_LINES = 2, 7  # of a message
+
+
 class StatusPanel(Panel[Message]):
     """The message, its mark, and how far a search has got."""
+
+    def height(self, style: Style, width: int) -> int:
+        """Pixels that the message needs in a panel of such a width."""
+        inner = width - 2 * style.gap - (self._badge(style) + style.gap if self.state.kind == "warn" else 0)
+        lines, size = self._lines(style, inner)
+        return (len(lines) + bool(self.state.detail)) * style.text.height(size) + 2 * (style.gap // 3)
+
+    @staticmethod
+    def _badge(style: Style) -> int:
+        return style.unit * 4 // 3
+
+    def _lines(self, style: Style, width: int) -> tuple[list[str], int]:
+        """The message in lines and the size of its letters: a long one has smaller letters."""
+        message, size = self.state, style.unit
+        lines = style.text.wrap(message.text, size, width, bold=True)
+        if message.detail:
+            return lines[:1], size
+        if len(lines) > _BOLD_LINES:
+            size = max(8, size * 5 // 6)
+            lines = style.text.wrap(message.text, size, width, most=_MOST_LINES)
+        return lines, size
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         message = self.state
@@ -26,20 +50,14 @@ class StatusPanel(Panel[Message]):
         fill = {"warn": mix(theme.panel, theme.warning, 0.22), "over": mix(theme.panel, theme.accent, 0.22)}
         rounded(surface, self.rect, fill.get(message.kind, theme.panel), style.radius)
         inner = self.rect.inset(style.gap, style.gap // 3)
-        text, size = message.text, style.unit
         if message.kind == "warn":
-            badge = Rect(inner.x, inner.center[1] - size * 2 // 3, size * 4 // 3, size * 4 // 3)
+            side = self._badge(style)
+            badge = Rect(inner.x, inner.center[1] - side // 2, side, side)
             surface.blit(disc(badge.w, theme.warning), badge)
-            style.text.draw(surface, "!", badge.center, size, theme.background, True, "center")
+            style.text.draw(surface, "!", badge.center, style.unit, theme.background, True, "center")
             _, inner = inner.cut_left(badge.w, style.gap)
-        lines = style.text.wrap(text, size, inner.w, bold=True)
-        if message.detail:
-            lines = lines[:1]
+        lines, size = self._lines(style, inner.w)
         height = style.text.height(size)
-        if len(lines) * height > inner.h + size // 3:
-            size = max(8, size * 5 // 6)
-            height = style.text.height(size)
-            lines = style.text.wrap(text, size, inner.w)
         rows = [(line, theme.text, size == style.unit) for line in lines]
         if message.detail:
             rows.append((message.detail, theme.dim, False))
