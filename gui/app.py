@@ -20,6 +20,7 @@ from .autosave import Autosave
 from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
 from .help import Action
+from .key_repeat import KeyRepeat
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
@@ -31,6 +32,7 @@ from .views.geometry import MIN_WINDOW, Rect, text_unit
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
 from .views.pieces import piece
+from .views.scene import key_of
 from .views.sounds import Sounds, quiet_libraries
 from .views.text import Text
 from .views.theme import THEMES, theme_named
@@ -84,6 +86,8 @@ class App:
         self.frame_seconds: deque[float] = deque(maxlen=2000)
         self._frames = pygame.time.Clock()
         self._exposed = False
+        self._repeat = KeyRepeat()
+        self._held: pygame.event.Event | None = None  # the key last pressed
 
     # --- window
 
@@ -249,8 +253,10 @@ class App:
             self._frames.tick(FRAMES_PER_SECOND)
             events = pygame.event.get()
         else:
-            first = pygame.event.wait(_BUSY_WAIT_MS if self.thinker.busy else _IDLE_WAIT_MS)
+            most = _BUSY_WAIT_MS if self.thinker.busy else _IDLE_WAIT_MS
+            first = pygame.event.wait(self._repeat.wait_ms(most, time.monotonic()))
             events = [first, *pygame.event.get()] if first.type != pygame.NOEVENT else []
+        events += self._repeated(events)
         kept: list[pygame.event.Event] = []
         for event in events:  # of several motions in a row the last one counts
             if kept and event.type == kept[-1].type == pygame.MOUSEMOTION:
@@ -258,6 +264,16 @@ class App:
             else:
                 kept.append(event)
         return kept
+
+    def _repeated(self, events: list[pygame.event.Event]) -> list[pygame.event.Event]:
+        """The key that is held acts again when it is time."""
+        now = time.monotonic()
+        for event in events:
+            if event.type == pygame.KEYDOWN:
+                self._repeat.press(event.key, key_of(event), now)
+                self._held = event
+        key = self._repeat.key
+        return [self._held] if key is not None and self._repeat.due(pygame.key.get_pressed()[key], now) else []
 
     def _dispatch(self, event: pygame.event.Event) -> None:
         if event.type == pygame.QUIT:
@@ -360,7 +376,6 @@ def run(
         WindowError: there is no display; one line.
     """
     start_pygame()
-    pygame.key.set_repeat(350, 60)
     app = App(Opponents(make_network, make_external, find_checkpoints), EndgameInfo(oracle=oracle), folder)
     try:
         app.open_window()

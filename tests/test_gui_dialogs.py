@@ -1,6 +1,7 @@
 """Keys while a question is open, keys that are held, and what a person reads: in the real event loop, no screen."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +140,40 @@ def test_what_is_wrong_is_said_without_fen(app: App, monkeypatch: pytest.MonkeyP
     assert "FEN" not in message
     assert ":W" not in message
     assert len(message) < 120
+
+
+class Held(dict[int, bool]):
+    """What ``pygame.key.get_pressed`` returns."""
+
+    def __missing__(self, code: int) -> bool:
+        return False
+
+
+def test_of_held_keys_only_those_of_navigation_repeat(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With frames longer than the delay of repetition a typed character is there once, whatever is held."""
+    held = Held()
+    monkeypatch.setattr(pygame.key, "get_pressed", lambda: held)
+    monkeypatch.setattr("gui.key_repeat.DELAY_S", 0.0)
+    entry = app.controller.input
+    held[pygame.key.key_code("2")] = True
+    press(app, "2")
+    frames(app, 5)
+    assert entry.typed == "2"
+    press(app, "escape")
+    held.clear()
+    entry.cursor = 32
+    press(app, "up")
+    frames(app, 5)
+    assert row_of(entry.cursor) == 6  # let go at once
+    held[pygame.key.key_code("up")] = True
+    press(app, "up")
+    deadline = time.monotonic() + 20
+    while row_of(entry.cursor) > 2:
+        assert time.monotonic() < deadline
+        frames(app, 1)
+
+
+def row_of(square: int | None) -> int:
+    assert square is not None
+    return (square - 1) // 4
+

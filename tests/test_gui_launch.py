@@ -61,7 +61,7 @@ def test_sides_and_positions() -> None:
     with pytest.raises(OpponentError, match="choose black, white, both, none"):
         plan_for(spec, "green")
     for fen in ("W:W:BK30", "W:WK30:B"):
-        with pytest.raises(DraughtsError, match="the game is over, .* has no pieces"):
+        with pytest.raises(DraughtsError, match=r"the game is over, .* has no pieces"):
             plan_for(spec, fen=fen)
 
 

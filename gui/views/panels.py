@@ -151,11 +151,12 @@ def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> No
 
 @dataclass(frozen=True)
 class ThoughtHead:
-    """The heading of the analysis: shares (else a hint), value, effort, and what the endgame tables say."""
+    """The heading of the analysis: shares (else a hint), value, effort (what counts most first), and what the endgame
+    tables say."""
 
     wdl: Wdl | None
     value: str
-    effort: str
+    effort: tuple[str, ...]
     verdict: tuple[str, ...]
     hint: str = ""
 
@@ -170,16 +171,10 @@ class ThoughtPanel(Panel[ThoughtHead]):
         inner = self.rect.inset(style.gap, style.gap // 2)
         line = round(1.45 * unit)
         y = inner.y + line // 2
-        right = inner.right - style.text.draw(
-            surface,
-            head.effort,
-            (inner.right, y),
-            max(8, unit * 5 // 6),
-            theme.dim,
-            align="right",
-            width=inner.w * 6 // 10,
-        )
-        style.text.draw(surface, head.value, (inner.x, y), unit, theme.text, True, width=right - inner.x - style.gap)
+        used = style.text.draw(surface, head.value, (inner.x, y), unit, theme.text, True, width=inner.w)
+        small = max(8, unit * 5 // 6)
+        effort = self.effort(style, inner.w - used - style.gap)
+        style.text.draw(surface, effort, (inner.right, y), small, theme.dim, align="right")
         y += line
         if head.wdl is not None:
             bar = Rect(inner.x, y - unit // 2, inner.w, unit)
@@ -190,6 +185,12 @@ class ThoughtPanel(Panel[ThoughtHead]):
         for text in head.verdict:
             y += line
             style.text.draw(surface, text, (inner.x, y), unit, theme.accent, width=inner.w)
+
+    def effort(self, style: Style, room: int) -> str:
+        """As much of the effort as fits beside the value."""
+        parts = self.state.effort
+        texts = (" · ".join(parts[:count]) for count in range(len(parts), 0, -1))
+        return next((text for text in texts if style.text.width(text, max(8, style.unit * 5 // 6)) <= room), "")
 
     def _figures(self, surface: pygame.Surface, bar: Rect, wdl: Wdl, style: Style) -> None:
         size = max(8, round(style.unit * 0.8))
