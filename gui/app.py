@@ -24,8 +24,9 @@ from .key_repeat import KeyRepeat
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
-from .plan import PERSON, GamePlan
+from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
+from .seats import take_up
 from .thinker import Thinker
 from .views.clipboard import get_text, put_text
 from .views.geometry import MIN_WINDOW, Rect, text_unit
@@ -211,13 +212,9 @@ class App:
 
     def _recover(self, path: Path) -> bool:
         try:
-            self.controller.session.load_file(path)
+            take_up(self.controller, path, plan_of(self))
         except (DraughtsError, OSError):
             return False
-        self.autosave.resume(path)
-        plan, names = plan_of(self), self.controller.session.names
-        humans = frozenset(color for color in Color if names.get(color) == PERSON)
-        self.controller.resume(GamePlan(humans or plan.humans, plan.agents, control=plan.control))
         self.controller.say("Your unfinished game goes on; a new one is in the menu")
         return True
 
@@ -273,7 +270,9 @@ class App:
                 self._repeat.press(event.key, key_of(event), now)
                 self._held = event
         key = self._repeat.key
-        return [self._held] if key is not None and self._repeat.due(pygame.key.get_pressed()[key], now) else []
+        if key is None or self._held is None or not self._repeat.due(pygame.key.get_pressed()[key], now):
+            return []
+        return [self._held]
 
     def _dispatch(self, event: pygame.event.Event) -> None:
         if event.type == pygame.QUIT:
@@ -308,7 +307,7 @@ class App:
         self.controller.leave()
         self.thinker.close()
         self.endgame.close()
-        self.autosave.save(self.controller.session)
+        self.controller.save()
         self.autosave.close()
         self.save_preferences()
 

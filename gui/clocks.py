@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.fen import Color
 from engine.pdn import PdnNode
@@ -109,6 +109,11 @@ class Clock:
             mover = mover.other
         if self.running is not None:
             self.running = mover
+
+    def set_left(self, left: Mapping[Color, float]) -> None:
+        """Sets the times of sides, in seconds."""
+        self._settle()
+        self._left |= left
 
     def _unsettled(self, color: Color) -> float:
         """Seconds of ``color`` that have run since the accounts were settled."""

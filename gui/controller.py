@@ -1,7 +1,7 @@
 """A game in play without a window: who moves, when an agent thinks, clocks, hints, offers, what to say. No pygame."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.board import Move
 from engine.errors import DraughtsError
@@ -10,18 +10,19 @@ from engine.players.time_control import TimeControl, move_budget
 
 from .autosave import Autosave
 from .clocks import Clock
+from .draw_offers import answer_offer
 from .endgame_info import EndgameInfo, Verdict
 from .messages import Message, message_of, without_fen
 from .move_input import MoveInput
 from .opponents import OpponentSpec
 from .pdn_files import note_clock
 from .plan import BOTH, PERSON, GamePlan
+from .seats import Seats
 from .session import GameSession
 from .thinker import Snapshot, Thinker
 
 _SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
 _LEAST_SECONDS = 0.05
-_DRAW_VALUE = 0.0  # an agent accepts a draw if its value is at most this
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
 
@@ -62,7 +63,7 @@ class GameController:
         self.paused, self.browsing = False, False
         self._line: list[str] = []
         self._clock_ply = 0  # the clocks stand as they were after so many moves
-        self._asked: tuple[int, str, int] | None = None  # request number, mode, session version
+        self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
         self._version = -1
 
     # --- beginning
@@ -85,12 +86,17 @@ class GameController:
         self.clock.reset(TimeControl())
         self._began()
 
-    def resume(self, plan: GamePlan) -> None:
-        """The session holds a recovered game: play goes on between the players of ``plan``."""
+    def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
+        """The session holds a kept game: play goes on between the players of ``plan``, with so many seconds left."""
         self.thinker.forget()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.clock.reset(plan.control)
+        self.clock.set_left(left or {})
         self._began()
+
+    def can_seat(self, plan: GamePlan) -> bool:
+        """Whether the agents that play are to be had here."""
+        return all(plan.agents[color].kind in self._kinds for color in BOTH - plan.humans)
 
     def _began(self) -> None:
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
@@ -100,6 +106,12 @@ class GameController:
         self._synchronise()
         if not self.session.is_over:
             self.clock.start(self.session.board.turn)
+
+    def name_players(self) -> None:
+        """Has the game name those who play now."""
+        for color, name in self._names().items():
+            self.session.rename(color, name)
+        self._synchronise()
 
     def _names(self) -> dict[Color, str]:
         return {color: PERSON if color in self.humans else self.agents[color].name for color in Color}
@@ -115,6 +127,7 @@ class GameController:
             self.clock.stop()
             self._drop_request()
             self._synchronise()
+        answer_offer(self)
         self._collect(ready)
         self._ask()
 
@@ -131,11 +144,19 @@ class GameController:
             same += 1
         self.scores = {ply: score for ply, score in self.scores.items() if ply <= same}
         self._line = list(texts)
-        if self._asked is not None and self._asked[2] != self._version:
+        if self._asked is not None and self._asked[2] != self._place():
             self._drop_request()
         if self.session.is_over:
             self.clock.stop()
-        self.autosave.save(self.session)
+        self.save()
+
+    def save(self) -> None:
+        """Has the game and its players kept as they are."""
+        self.autosave.save(self.session, Seats.of(self.humans, self.agents, self.clock))
+
+    def _place(self) -> tuple[int, int, str]:
+        """The position that a request is about: names and offers may change meanwhile."""
+        return self.session.game, self.session.ply, self.session.board.fen()
 
     def _collect(self, ready: bool) -> None:
         snapshot = self.thinker.snapshot
@@ -146,9 +167,10 @@ class GameController:
             before = self.scores.get(self.session.ply)
             if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
                 self.scores[self.session.ply] = score
-        if snapshot.busy:
+        answer_offer(self)
+        if snapshot.busy or self._asked is None:  # an accepted draw ends the game
             return
-        mode = self._asked[1]
+        mode, offered = self._asked[1], self.session.draw_offer
         if snapshot.status == "failed":
             self._asked = None
             self.say(snapshot.error or "the player failed", alarm=True)
@@ -161,6 +183,8 @@ class GameController:
             self._asked = None
             if snapshot.move is not None:
                 self.make(snapshot.move)
+            if offered is not None and self.session.draw_offer is None:
+                self.say(f"{offered.other} declines the draw")
 
     @staticmethod
     def _score(snapshot: Snapshot) -> float | None:
@@ -174,10 +198,10 @@ class GameController:
         color = session.board.turn
         if self.agent_to_move and not self.paused:
             number = self.thinker.request(session.board, self.agents[color], "play", self._seconds(color))
-            self._asked = (number, "play", session.version)
+            self._asked = (number, "play", self._place())
         elif self.analysing and (color in self.humans or self.paused or self.browsing or session.is_over):
             number = self.thinker.request(session.board, self.adviser(), "analyse")
-            self._asked = (number, "analyse", session.version)
+            self._asked = (number, "analyse", self._place())
 
     def _seconds(self, color: Color) -> float | None:
         """The most that an agent with this clock should think."""
@@ -304,7 +328,7 @@ class GameController:
         if self.session.board.outcome() is None and not self.session.is_over and not self.agent_to_move:
             self._drop_request()
             number = self.thinker.request(self.session.board, self.adviser(), "hint", seconds=3.0)
-            self._asked = (number, "hint", self.session.version)
+            self._asked = (number, "hint", self._place())
             self.notice = ""
 
     def move_now(self) -> None:
@@ -319,7 +343,7 @@ class GameController:
             self._drop_request()
             self.browsing = self.paused = False
             number = self.thinker.request(self.session.board, self.agents[color], "play", self._seconds(color))
-            self._asked = (number, "play", self.session.version)
+            self._asked = (number, "play", self._place())
 
     def toggle_pause(self) -> None:
         """Agents and clocks wait, or go on."""
@@ -342,11 +366,9 @@ class GameController:
         else:
             self.humans = self.humans ^ {turn}
         self._drop_request()
-        for color, name in self._names().items():
-            self.session.rename(color, name)
         self.paused = False
         self._version = -1
-        self._synchronise()
+        self.name_players()
 
     def person(self) -> Color | None:
         """The person whom resigning and offering a draw is about: the one to move, else the only one."""
@@ -362,18 +384,10 @@ class GameController:
             self._attempt(lambda: self.session.resign(color))
 
     def offer_draw(self) -> None:
-        """The person offers a draw; an agent answers at once, by what it thought of the position last."""
+        """The person offers a draw; an agent answers as soon as tables or its own thoughts tell what to say."""
         color = self.person()
-        if color is None:
-            return
-        if not self._attempt(lambda: self.session.offer_draw(color)) or color.other in self.humans:
-            return
-        score = self.scores.get(self.session.ply, self.scores.get(self.session.ply - 1))
-        value = None if score is None else (2 * score - 1) * (1 if color.other is Color.BLACK else -1)
-        accepts = value is not None and value <= _DRAW_VALUE
-        self.answer_draw(accepts)
-        if not accepts:
-            self.say(f"{color.other} declines the draw")
+        if color is not None and self._attempt(lambda: self.session.offer_draw(color)):
+            answer_offer(self)
 
     def answer_draw(self, accept: bool) -> None:
         """The other side's answer."""

@@ -123,6 +123,11 @@ class EndgameInfo:
                 self._changed.notify()
         return None
 
+    def looking_up(self, board: Board) -> bool:
+        """Whether the board's position is being looked up."""
+        with self._changed:
+            return self._pending == board.fen()
+
     def close(self) -> None:
         """Ends the thread and closes the tables; may be called again."""
         with self._changed:

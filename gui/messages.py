@@ -42,7 +42,9 @@ def message_of(game: "GameController") -> Message:
     if session.ending is not None and session.at_end:
         return Message(session.ending.text, "over")
     if session.draw_offer is not None and session.at_end:
-        return Message(f"{session.draw_offer} offers a draw")
+        other = session.draw_offer.other
+        waits = "" if other in game.humans else f"{other} answers when it has thought"
+        return Message(f"{session.draw_offer} offers a draw", detail=waits)
     if entry.typed:
         return Message(f"Move: {entry.typed}", detail="Enter plays it, Escape drops it")
     turn = session.board.turn

@@ -176,4 +176,3 @@ def test_of_held_keys_only_those_of_navigation_repeat(app: App, monkeypatch: pyt
 def row_of(square: int | None) -> int:
     assert square is not None
     return (square - 1) // 4
-

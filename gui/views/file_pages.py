@@ -14,7 +14,9 @@ from engine.errors import DraughtsError
 from ..menus import ON_OFF, MenuScene, Page, explain
 from ..messages import without_fen
 from ..pdn_files import PdnGames, read_text
+from ..seats import take_up
 from .clipboard import put_text
+from .menu_pages import plan_of
 from .theme import THEMES
 
 if TYPE_CHECKING:
@@ -80,12 +82,10 @@ class KeptPage(Page):
 def resume(app: "App", page: Page, path: Path) -> None:
     """Takes up a game that was kept by itself, or says what is wrong with its file."""
     try:
-        app.controller.session.load_file(path)
+        take_up(app.controller, path, plan_of(app))
     except FAULTS as error:
         page.say(str(error), alarm=True)
         return
-    app.autosave.resume(path)
-    app.controller.loaded()
     app.go.to_game()
 
 

@@ -322,7 +322,7 @@ class GameScene(Scene):
         controller = self.controller
         controller.offer_draw()
         offer = controller.session.draw_offer
-        if offer is not None and not controller.session.is_over:
+        if offer is not None and offer.other in controller.humans:
             answers = {
                 "yes": ("Accept", lambda: controller.answer_draw(True)),
                 "no": ("Decline", lambda: controller.answer_draw(False)),
@@ -330,5 +330,6 @@ class GameScene(Scene):
             self.ask(f"{offer} offers a draw. Does {offer.other} accept?", answers)
 
     def answer_draw(self, accept: bool) -> None:
-        if self.controller.session.draw_offer is not None:
+        offer = self.controller.session.draw_offer
+        if offer is not None and offer.other in self.controller.humans:
             self.controller.answer_draw(accept)
