@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine.fen import Color
 from engine.pdn import PdnNode
-from engine.players.time_control import TimeControl
+from engine.players.time_control import TimeControl, move_budget
 
+_SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
+_LEAST_SECONDS = 0.05
 TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
 
 
@@ -70,6 +72,15 @@ class Clock:
     def remaining(self, color: Color) -> float | None:
         """Seconds left, not below 0; None without a clock."""
         return None if self.control.kind == "none" else max(0.0, self._left[color] - self._unsettled(color))
+
+    def budget(self, color: Color, moves: int) -> float | None:
+        """The most seconds that an agent with this clock should think after so many moves; None without a clock."""
+        left = self.remaining(color)
+        if left is None:
+            return None
+        if self.control.kind == "move":
+            return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
+        return move_budget(self.control, left, moves)
 
     def used(self, color: Color) -> float:
         """Seconds of thinking altogether."""

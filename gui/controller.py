@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
-from engine.players.time_control import TimeControl, move_budget
+from engine.players.time_control import TimeControl
 
 from .autosave import Autosave
 from .clocks import Clock
@@ -21,8 +21,6 @@ from .seats import Seats
 from .session import GameSession
 from .thinker import Snapshot, Thinker
 
-_SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
-_LEAST_SECONDS = 0.05
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
 
@@ -162,7 +160,7 @@ class GameController:
         snapshot = self.thinker.snapshot
         if snapshot is None or self._asked is None or snapshot.number != self._asked[0]:
             return
-        score = self._score(snapshot)
+        score = snapshot.score
         if score is not None and snapshot.fen == self.session.board.fen():
             before = self.scores.get(self.session.ply)
             if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
@@ -186,31 +184,19 @@ class GameController:
             if offered is not None and self.session.draw_offer is None:
                 self.say(f"{offered.other} declines the draw")
 
-    @staticmethod
-    def _score(snapshot: Snapshot) -> float | None:
-        value = snapshot.value_of(Color.BLACK)
-        return None if value is None else (1 + value) / 2
-
     def _ask(self) -> None:
         session = self.session
         if self._asked is not None or session.board.outcome() is not None:
             return
         color = session.board.turn
         if self.agent_to_move and not self.paused:
-            number = self.thinker.request(session.board, self.agents[color], "play", self._seconds(color))
+            number = self.thinker.request(
+                session.board, self.agents[color], "play", self.clock.budget(color, self.session.ply // 2)
+            )
             self._asked = (number, "play", self._place())
         elif self.analysing and (color in self.humans or self.paused or self.browsing or session.is_over):
             number = self.thinker.request(session.board, self.adviser(), "analyse")
             self._asked = (number, "analyse", self._place())
-
-    def _seconds(self, color: Color) -> float | None:
-        """The most that an agent with this clock should think."""
-        left = self.clock.remaining(color)
-        if left is None:
-            return None
-        if self.clock.control.kind == "move":
-            return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
-        return move_budget(self.clock.control, left, self.session.ply // 2)
 
     def adviser(self) -> OpponentSpec:
         """Who analyses and gives hints: an agent of the game that judges positions, or the network."""
@@ -312,16 +298,12 @@ class GameController:
     def _step(self, step: int) -> None:
         ply = self.session.ply + step
         last = len(self.session.nodes)
-        while 0 < ply < last and self.humans and self._turn_at(ply) not in self.humans:
+        while 0 < ply < last and self.humans and self.session.turn_at(ply) not in self.humans:
             ply += step
         self.go_to(min(max(ply, 0), last))
         if self.session.ending is None:  # it goes on from here, with the time there was
             self._rewind(self.session.ply)
             self._set_clock()
-
-    def _turn_at(self, ply: int) -> Color:
-        first = self.session.first_color
-        return first if ply % 2 == 0 else first.other
 
     def ask_hint(self) -> None:
         """Looks for a move to suggest."""
@@ -342,7 +324,9 @@ class GameController:
             color = self.session.board.turn
             self._drop_request()
             self.browsing = self.paused = False
-            number = self.thinker.request(self.session.board, self.agents[color], "play", self._seconds(color))
+            number = self.thinker.request(
+                self.session.board, self.agents[color], "play", self.clock.budget(color, self.session.ply // 2)
+            )
             self._asked = (number, "play", self._place())
 
     def toggle_pause(self) -> None:

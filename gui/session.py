@@ -163,6 +163,10 @@ class GameSession:
         """The side that moves first in the line."""
         return Color(self.start_fen[0])
 
+    def turn_at(self, ply: int) -> Color:
+        """The side to move after so many moves of the line."""
+        return self.first_color if ply % 2 == 0 else self.first_color.other
+
     def number_of(self, index: int) -> str:
         """The number in front of move ``index`` (from 0) of the line: ``3.`` for Black's, ``3...`` for White's."""
         half = index + (self.first_color is Color.WHITE)

@@ -11,7 +11,7 @@ from engine.fen import Color
 from engine.players.time_control import TimeControl
 from gui.autosave import Autosave
 from gui.controller import GameController
-from gui.endgame_info import EndgameInfo
+from gui.endgame_info import EndgameInfo, Exact, Verdict
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import BOTH, GamePlan
 from gui.thinker import Thinker
@@ -170,6 +170,63 @@ def test_an_agent_answers_a_draw_offer_by_what_it_thinks(game: Game) -> None:
     controller.offer_draw()
     assert controller.session.ending is not None
     assert controller.session.ending.text == "Draw: agreed"
+
+
+def tell(game: Game, monkeypatch: pytest.MonkeyPatch, verdict: Verdict | None) -> None:
+    monkeypatch.setattr(game.endgame, "ask", lambda board: verdict)
+
+
+@pytest.mark.parametrize(("exact", "accepted"), [("draw", True), ("win", True), ("loss", False)])
+def test_tables_answer_a_draw_offer_before_the_agent_has_thought(
+    game: Game, monkeypatch: pytest.MonkeyPatch, exact: Exact, accepted: bool
+) -> None:
+    """``exact`` is seen by Black, the person to move; the agent, White, plays on only where it wins."""
+    controller = game.start(Color.BLACK, spec=DEEP)
+    board = controller.session.board
+    tell(game, monkeypatch, Verdict(board.fen(), board.turn, exact))
+    controller.offer_draw()
+    assert controller.session.is_over is accepted
+    assert controller.session.draw_offer is None
+    assert (controller.notice == "White declines the draw") is not accepted
+
+
+def test_an_offer_waits_for_tables_that_are_being_read(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP)
+    controller.scores[0] = 0.1  # by which it would decline
+    monkeypatch.setattr(game.endgame, "looking_up", lambda board: True)
+    controller.offer_draw()
+    controller.tick()
+    assert controller.session.draw_offer is Color.BLACK
+    assert controller.message().text == "Black offers a draw"
+    assert "White answers" in controller.message().detail
+    board = controller.session.board
+    tell(game, monkeypatch, Verdict(board.fen(), board.turn, "draw"))
+    controller.tick()
+    assert controller.session.is_over
+
+
+def test_an_offer_waits_until_the_agent_has_a_value(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=OpponentSpec(kind="alphabeta", depth=3))
+    controller.offer_draw()
+    controller.tick()
+    assert controller.session.draw_offer is Color.BLACK
+    game.move("11-15")
+    assert controller.session.draw_offer is Color.BLACK
+    deadline = time.monotonic() + 60
+    while controller.session.draw_offer is not None:
+        assert time.monotonic() < deadline
+        controller.tick()
+        time.sleep(0.002)
+    score = controller.scores[1]
+    assert controller.session.is_over == (score >= 0.5)
+    assert len(controller.session.nodes) == (1 if score >= 0.5 else 2) or controller.agent_to_move
+
+
+def test_who_knows_no_values_declines(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=RANDOM)
+    controller.offer_draw()
+    assert controller.session.draw_offer is None
+    assert controller.notice == "White declines the draw"
 
 
 def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
