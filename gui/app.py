@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
 from .help import Action
 from .key_repeat import KeyRepeat
+from .leaving import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
@@ -46,8 +46,6 @@ TITLE = "Crownhead"
 _INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen
 _ICON = 64  # pixels
 _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
-_WORKERS = ("thinker", "player", "ponder", "endgames")  # names of threads
-_LAST_WORK_S = 20.0
 
 
 class WindowError(DraughtsError):
@@ -305,11 +303,11 @@ class App:
     def close(self) -> None:
         """Stops everything that runs beside the window and stores what is to be kept."""
         self.controller.leave()
-        self.thinker.close()
-        self.endgame.close()
         self.controller.save()
         self.autosave.close()
         self.save_preferences()
+        self.thinker.close()
+        self.endgame.close()
 
 
 def _wake() -> None:
@@ -376,21 +374,16 @@ def run(
     """
     start_pygame()
     app = App(Opponents(make_network, make_external, find_checkpoints), EndgameInfo(oracle=oracle), folder)
+    failed = True
     try:
         app.open_window()
         app.begin(plan, menu)
         app.loop()
+        failed = False
     finally:
         pygame.display.quit()  # the window goes at once, whatever is still to be stored
         app.close()
         pygame.quit()
-        _wait_for_threads()
-
-
-def _wait_for_threads() -> None:
-    """Lets players and oracles finish what they are at: a thread inside a network's library must not outlive
-    the interpreter, which would abort."""
-    deadline = time.monotonic() + _LAST_WORK_S
-    for thread in threading.enumerate():
-        if thread.name in _WORKERS:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        at_rest = wait_for_threads(LAST_WORK_AFTER_AN_ERROR_S if failed else LAST_WORK_S)
+    if not at_rest:
+        leave()

@@ -14,12 +14,12 @@ from .draw_offers import answer_offer
 from .endgame_info import EndgameInfo, Verdict
 from .messages import Message, message_of, without_fen
 from .move_input import MoveInput
-from .opponents import OpponentSpec
+from .opponents import OpponentSpec, adviser_of
 from .pdn_files import note_clock
-from .plan import BOTH, PERSON, GamePlan
+from .plan import BOTH, GamePlan, PlayerNames
 from .seats import Seats
 from .session import GameSession
-from .thinker import Snapshot, Thinker
+from .thinker import Mode, Snapshot, Thinker
 
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
@@ -28,6 +28,7 @@ class GameController:
     """Moves a game on. The window calls ``tick`` every frame and the actions as they are asked for.
 
     Attributes:
+        kinds: of agents that are to be had.
         session, input, clock: the game, the move being entered, the clocks; views read them.
         humans, agents: who plays; see ``GamePlan``.
         analysing: think while people think, and show it.
@@ -47,7 +48,7 @@ class GameController:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.thinker, self.endgame, self.autosave = thinker, endgame, autosave
-        self._kinds = tuple(kinds)
+        self.kinds = tuple(kinds)
         self.session = GameSession()
         self.input = MoveInput(self.session.board)
         self.clock = Clock(now=now)
@@ -62,7 +63,8 @@ class GameController:
         self._line: list[str] = []
         self._clock_ply = 0  # the clocks stand as they were after so many moves
         self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
-        self._version = -1
+        self._version, self._now, self._asked_at = -1, now, 0.0
+        self._names = PlayerNames()
 
     # --- beginning
 
@@ -71,7 +73,7 @@ class GameController:
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.thinker.forget()
         self.autosave.begin()
-        self.session.new_game(plan.fen, self._names(), plan.opening)
+        self.session.new_game(plan.fen, self._names.of(self.humans, self.agents), plan.opening)
         self.clock.reset(plan.control)
         self._began()
         if len(self.humans) == 1:  # the agent gets ready while the person thinks
@@ -92,10 +94,6 @@ class GameController:
         self.clock.set_left(left or {})
         self._began()
 
-    def can_seat(self, plan: GamePlan) -> bool:
-        """Whether the agents that play are to be had here."""
-        return all(plan.agents[color].kind in self._kinds for color in BOTH - plan.humans)
-
     def _began(self) -> None:
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
@@ -107,12 +105,9 @@ class GameController:
 
     def name_players(self) -> None:
         """Has the game name those who play now."""
-        for color, name in self._names().items():
+        for color, name in self._names.of(self.humans, self.agents).items():
             self.session.rename(color, name)
         self._synchronise()
-
-    def _names(self) -> dict[Color, str]:
-        return {color: PERSON if color in self.humans else self.agents[color].name for color in Color}
 
     # --- every frame
 
@@ -179,6 +174,9 @@ class GameController:
             self.say(f"Hint: {self.session.board.pdn(snapshot.move)}" if snapshot.move else "no hint was found")
         elif mode == "play" and ready:
             self._asked = None
+            turn = snapshot.turn
+            if turn not in self.humans and self._names.learn(self.agents[turn], snapshot.player):
+                self.session.rename(turn, snapshot.player)  # an engine has said what it calls itself
             if snapshot.move is not None:
                 self.make(snapshot.move)
             if offered is not None and self.session.draw_offer is None:
@@ -190,21 +188,18 @@ class GameController:
             return
         color = session.board.turn
         if self.agent_to_move and not self.paused:
-            number = self.thinker.request(
-                session.board, self.agents[color], "play", self.clock.budget(color, self.session.ply // 2)
-            )
-            self._asked = (number, "play", self._place())
+            self._request(self.agents[color], "play", self.clock.budget(color, session.ply // 2))
         elif self.analysing and (color in self.humans or self.paused or self.browsing or session.is_over):
-            number = self.thinker.request(session.board, self.adviser(), "analyse")
-            self._asked = (number, "analyse", self._place())
+            self._request(self.adviser(), "analyse")
+
+    def _request(self, spec: OpponentSpec, mode: Mode, seconds: float | None = None) -> None:
+        number = self.thinker.request(self.session.board, spec, mode, seconds)
+        self._asked, self._asked_at = (number, mode, self._place()), self._now()
 
     def adviser(self) -> OpponentSpec:
         """Who analyses and gives hints: an agent of the game that judges positions, or the network."""
-        order = (self.session.board.turn.other, self.session.board.turn)
-        known = [self.agents[color] for color in order if self.agents[color].kind not in ("random", "external")]
-        if known and (known[0].kind == "network" or "network" not in self._kinds):
-            return known[0]
-        return OpponentSpec(kind="network" if "network" in self._kinds else "alphabeta")
+        turn = self.session.board.turn
+        return adviser_of((self.agents[turn.other], self.agents[turn]), self.kinds)
 
     def _drop_request(self) -> None:
         if self._asked is not None:
@@ -222,6 +217,11 @@ class GameController:
     def thinking(self) -> str:
         """Mode of the request that runs, or ""."""
         return self._asked[1] if self._asked is not None else ""
+
+    @property
+    def waited(self) -> float:
+        """Seconds since the request that runs was made."""
+        return self._now() - self._asked_at
 
     def thought(self) -> Snapshot | None:
         """What the thinker says about the position shown."""
@@ -309,8 +309,7 @@ class GameController:
         """Looks for a move to suggest."""
         if self.session.board.outcome() is None and not self.session.is_over and not self.agent_to_move:
             self._drop_request()
-            number = self.thinker.request(self.session.board, self.adviser(), "hint", seconds=3.0)
-            self._asked = (number, "hint", self._place())
+            self._request(self.adviser(), "hint", seconds=3.0)
             self.notice = ""
 
     def move_now(self) -> None:
@@ -324,10 +323,7 @@ class GameController:
             color = self.session.board.turn
             self._drop_request()
             self.browsing = self.paused = False
-            number = self.thinker.request(
-                self.session.board, self.agents[color], "play", self.clock.budget(color, self.session.ply // 2)
-            )
-            self._asked = (number, "play", self._place())
+            self._request(self.agents[color], "play", self.clock.budget(color, self.session.ply // 2))
 
     def toggle_pause(self) -> None:
         """Agents and clocks wait, or go on."""

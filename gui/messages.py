@@ -30,6 +30,10 @@ class Message:
     progress: float | None = None
 
 
+_PATIENCE_S = 0.5  # so long a player takes to begin without a word
+_GETTING_READY = Message("Getting ready", "busy", "longer at the first start")  # which compiles the search
+
+
 def message_of(game: "GameController") -> Message:
     """The line that matters most now: a refusal, news, the result, an offer, who moves."""
     session, entry = game.session, game.input
@@ -53,7 +57,7 @@ def message_of(game: "GameController") -> Message:
     if game.browsing:
         return Message(f"{turn} to move", detail=f"position {session.ply} of {len(session.nodes)}")
     if game.thinking == "hint":
-        return Message("Looking for a hint", "busy")
+        return _GETTING_READY if _getting_ready(game) else Message("Looking for a hint", "busy")
     text = f"{turn} to move" if len(game.humans) != 1 else "Your move"
     return Message(text, detail=f"{turn} must capture" if entry.must_capture else "")
 
@@ -62,7 +66,15 @@ def _thinking(game: "GameController", turn: Color) -> Message:
     snapshot = game.thought()
     if snapshot is None or not snapshot.busy:
         return Message(f"{turn} to move")
-    loading = snapshot.status == "loading"
-    text = "Loading the player" if loading else f"{turn} is thinking"
-    effort = "" if loading or not snapshot.count else f"{snapshot.count:,} {snapshot.unit}"
-    return Message(text, "busy", effort, snapshot.progress)
+    if _getting_ready(game):
+        return _GETTING_READY
+    effort = f"{snapshot.count:,} {snapshot.unit}" if snapshot.count else ""
+    return Message(f"{turn} is thinking", "busy", effort, snapshot.progress)
+
+
+def _getting_ready(game: "GameController") -> bool:
+    """Whether one has to wait for a player that is not there or has not begun to count; engines need not count."""
+    snapshot = game.thinker.snapshot
+    agent = game.agents[game.session.board.turn].kind if game.thinking == "play" else game.adviser().kind
+    waits = snapshot is not None and snapshot.busy and not snapshot.count and agent not in ("random", "external")
+    return waits and game.waited >= _PATIENCE_S

@@ -1,7 +1,7 @@
 """Who plays a game that was kept, with which clock: stored beside its file, so that it goes on as it was."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,7 @@ from engine.players.time_control import LONGEST_S, TimeControl
 
 from .clocks import Clock
 from .opponents import OpponentSpec
-from .plan import PERSON, GamePlan
+from .plan import BOTH, PERSON, GamePlan
 
 if TYPE_CHECKING:
     from .controller import GameController
@@ -95,6 +95,10 @@ def read_seats(game: Path) -> Seats | None:
         return None
 
 
+def _to_be_had(plan: GamePlan, kinds: Sequence[str]) -> bool:
+    return all(plan.agents[color].kind in kinds for color in BOTH - plan.humans)
+
+
 def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> None:
     """Goes on with a game that was kept: between the same players, with the clocks as they stood.
 
@@ -109,7 +113,7 @@ def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> Non
     session.load_file(path)
     controller.autosave.resume(path)
     seats = read_seats(path)
-    if seats is not None and controller.can_seat(seats.plan):
+    if seats is not None and _to_be_had(seats.plan, controller.kinds):
         controller.resume(seats.plan, seats.left)
     elif session.ending is not None:
         controller.loaded()

@@ -1,19 +1,22 @@
 """A game in play without a window: whose turn, clocks that go on while one looks back, draw offers, endings."""
 
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.board import Move
 from engine.fen import Color
+from engine.players import AlphaBetaPlayer
 from engine.players.time_control import TimeControl
 from gui.autosave import Autosave
 from gui.controller import GameController
 from gui.endgame_info import EndgameInfo, Exact, Verdict
 from gui.opponents import Opponents, OpponentSpec
-from gui.plan import BOTH, GamePlan
+from gui.plan import BOTH, GamePlan, PlayerNames
 from gui.thinker import Thinker
 
 DEEP = OpponentSpec(kind="rollout", timed=True, seconds=600)
@@ -245,3 +248,59 @@ def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
         time.sleep(0.002)
     controller.move_now()
     game.tick_until_moves(2)
+
+
+def test_an_engine_is_called_what_it_calls_itself(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = OpponentSpec(kind="external", command="python dragon.py")
+
+    def make(_: OpponentSpec) -> AlphaBetaPlayer:
+        player = AlphaBetaPlayer(2)
+        player.title = "Dragon 4"  # type: ignore[attr-defined]
+        return player
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(external=make))
+    controller = game.start(Color.WHITE, spec=spec)
+    assert controller.session.names[Color.BLACK] == "dragon"
+    game.tick_until_moves(1)
+    assert controller.session.names == {Color.BLACK: "Dragon 4", Color.WHITE: "Human"}
+    assert '[Black "Dragon 4"]' in controller.session.pdn()
+    controller.take_over()
+    assert controller.session.names == {Color.BLACK: "Human", Color.WHITE: "Dragon 4"}
+    assert game.start(Color.BLACK, spec=spec).session.names[Color.WHITE] == "Dragon 4"
+
+
+def test_a_forced_move_leaves_the_engines_name_alone() -> None:
+    names, spec = PlayerNames(), OpponentSpec(kind="external", command="python dragon.py")
+    assert not names.learn(spec, "dragon")
+    assert names.learn(spec, "Dragon 4")
+    assert not names.learn(spec, "Dragon 4")
+    assert not names.learn(spec, "dragon")  # as a move is signed that needed no search
+    assert names.of(frozenset(), dict.fromkeys(Color, spec))[Color.WHITE] == "Dragon 4"
+
+
+def test_a_player_that_takes_long_to_get_ready_says_so(game: Game) -> None:
+    made = threading.Event()
+
+    def make(_: OpponentSpec) -> AlphaBetaPlayer:
+        assert made.wait(60)
+        return AlphaBetaPlayer(2)
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(network=make))
+    controller = game.start(Color.WHITE, spec=OpponentSpec())
+    controller.tick()
+    assert controller.message().text == "Black is thinking"  # most players are there at once
+    game.now += 1
+    controller.tick()
+    assert controller.message().text == "Getting ready"
+    assert "first start" in controller.message().detail
+    assert controller.thinker.snapshot is not None
+    known = controller.thinker.snapshot
+    controller.thinker.snapshot = replace(known, status="thinking")
+    assert controller.message().text == "Getting ready"  # there, but without a simulation yet
+    controller.thinker.snapshot = replace(known, status="thinking", count=1)
+    assert controller.message().text == "Black is thinking"
+    controller.thinker.snapshot = known
+    made.set()
+    game.tick_until_moves(1)

@@ -270,7 +270,7 @@ def test_a_report_shows_the_better_move(app: App) -> None:
     """Black gives two men for nothing: that is the worst move, and the board shows what was better."""
     app.begin(plan(*Color, fen="B:W14,18,22,26:B1,2,3,9"), menu=False)
     app.controller.agents = dict.fromkeys(Color, OpponentSpec(kind="alphabeta", depth=6))
-    app.controller._kinds = ("alphabeta",)
+    app.controller.kinds = ("alphabeta",)
     for _ in range(4):
         board = app.controller.session.board
         app.controller.make(min(board.legal_moves, key=lambda move: (len(move.captured), move.end)))
