@@ -16,6 +16,7 @@ from .panels import GraphState, PlayerState, ThoughtHead, Wdl
 _ARROWS = 4
 _LEAST_SHARE = 0.04  # moves with fewer of the visits get no arrow
 _LOW_CLOCK = 20.0  # seconds
+_NO_ESTIMATE = {"loading": "getting ready", "thinking": "no estimate yet"}
 _PROOFS = {"win": "win", "draw": "draw", "loss": "loss"}
 
 
@@ -90,7 +91,7 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     wdl = snapshot_wdl(snapshot)
     if wdl is None and value is not None:
         wdl = score_wdl((1 + value) / 2)
-    hint = "no estimate yet" if snapshot.busy else "it gives no estimate"
+    hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
     return ThoughtHead(wdl, text, tuple(filter(None, parts)), verdict, hint)
 
 

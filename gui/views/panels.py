@@ -27,7 +27,7 @@ class StatusPanel(Panel[Message]):
         """Pixels that the message needs in a panel of such a width."""
         inner = width - 2 * style.gap - (self._badge(style) + style.gap if self.state.kind == "warn" else 0)
         lines, size = self._lines(style, inner)
-        return (len(lines) + bool(self.state.detail)) * style.text.height(size) + 2 * (style.gap // 3)
+        return (len(lines) + bool(self.state.detail)) * style.text.height(size) + style.gap
 
     @staticmethod
     def _badge(style: Style) -> int:
