@@ -46,6 +46,7 @@ _VARIANTS = {
 }
 _FIRST_TAGS = ("Event", "Site", "Date", "Round", "Black", "White", "Result", "GameType", "SetUp", "FEN")
 _WIDTH = 80
+_ALGEBRAIC = re.compile(r"\b[a-h][1-8][-x:]?[a-h][1-8]")  # as moves are written in chess and Russian draughts
 _CLOCK = re.compile(r"\[%(clk|emt)\s+(?:(?:([0-9]{1,4}):)?([0-9]{1,4}):)?([0-9]{1,6}(?:\.[0-9]{1,9})?)\s*\]")
 
 
@@ -187,7 +188,8 @@ class _Reader:
             elif token.kind == "number":
                 self.numbered = True
             elif token.kind == "bad":
-                raise error_at(token, token.text)
+                other = _ALGEBRAIC.search(token.text) is not None
+                raise error_at(token, token.text + (self._doubt() if other else ""))
             elif token.kind in ("result", "end"):
                 self._result(token)
             elif token.kind != "tag":
@@ -201,10 +203,16 @@ class _Reader:
         try:
             move = self.board.push_pdn(token.text)
         except IllegalMoveError as error:
-            raise error_at(token, str(error)) from None
+            raise error_at(token, str(error) + self._doubt()) from None
         self.nodes.append(PdnNode(move, comments_before=self.before))
         self.before = []
         self.numbered = False
+
+    def _doubt(self) -> str:
+        """What a game that fails with its first move, and does not say what game it is, may be."""
+        if self.game.moves or "GameType" in self.game.headers:
+            return ""
+        return "; without a GameType tag, this may be a game of another variant of draughts"
 
     def _comment(self, token: Token) -> None:
         if not token.text:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,17 +19,21 @@ from .autosave import Autosave
 from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
 from .help import Action
+from .key_repeat import KeyRepeat
+from .leaving import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
-from .plan import PERSON, GamePlan
+from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
+from .seats import take_up
 from .thinker import Thinker
 from .views.clipboard import get_text, put_text
 from .views.geometry import MIN_WINDOW, Rect, text_unit
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
 from .views.pieces import piece
+from .views.scene import key_of
 from .views.sounds import Sounds, quiet_libraries
 from .views.text import Text
 from .views.theme import THEMES, theme_named
@@ -43,8 +46,6 @@ TITLE = "Crownhead"
 _INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen
 _ICON = 64  # pixels
 _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
-_WORKERS = ("thinker", "player", "ponder", "endgames")  # names of threads
-_LAST_WORK_S = 20.0
 
 
 class WindowError(DraughtsError):
@@ -84,6 +85,8 @@ class App:
         self.frame_seconds: deque[float] = deque(maxlen=2000)
         self._frames = pygame.time.Clock()
         self._exposed = False
+        self._repeat = KeyRepeat()
+        self._held: pygame.event.Event | None = None  # the key last pressed
 
     # --- window
 
@@ -99,6 +102,9 @@ class App:
                 self.surface = pygame.display.set_mode((0, 0), pygame.FULLSCREEN)
             else:
                 self.surface = pygame.display.set_mode(self._window_size(), pygame.RESIZABLE)
+                if self._first_time:  # the next one is as large
+                    self._keep_size()
+                    self._first_time = False
         except pygame.error as error:
             raise WindowError(f"no window can be opened: {error}") from None
         pygame.display.set_caption(TITLE)
@@ -204,13 +210,9 @@ class App:
 
     def _recover(self, path: Path) -> bool:
         try:
-            self.controller.session.load_file(path)
+            take_up(self.controller, path, plan_of(self))
         except (DraughtsError, OSError):
             return False
-        self.autosave.resume(path)
-        plan, names = plan_of(self), self.controller.session.names
-        humans = frozenset(color for color in Color if names.get(color) == PERSON)
-        self.controller.resume(GamePlan(humans or plan.humans, plan.agents, control=plan.control))
         self.controller.say("Your unfinished game goes on; a new one is in the menu")
         return True
 
@@ -246,8 +248,10 @@ class App:
             self._frames.tick(FRAMES_PER_SECOND)
             events = pygame.event.get()
         else:
-            first = pygame.event.wait(_BUSY_WAIT_MS if self.thinker.busy else _IDLE_WAIT_MS)
+            most = _BUSY_WAIT_MS if self.thinker.busy else _IDLE_WAIT_MS
+            first = pygame.event.wait(self._repeat.wait_ms(most, time.monotonic()))
             events = [first, *pygame.event.get()] if first.type != pygame.NOEVENT else []
+        events += self._repeated(events)
         kept: list[pygame.event.Event] = []
         for event in events:  # of several motions in a row the last one counts
             if kept and event.type == kept[-1].type == pygame.MOUSEMOTION:
@@ -255,6 +259,18 @@ class App:
             else:
                 kept.append(event)
         return kept
+
+    def _repeated(self, events: list[pygame.event.Event]) -> list[pygame.event.Event]:
+        """The key that is held acts again when it is time."""
+        now = time.monotonic()
+        for event in events:
+            if event.type == pygame.KEYDOWN:
+                self._repeat.press(event.key, key_of(event), now)
+                self._held = event
+        key = self._repeat.key
+        if key is None or self._held is None or not self._repeat.due(pygame.key.get_pressed()[key], now):
+            return []
+        return [self._held]
 
     def _dispatch(self, event: pygame.event.Event) -> None:
         if event.type == pygame.QUIT:
@@ -269,10 +285,13 @@ class App:
     def _resized(self) -> None:
         self.surface = pygame.display.get_surface()
         if not self.preferences.fullscreen:
-            width, height = self.surface.get_size()
-            self.preferences.window_width = max(MIN_WINDOW[0], width)
-            self.preferences.window_height = max(MIN_WINDOW[1], height)
+            self._keep_size()
         self.restyle()
+
+    def _keep_size(self) -> None:
+        width, height = self.surface.get_size()
+        self.preferences.window_width = max(MIN_WINDOW[0], width)
+        self.preferences.window_height = max(MIN_WINDOW[1], height)
 
     def save_preferences(self) -> None:
         """Stores the preferences; says so if that fails."""
@@ -284,11 +303,11 @@ class App:
     def close(self) -> None:
         """Stops everything that runs beside the window and stores what is to be kept."""
         self.controller.leave()
-        self.thinker.close()
-        self.endgame.close()
-        self.autosave.save(self.controller.session)
+        self.controller.save()
         self.autosave.close()
         self.save_preferences()
+        self.thinker.close()
+        self.endgame.close()
 
 
 def _wake() -> None:
@@ -354,23 +373,17 @@ def run(
         WindowError: there is no display; one line.
     """
     start_pygame()
-    pygame.key.set_repeat(350, 60)
     app = App(Opponents(make_network, make_external, find_checkpoints), EndgameInfo(oracle=oracle), folder)
+    failed = True
     try:
         app.open_window()
         app.begin(plan, menu)
         app.loop()
+        failed = False
     finally:
         pygame.display.quit()  # the window goes at once, whatever is still to be stored
         app.close()
         pygame.quit()
-        _wait_for_threads()
-
-
-def _wait_for_threads() -> None:
-    """Lets players and oracles finish what they are at: a thread inside a network's library must not outlive
-    the interpreter, which would abort."""
-    deadline = time.monotonic() + _LAST_WORK_S
-    for thread in threading.enumerate():
-        if thread.name in _WORKERS:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        at_rest = wait_for_threads(LAST_WORK_AFTER_AN_ERROR_S if failed else LAST_WORK_S)
+    if not at_rest:
+        leave()

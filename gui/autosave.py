@@ -14,6 +14,7 @@ from engine.files import StorageError, atomic_write, lock, make_folder, remove_s
 from engine.pdn import PdnGame, format_game, read_game
 
 from .pdn_files import read_text, title_of
+from .seats import Seats, seats_path
 from .session import GameSession
 
 SUFFIX = ".pdn"
@@ -68,6 +69,7 @@ class Autosave:
         self._pending_path: Path | None = None
         self._closed = False
         self._known: tuple[Path, bytes] | None = None  # what this window wrote or read last
+        self._beside: tuple[Path, bytes | None] | None = None  # the players that this window wrote last
         self._moved: dict[Path, Path] = {}  # games whose file another window has taken up go on in one of their own
         self._lock: IO[bytes] | None = None
 
@@ -80,8 +82,12 @@ class Autosave:
         self._path, self._game = path, None
         self._known = (path, _content(path))
 
-    def save(self, session: GameSession) -> None:
-        """Has the game written as it stands and returns at once. A game without a move is not worth a file."""
+    def save(self, session: GameSession, seats: Seats | None = None) -> None:
+        """Has the game written as it stands and returns at once. A game without a move is not worth a file.
+
+        Args:
+            seats: who plays it, written beside it.
+        """
         if not session.nodes or self._closed:
             return
         if self._game not in (None, session.game):
@@ -92,7 +98,7 @@ class Autosave:
         if self._pending is not None and self._pending_path == self._path:
             self._pending.cancel()  # not begun yet: what is written now holds all of it
         game, self._pending_path = session.to_game(), self._path
-        self._pending = self._writer.submit(self._write, game, self._path)
+        self._pending = self._writer.submit(self._write, game, seats, self._path)
 
     def _new_path(self) -> Path:
         return self.folder / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{secrets.token_hex(3)}{SUFFIX}"
@@ -134,19 +140,22 @@ class Autosave:
                 continue  # removed by another window just now
         return sorted(files, reverse=True)
 
-    def _write(self, game: PdnGame, path: Path) -> None:
+    def _write(self, game: PdnGame, seats: Seats | None, path: Path) -> None:
         try:
-            data = format_game(game).encode()
+            data, beside = format_game(game).encode(), None if seats is None else seats.data()
             path = self._moved.get(path, path)
-            if self._known == (path, data):
+            if self._known == (path, data) and (beside is None or self._beside == (path, beside)):
                 return  # only the cursor has moved
             make_folder(path.parent)
             self._hold()
             new = not path.exists()
             if not new and self._known != (path, _content(path)):  # another window plays on with it
                 path = self._moved.setdefault(path, self._new_path())
-            atomic_write(path, data)
-            self._known, self.error = (path, data), ""
+            if beside is not None:  # first: a game is never there without its players
+                atomic_write(seats_path(path), beside)
+            if self._known != (path, data):
+                atomic_write(path, data)
+            self._known, self._beside, self.error = (path, data), (path, beside), ""
             if new:
                 self._remove_oldest(path)
         except (OSError, ValueError) as error:
@@ -166,6 +175,7 @@ class Autosave:
         others = [path for _, path in self._files() if path != newest]
         for path in others[max(0, self.keep - 1) :]:
             path.unlink(missing_ok=True)
+            seats_path(path).unlink(missing_ok=True)
 
 
 def _content(path: Path) -> bytes:

@@ -2,12 +2,14 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.fen import Color
 from engine.pdn import PdnNode
-from engine.players.time_control import TimeControl
+from engine.players.time_control import TimeControl, move_budget
 
+_SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
+_LEAST_SECONDS = 0.05
 TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
 
 
@@ -71,6 +73,15 @@ class Clock:
         """Seconds left, not below 0; None without a clock."""
         return None if self.control.kind == "none" else max(0.0, self._left[color] - self._unsettled(color))
 
+    def budget(self, color: Color, moves: int) -> float | None:
+        """The most seconds that an agent with this clock should think after so many moves; None without a clock."""
+        left = self.remaining(color)
+        if left is None:
+            return None
+        if self.control.kind == "move":
+            return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
+        return move_budget(self.control, left, moves)
+
     def used(self, color: Color) -> float:
         """Seconds of thinking altogether."""
         return self._used[color] + self._unsettled(color)
@@ -109,6 +120,11 @@ class Clock:
             mover = mover.other
         if self.running is not None:
             self.running = mover
+
+    def set_left(self, left: Mapping[Color, float]) -> None:
+        """Sets the times of sides, in seconds."""
+        self._settle()
+        self._left |= left
 
     def _unsettled(self, color: Color) -> float:
         """Seconds of ``color`` that have run since the accounts were settled."""

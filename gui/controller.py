@@ -1,27 +1,26 @@
 """A game in play without a window: who moves, when an agent thinks, clocks, hints, offers, what to say. No pygame."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
-from engine.players.time_control import TimeControl, move_budget
+from engine.players.time_control import TimeControl
 
 from .autosave import Autosave
 from .clocks import Clock
+from .draw_offers import answer_offer
 from .endgame_info import EndgameInfo, Verdict
-from .messages import Message, message_of
+from .messages import Message, message_of, without_fen
 from .move_input import MoveInput
-from .opponents import OpponentSpec
+from .opponents import OpponentSpec, adviser_of
 from .pdn_files import note_clock
-from .plan import BOTH, PERSON, GamePlan
+from .plan import BOTH, GamePlan, PlayerNames
+from .seats import Seats
 from .session import GameSession
-from .thinker import Snapshot, Thinker
+from .thinker import Mode, Snapshot, Thinker
 
-_SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
-_LEAST_SECONDS = 0.05
-_DRAW_VALUE = 0.0  # an agent accepts a draw if its value is at most this
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
 
@@ -29,6 +28,7 @@ class GameController:
     """Moves a game on. The window calls ``tick`` every frame and the actions as they are asked for.
 
     Attributes:
+        kinds: of agents that are to be had.
         session, input, clock: the game, the move being entered, the clocks; views read them.
         humans, agents: who plays; see ``GamePlan``.
         analysing: think while people think, and show it.
@@ -48,7 +48,7 @@ class GameController:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.thinker, self.endgame, self.autosave = thinker, endgame, autosave
-        self._kinds = tuple(kinds)
+        self.kinds = tuple(kinds)
         self.session = GameSession()
         self.input = MoveInput(self.session.board)
         self.clock = Clock(now=now)
@@ -62,8 +62,9 @@ class GameController:
         self.paused, self.browsing = False, False
         self._line: list[str] = []
         self._clock_ply = 0  # the clocks stand as they were after so many moves
-        self._asked: tuple[int, str, int] | None = None  # request number, mode, session version
-        self._version = -1
+        self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
+        self._version, self._now, self._asked_at = -1, now, 0.0
+        self._names = PlayerNames()
 
     # --- beginning
 
@@ -72,7 +73,7 @@ class GameController:
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.thinker.forget()
         self.autosave.begin()
-        self.session.new_game(plan.fen, self._names(), plan.opening)
+        self.session.new_game(plan.fen, self._names.of(self.humans, self.agents), plan.opening)
         self.clock.reset(plan.control)
         self._began()
         if len(self.humans) == 1:  # the agent gets ready while the person thinks
@@ -85,11 +86,12 @@ class GameController:
         self.clock.reset(TimeControl())
         self._began()
 
-    def resume(self, plan: GamePlan) -> None:
-        """The session holds a recovered game: play goes on between the players of ``plan``."""
+    def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
+        """The session holds a kept game: play goes on between the players of ``plan``, with so many seconds left."""
         self.thinker.forget()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.clock.reset(plan.control)
+        self.clock.set_left(left or {})
         self._began()
 
     def _began(self) -> None:
@@ -101,8 +103,11 @@ class GameController:
         if not self.session.is_over:
             self.clock.start(self.session.board.turn)
 
-    def _names(self) -> dict[Color, str]:
-        return {color: PERSON if color in self.humans else self.agents[color].name for color in Color}
+    def name_players(self) -> None:
+        """Has the game name those who play now."""
+        for color, name in self._names.of(self.humans, self.agents).items():
+            self.session.rename(color, name)
+        self._synchronise()
 
     # --- every frame
 
@@ -115,6 +120,7 @@ class GameController:
             self.clock.stop()
             self._drop_request()
             self._synchronise()
+        answer_offer(self)
         self._collect(ready)
         self._ask()
 
@@ -131,24 +137,33 @@ class GameController:
             same += 1
         self.scores = {ply: score for ply, score in self.scores.items() if ply <= same}
         self._line = list(texts)
-        if self._asked is not None and self._asked[2] != self._version:
+        if self._asked is not None and self._asked[2] != self._place():
             self._drop_request()
         if self.session.is_over:
             self.clock.stop()
-        self.autosave.save(self.session)
+        self.save()
+
+    def save(self) -> None:
+        """Has the game and its players kept as they are."""
+        self.autosave.save(self.session, Seats.of(self.humans, self.agents, self.clock))
+
+    def _place(self) -> tuple[int, int, str]:
+        """The position that a request is about: names and offers may change meanwhile."""
+        return self.session.game, self.session.ply, self.session.board.fen()
 
     def _collect(self, ready: bool) -> None:
         snapshot = self.thinker.snapshot
         if snapshot is None or self._asked is None or snapshot.number != self._asked[0]:
             return
-        score = self._score(snapshot)
+        score = snapshot.score
         if score is not None and snapshot.fen == self.session.board.fen():
             before = self.scores.get(self.session.ply)
             if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
                 self.scores[self.session.ply] = score
-        if snapshot.busy:
+        answer_offer(self)
+        if snapshot.busy or self._asked is None:  # an accepted draw ends the game
             return
-        mode = self._asked[1]
+        mode, offered = self._asked[1], self.session.draw_offer
         if snapshot.status == "failed":
             self._asked = None
             self.say(snapshot.error or "the player failed", alarm=True)
@@ -159,13 +174,13 @@ class GameController:
             self.say(f"Hint: {self.session.board.pdn(snapshot.move)}" if snapshot.move else "no hint was found")
         elif mode == "play" and ready:
             self._asked = None
+            turn = snapshot.turn
+            if turn not in self.humans and self._names.learn(self.agents[turn], snapshot.player):
+                self.session.rename(turn, snapshot.player)  # an engine has said what it calls itself
             if snapshot.move is not None:
                 self.make(snapshot.move)
-
-    @staticmethod
-    def _score(snapshot: Snapshot) -> float | None:
-        value = snapshot.value_of(Color.BLACK)
-        return None if value is None else (1 + value) / 2
+            if offered is not None and self.session.draw_offer is None:
+                self.say(f"{offered.other} declines the draw")
 
     def _ask(self) -> None:
         session = self.session
@@ -173,28 +188,18 @@ class GameController:
             return
         color = session.board.turn
         if self.agent_to_move and not self.paused:
-            number = self.thinker.request(session.board, self.agents[color], "play", self._seconds(color))
-            self._asked = (number, "play", session.version)
+            self._request(self.agents[color], "play", self.clock.budget(color, session.ply // 2))
         elif self.analysing and (color in self.humans or self.paused or self.browsing or session.is_over):
-            number = self.thinker.request(session.board, self.adviser(), "analyse")
-            self._asked = (number, "analyse", session.version)
+            self._request(self.adviser(), "analyse")
 
-    def _seconds(self, color: Color) -> float | None:
-        """The most that an agent with this clock should think."""
-        left = self.clock.remaining(color)
-        if left is None:
-            return None
-        if self.clock.control.kind == "move":
-            return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
-        return move_budget(self.clock.control, left, self.session.ply // 2)
+    def _request(self, spec: OpponentSpec, mode: Mode, seconds: float | None = None) -> None:
+        number = self.thinker.request(self.session.board, spec, mode, seconds)
+        self._asked, self._asked_at = (number, mode, self._place()), self._now()
 
     def adviser(self) -> OpponentSpec:
         """Who analyses and gives hints: an agent of the game that judges positions, or the network."""
-        order = (self.session.board.turn.other, self.session.board.turn)
-        known = [self.agents[color] for color in order if self.agents[color].kind not in ("random", "external")]
-        if known and (known[0].kind == "network" or "network" not in self._kinds):
-            return known[0]
-        return OpponentSpec(kind="network" if "network" in self._kinds else "alphabeta")
+        turn = self.session.board.turn
+        return adviser_of((self.agents[turn.other], self.agents[turn]), self.kinds)
 
     def _drop_request(self) -> None:
         if self._asked is not None:
@@ -213,6 +218,11 @@ class GameController:
         """Mode of the request that runs, or ""."""
         return self._asked[1] if self._asked is not None else ""
 
+    @property
+    def waited(self) -> float:
+        """Seconds since the request that runs was made."""
+        return self._now() - self._asked_at
+
     def thought(self) -> Snapshot | None:
         """What the thinker says about the position shown."""
         snapshot = self.thinker.snapshot
@@ -224,7 +234,7 @@ class GameController:
 
     def say(self, text: str, alarm: bool = False) -> None:
         """Shows one line until the next move or message."""
-        self.notice, self.alarm = text, alarm
+        self.notice, self.alarm = without_fen(text), alarm
 
     def message(self) -> Message:
         """The line for the status panel."""
@@ -288,23 +298,18 @@ class GameController:
     def _step(self, step: int) -> None:
         ply = self.session.ply + step
         last = len(self.session.nodes)
-        while 0 < ply < last and self.humans and self._turn_at(ply) not in self.humans:
+        while 0 < ply < last and self.humans and self.session.turn_at(ply) not in self.humans:
             ply += step
         self.go_to(min(max(ply, 0), last))
         if self.session.ending is None:  # it goes on from here, with the time there was
             self._rewind(self.session.ply)
             self._set_clock()
 
-    def _turn_at(self, ply: int) -> Color:
-        first = self.session.first_color
-        return first if ply % 2 == 0 else first.other
-
     def ask_hint(self) -> None:
         """Looks for a move to suggest."""
         if self.session.board.outcome() is None and not self.session.is_over and not self.agent_to_move:
             self._drop_request()
-            number = self.thinker.request(self.session.board, self.adviser(), "hint", seconds=3.0)
-            self._asked = (number, "hint", self.session.version)
+            self._request(self.adviser(), "hint", seconds=3.0)
             self.notice = ""
 
     def move_now(self) -> None:
@@ -318,8 +323,7 @@ class GameController:
             color = self.session.board.turn
             self._drop_request()
             self.browsing = self.paused = False
-            number = self.thinker.request(self.session.board, self.agents[color], "play", self._seconds(color))
-            self._asked = (number, "play", self.session.version)
+            self._request(self.agents[color], "play", self.clock.budget(color, self.session.ply // 2))
 
     def toggle_pause(self) -> None:
         """Agents and clocks wait, or go on."""
@@ -342,11 +346,9 @@ class GameController:
         else:
             self.humans = self.humans ^ {turn}
         self._drop_request()
-        for color, name in self._names().items():
-            self.session.rename(color, name)
         self.paused = False
         self._version = -1
-        self._synchronise()
+        self.name_players()
 
     def person(self) -> Color | None:
         """The person whom resigning and offering a draw is about: the one to move, else the only one."""
@@ -362,18 +364,10 @@ class GameController:
             self._attempt(lambda: self.session.resign(color))
 
     def offer_draw(self) -> None:
-        """The person offers a draw; an agent answers at once, by what it thought of the position last."""
+        """The person offers a draw; an agent answers as soon as tables or its own thoughts tell what to say."""
         color = self.person()
-        if color is None:
-            return
-        if not self._attempt(lambda: self.session.offer_draw(color)) or color.other in self.humans:
-            return
-        score = self.scores.get(self.session.ply, self.scores.get(self.session.ply - 1))
-        value = None if score is None else (2 * score - 1) * (1 if color.other is Color.BLACK else -1)
-        accepts = value is not None and value <= _DRAW_VALUE
-        self.answer_draw(accepts)
-        if not accepts:
-            self.say(f"{color.other} declines the draw")
+        if color is not None and self._attempt(lambda: self.session.offer_draw(color)):
+            answer_offer(self)
 
     def answer_draw(self, accept: bool) -> None:
         """The other side's answer."""

@@ -13,7 +13,7 @@ from engine.tablebase import MissingTableError, Tablebase, read_tablebase
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
 _KEPT = 512  # verdicts
-_CLOSING = 1.0  # seconds that ``close`` waits for the thread
+_CLOSING = 0.5  # seconds that ``close`` waits for the thread
 _MOST_SHOWN = 0.999  # an oracle can be wrong: never shown as 100 %
 _SHOWN = 200  # characters of an error
 
@@ -122,6 +122,11 @@ class EndgameInfo:
                     self._thread.start()
                 self._changed.notify()
         return None
+
+    def looking_up(self, board: Board) -> bool:
+        """Whether the board's position is being looked up."""
+        with self._changed:
+            return self._pending == board.fen()
 
     def close(self) -> None:
         """Ends the thread and closes the tables; may be called again."""

@@ -8,6 +8,7 @@ from engine.fen import START_FEN, Color
 from engine.players import AlphaBetaPlayer, RolloutPlayer, parse_player
 from engine.players.network_text import CHAMPION, NetworkText
 
+from .move_reasons import why_no_game
 from .opponents import OpponentError, OpponentSpec
 from .plan import BOTH, GamePlan
 
@@ -79,6 +80,6 @@ def plan_for(spec: OpponentSpec, side: str = "black", fen: str = START_FEN) -> G
     if side not in _HUMANS:
         raise OpponentError(f"side {side!r}: choose {', '.join(_HUMANS)}")
     board = Board(fen)
-    if not board.legal_moves:
-        raise DraughtsError(f"{fen}: the game is over, {board.turn} has no legal move")
+    if reasons := why_no_game(board):
+        raise DraughtsError(f"{fen}: the game is over, {' and '.join(reasons)}")
     return GamePlan(_HUMANS[side], dict.fromkeys(Color, spec), board.fen())

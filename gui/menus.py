@@ -10,6 +10,7 @@ import pygame_menu.sound
 from pygame_menu.font import FONT_OPEN_SANS
 
 from .help import Action, action_for
+from .messages import without_fen
 from .views.board_view import BoardPicture, BoardView, Motion, sorted_pieces
 from .views.geometry import Rect
 from .views.scene import Scene, key_of
@@ -119,7 +120,7 @@ class MenuScene(Scene):
         self._board_view = BoardView(app.style.text)
 
     def _say(self, text: str, alarm: bool = False) -> None:
-        self._foot, self._stale = (text, alarm), True
+        self._foot, self._stale = (without_fen(text), alarm), True
 
     def _want_rebuild(self) -> None:
         self._rebuild = True
@@ -237,7 +238,7 @@ class MenuScene(Scene):
         color = theme.warning if alarm else theme.dim
         shown = ("! " if alarm else "") + line
         width = (self.board_rect.x if self.board_rect else self.window.w) - 4 * unit
-        lines = text.wrap(shown, unit, width)[:2]
+        lines = text.wrap(shown, unit, width, alarm, most=2)
         for index, part in enumerate(lines):
             at = (left, y + round((index - (len(lines) - 1) / 2) * 1.35 * unit))
             text.draw(surface, part, at, unit, color, alarm)

@@ -1,5 +1,6 @@
 """What a game has to say to its players, in one line. No pygame."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,16 @@ from engine.fen import Color
 
 if TYPE_CHECKING:
     from .controller import GameController
+
+
+_TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"  # as Python's repr writes one
+_QUOTED_FEN = re.compile(rf"FEN {_TEXT}: ")
+_WHERE = re.compile(r" in [BW]:[BW][K0-9,]*:[BW][K0-9,]*(?=[:;])")
+
+
+def without_fen(text: str) -> str:
+    """An error of the rules or of a file without the FEN in it: at the board, one sees the position."""
+    return _WHERE.sub("", _QUOTED_FEN.sub("position: ", text))
 
 
 @dataclass(frozen=True)
@@ -17,6 +28,10 @@ class Message:
     kind: str = "calm"
     detail: str = ""
     progress: float | None = None
+
+
+_PATIENCE_S = 0.5  # so long a player takes to begin without a word
+_GETTING_READY = Message("Getting ready", "busy", "longer at the first start")  # which compiles the search
 
 
 def message_of(game: "GameController") -> Message:
@@ -31,7 +46,9 @@ def message_of(game: "GameController") -> Message:
     if session.ending is not None and session.at_end:
         return Message(session.ending.text, "over")
     if session.draw_offer is not None and session.at_end:
-        return Message(f"{session.draw_offer} offers a draw")
+        other = session.draw_offer.other
+        waits = "" if other in game.humans else f"{other} answers when it has thought"
+        return Message(f"{session.draw_offer} offers a draw", detail=waits)
     if entry.typed:
         return Message(f"Move: {entry.typed}", detail="Enter plays it, Escape drops it")
     turn = session.board.turn
@@ -40,7 +57,7 @@ def message_of(game: "GameController") -> Message:
     if game.browsing:
         return Message(f"{turn} to move", detail=f"position {session.ply} of {len(session.nodes)}")
     if game.thinking == "hint":
-        return Message("Looking for a hint", "busy")
+        return _GETTING_READY if _getting_ready(game) else Message("Looking for a hint", "busy")
     text = f"{turn} to move" if len(game.humans) != 1 else "Your move"
     return Message(text, detail=f"{turn} must capture" if entry.must_capture else "")
 
@@ -49,7 +66,15 @@ def _thinking(game: "GameController", turn: Color) -> Message:
     snapshot = game.thought()
     if snapshot is None or not snapshot.busy:
         return Message(f"{turn} to move")
-    loading = snapshot.status == "loading"
-    text = "Loading the player" if loading else f"{turn} is thinking"
-    effort = "" if loading or not snapshot.count else f"{snapshot.count:,} {snapshot.unit}"
-    return Message(text, "busy", effort, snapshot.progress)
+    if _getting_ready(game):
+        return _GETTING_READY
+    effort = f"{snapshot.count:,} {snapshot.unit}" if snapshot.count else ""
+    return Message(f"{turn} is thinking", "busy", effort, snapshot.progress)
+
+
+def _getting_ready(game: "GameController") -> bool:
+    """Whether one has to wait for a player that is not there or has not begun to count; engines need not count."""
+    snapshot = game.thinker.snapshot
+    agent = game.agents[game.session.board.turn].kind if game.thinking == "play" else game.adviser().kind
+    waits = snapshot is not None and snapshot.busy and not snapshot.count and agent not in ("random", "external")
+    return waits and game.waited >= _PATIENCE_S

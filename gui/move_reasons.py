@@ -34,6 +34,15 @@ def capture_message(board: Board) -> str:
     return f"you must capture: {' or '.join(captures)}"
 
 
+def why_no_game(board: Board) -> list[str]:
+    """Why nobody can play from a position: a side without pieces, or no move to begin with; [] if one can."""
+    colors = {color for color, _ in board.piece_map().values()}
+    missing = [f"{color} has no pieces" for color in Color if color not in colors]
+    if missing or board.legal_moves:
+        return missing
+    return [f"{board.turn} has no legal move and loses at once"]
+
+
 def why_not_piece(board: Board, square: int) -> str:
     """Why the piece on a square cannot move; "" if it can."""
     pieces = board.piece_map()

@@ -1,6 +1,8 @@
 """Who can be played against: what an opponent is, how strong, and how it is made."""
 
+import re
 import secrets
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ KIND_NAMES: dict[Kind, str] = {
     "external": "external engine",
 }
 SHIPPED_NAME = "Crownhead"
+_INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 _SIMULATIONS = (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200)
 _ROLLOUTS = (1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS)
@@ -102,7 +106,7 @@ class OpponentSpec(BaseModel):
         if self.kind == "network":
             return Path(self.checkpoint).name if self.checkpoint else SHIPPED_NAME
         if self.kind == "external":
-            return Path((self.command or "").split()[0]).name
+            return _engine_name(self.command or "")
         return self.kind if self.kind == "random" else f"{self.kind}:{self.amount:g}{'s' if self.by_time else ''}"
 
     @property
@@ -110,6 +114,26 @@ class OpponentSpec(BaseModel):
         """Long, for menus."""
         name = self.name if self.kind in ("network", "external") else KIND_NAMES[self.kind]
         return f"{name}, {strength_text(self)}" if self.adjustable else name
+
+
+def adviser_of(agents: Sequence[OpponentSpec], kinds: Sequence[str]) -> OpponentSpec:
+    """Who judges positions: the first of the agents that does, but a network where there are some; else a new one."""
+    known = [agent for agent in agents if agent.kind not in ("random", "external")]
+    if known and (known[0].kind == "network" or "network" not in kinds):
+        return known[0]
+    return OpponentSpec(kind="network" if "network" in kinds else "alphabeta")
+
+
+def _engine_name(command: str) -> str:
+    """What an engine is called until it says so itself: its program, or what an interpreter is told to run."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    names = [Path(word).name for word in words]
+    if _INTERPRETERS.fullmatch(names[0]):
+        names = [name for word, name in zip(words[1:], names[1:], strict=True) if not word.startswith("-")] or names
+    return _SUFFIX.sub("", names[0]) or names[0]
 
 
 def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:

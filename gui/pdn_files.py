@@ -26,6 +26,11 @@ def clean(text: str) -> str:
     return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8")
 
 
+def fen_of(text: str) -> str:
+    """A FEN as people write or paste it, with spaces and small letters, as the rules' code reads it."""
+    return "".join(text.split()).upper()
+
+
 def read_text(path: str | PathLike[str]) -> str:
     """The text of a PDN file: UTF-8, or Latin-1 as older programs wrote.
 

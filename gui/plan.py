@@ -12,6 +12,25 @@ BOTH = frozenset(Color)
 PERSON = "Human"  # the name of people in games
 
 
+class PlayerNames:
+    """What games call their players: people all alike, engines as they call themselves once they have said it."""
+
+    def __init__(self) -> None:
+        self._titles: dict[OpponentSpec, str] = {}
+
+    def learn(self, spec: OpponentSpec, title: str) -> bool:
+        """Notes what an agent calls itself; False if that is no news."""
+        new = title not in (spec.name, self._titles.get(spec))
+        if new:
+            self._titles[spec] = title
+        return new
+
+    def of(self, humans: frozenset[Color], agents: Mapping[Color, OpponentSpec]) -> dict[Color, str]:
+        """The names of those who play."""
+        names = {color: self._titles.get(spec, spec.name) for color, spec in agents.items()}
+        return names | dict.fromkeys(humans, PERSON)
+
+
 @dataclass(frozen=True)
 class GamePlan:
     """What the menu decides before a game.

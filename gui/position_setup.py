@@ -7,6 +7,8 @@ from engine.errors import FenError
 from engine.fen import MAX_PIECES, NUMBERS, START_FEN, Color, to_square
 
 from .move_input import cursor_step
+from .move_reasons import why_no_game
+from .pdn_files import fen_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class PositionSetup:
 
     def load_fen(self, text: str) -> None:
         """Takes a position over; raises ``FenError``, and then all is as it was."""
-        board = Board("".join(text.split()))
+        board = Board(fen_of(text))
         self.pieces = {number: Piece(color, king) for number, (color, king) in board.piece_map().items()}
         self.turn = board.turn
         self._changed()
@@ -124,7 +126,7 @@ class PositionSetup:
     def _changed(self) -> None:
         self.version += 1
         self.problems = self._find_problems()
-        self.warnings = [] if self.problems else self._find_warnings()
+        self.warnings = [] if self.problems else why_no_game(Board(self._text()))
 
     def _find_problems(self) -> list[str]:
         problems = []
@@ -139,13 +141,6 @@ class PositionSetup:
             ]
             problems += [f"the {Piece(color)} on {n}, its promotion row, must be a king" for n in sorted(crowned)]
         return problems
-
-    def _find_warnings(self) -> list[str]:
-        missing = [f"{c} has no pieces" for c in Color if all(piece.color is not c for piece in self.pieces.values())]
-        if missing:
-            return missing
-        board = Board(self._text())
-        return [] if board.legal_moves else [f"{self.turn} has no legal move and loses at once"]
 
 
 def _check(square: int) -> None:

@@ -96,12 +96,15 @@ def _set_aside(path: Path, why: str) -> str:
     try:
         os.replace(path, broken)
     except OSError as error:
-        return f"preferences: {why}; the defaults are used ({path} cannot be set aside: {error.strerror or error})"
-    return f"preferences: {why}; the defaults are used, the broken file is now {broken}"
+        return f"preferences: {why}; the defaults are used ({path.name} cannot be set aside: {error.strerror or error})"
+    return f"preferences: {why}; the defaults are used, and the file is kept as {broken.name}"
 
 
 def _first_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        return "the file cannot be read"
+    if not first["loc"]:
+        return "the file holds no settings"
     where = ".".join(map(str, first["loc"]))[:_SHOWN]
-    what = "unknown setting" if first["type"] == "extra_forbidden" else first["msg"][:120]
-    return " ".join((f"{where!r}: {what}" if where else what).split())
+    return f"{where!r} is no setting" if first["type"] == "extra_forbidden" else f"the value of {where!r} does not fit"

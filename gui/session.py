@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 from os import PathLike
 
 from engine.board import RESULTS, Board, Move, Outcome
-from engine.errors import DraughtsError
+from engine.errors import DraughtsError, FenError
 from engine.fen import START_FEN, Color
 from engine.files import atomic_write
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
-from .pdn_files import PdnGames, clean, note_clock, one_line, read_text
+from .move_reasons import why_no_game
+from .pdn_files import PdnGames, clean, fen_of, note_clock, one_line, read_text
 
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}
-_FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]")
+_FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]", re.IGNORECASE)
 
 
 class SessionError(DraughtsError):
@@ -161,6 +162,10 @@ class GameSession:
     def first_color(self) -> Color:
         """The side that moves first in the line."""
         return Color(self.start_fen[0])
+
+    def turn_at(self, ply: int) -> Color:
+        """The side to move after so many moves of the line."""
+        return self.first_color if ply % 2 == 0 else self.first_color.other
 
     def number_of(self, index: int) -> str:
         """The number in front of move ``index`` (from 0) of the line: ``3.`` for Black's, ``3...`` for White's."""
@@ -329,8 +334,11 @@ class GameSession:
         self.load_game(read_game(clean(text)) if number == 1 else PdnGames(text).game(number))
 
     def load_fen(self, text: str) -> None:
-        """Starts a game from a position; raises ``FenError`` and lets the present game stay if it is none."""
-        self.new_game("".join(text.split()))
+        """Starts a game from a position; raises ``FenError`` and lets the present game stay if nobody can play it."""
+        fen = fen_of(text)
+        if reasons := why_no_game(Board(fen)):
+            raise FenError(f"from this position there is no game: {' and '.join(reasons)}")
+        self.new_game(fen)
 
     def paste(self, text: str) -> str:
         """Takes over what a text holds, a position or a game, and says which.

@@ -88,6 +88,12 @@ class Snapshot:
         """Win, draw, loss of a colour."""
         return self.wdl if self.wdl is None or color is self.turn else (self.wdl[2], self.wdl[1], self.wdl[0])
 
+    @property
+    def score(self) -> float | None:
+        """Expected score of Black."""
+        value = self.value_of(Color.BLACK)
+        return None if value is None else (1 + value) / 2
+
     def value_of(self, color: Color) -> float | None:
         """P(win) - P(loss) of a colour."""
         return self.value if self.value is None or color is self.turn else -self.value

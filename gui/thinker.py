@@ -9,8 +9,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from engine.board import Board, Move
@@ -26,7 +27,8 @@ __all__ = ["Mode", "MoveRow", "Review", "Snapshot", "Status", "Thinker"]
 SLICE = 0.02  # seconds of search between two looks at what the window wants
 LOOK = 0.1  # seconds between two snapshots
 _MOST_PLAYERS = 4  # kept ready: two that play each other, one that analyses, one more
-_CLOSING = 1.0  # seconds that ``close`` waits for the thread
+_CLOSING = 0.5  # seconds that ``close`` waits for the thread
+_LEAVING = 3.5  # seconds that it waits for players: an engine that does not quit is ended in less
 _SHOWN = 200  # characters of an error
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -234,7 +236,9 @@ class Thinker:
         elif job.mode is None:
             self._review(job, player)
         else:
-            self._watch(job, player.begin(job.board, job.mode == "analyse"))
+            thinking = player.begin(job.board, job.mode == "analyse")
+            self._show(job, player=getattr(player, "title", "") or job.spec.name)
+            self._watch(job, thinking)
 
     def _await(self, future: "Future[Result]", job: _Job) -> Result:
         """A result that another thread works on, unless the job is cancelled before."""
@@ -317,6 +321,7 @@ class _Bench:
     def __init__(self, opponents: Opponents) -> None:
         self._opponents = opponents
         self._players: OrderedDict[OpponentSpec, Future[Player]] = OrderedDict()
+        self._leaving: list[Future[None]] = []
 
     def player(self, spec: OpponentSpec) -> "Future[Player]":
         """The player of a spec, made in a thread of its own if it is new or could not be made before."""
@@ -335,9 +340,14 @@ class _Bench:
             future.add_done_callback(_close)
 
     def close(self) -> None:
-        """Ends all players."""
-        for spec in list(self._players):
-            self.drop(spec)
+        """Ends all players, side by side, and waits for that; for one that is still being made nobody waits."""
+        for spec, future in list(self._players.items()):
+            if future.done():
+                del self._players[spec]
+                self._leaving.append(_apart(partial(_close, future)))
+            else:
+                self.drop(spec)
+        wait(self._leaving, _LEAVING)
 
 
 def _close(future: "Future[Player]") -> None:

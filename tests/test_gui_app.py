@@ -200,7 +200,13 @@ def test_a_game_by_keyboard_alone_with_undo_and_resignation(app: App) -> None:
         yield from until(lambda: session.ply == plies)
         key("r", text="r")
         yield
-        key("return", text="\r")
+        key("return", text="\r")  # the answer chosen at first does no harm
+        yield
+        yield
+        assert not session.is_over
+        key("r", text="r")
+        yield
+        key("y", text="y")
         yield from until(lambda: session.is_over)
 
     drive(app, script())

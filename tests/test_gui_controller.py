@@ -1,19 +1,22 @@
 """A game in play without a window: whose turn, clocks that go on while one looks back, draw offers, endings."""
 
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.board import Move
 from engine.fen import Color
+from engine.players import AlphaBetaPlayer
 from engine.players.time_control import TimeControl
 from gui.autosave import Autosave
 from gui.controller import GameController
-from gui.endgame_info import EndgameInfo
+from gui.endgame_info import EndgameInfo, Exact, Verdict
 from gui.opponents import Opponents, OpponentSpec
-from gui.plan import BOTH, GamePlan
+from gui.plan import BOTH, GamePlan, PlayerNames
 from gui.thinker import Thinker
 
 DEEP = OpponentSpec(kind="rollout", timed=True, seconds=600)
@@ -172,6 +175,63 @@ def test_an_agent_answers_a_draw_offer_by_what_it_thinks(game: Game) -> None:
     assert controller.session.ending.text == "Draw: agreed"
 
 
+def tell(game: Game, monkeypatch: pytest.MonkeyPatch, verdict: Verdict | None) -> None:
+    monkeypatch.setattr(game.endgame, "ask", lambda board: verdict)
+
+
+@pytest.mark.parametrize(("exact", "accepted"), [("draw", True), ("win", True), ("loss", False)])
+def test_tables_answer_a_draw_offer_before_the_agent_has_thought(
+    game: Game, monkeypatch: pytest.MonkeyPatch, exact: Exact, accepted: bool
+) -> None:
+    """``exact`` is seen by Black, the person to move; the agent, White, plays on only where it wins."""
+    controller = game.start(Color.BLACK, spec=DEEP)
+    board = controller.session.board
+    tell(game, monkeypatch, Verdict(board.fen(), board.turn, exact))
+    controller.offer_draw()
+    assert controller.session.is_over is accepted
+    assert controller.session.draw_offer is None
+    assert (controller.notice == "White declines the draw") is not accepted
+
+
+def test_an_offer_waits_for_tables_that_are_being_read(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP)
+    controller.scores[0] = 0.1  # by which it would decline
+    monkeypatch.setattr(game.endgame, "looking_up", lambda board: True)
+    controller.offer_draw()
+    controller.tick()
+    assert controller.session.draw_offer is Color.BLACK
+    assert controller.message().text == "Black offers a draw"
+    assert "White answers" in controller.message().detail
+    board = controller.session.board
+    tell(game, monkeypatch, Verdict(board.fen(), board.turn, "draw"))
+    controller.tick()
+    assert controller.session.is_over
+
+
+def test_an_offer_waits_until_the_agent_has_a_value(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=OpponentSpec(kind="alphabeta", depth=3))
+    controller.offer_draw()
+    controller.tick()
+    assert controller.session.draw_offer is Color.BLACK
+    game.move("11-15")
+    assert controller.session.draw_offer is Color.BLACK
+    deadline = time.monotonic() + 60
+    while controller.session.draw_offer is not None:
+        assert time.monotonic() < deadline
+        controller.tick()
+        time.sleep(0.002)
+    score = controller.scores[1]
+    assert controller.session.is_over == (score >= 0.5)
+    assert len(controller.session.nodes) == (1 if score >= 0.5 else 2) or controller.agent_to_move
+
+
+def test_who_knows_no_values_declines(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=RANDOM)
+    controller.offer_draw()
+    assert controller.session.draw_offer is None
+    assert controller.notice == "White declines the draw"
+
+
 def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
     controller = game.start(Color.BLACK, spec=DEEP)
     controller.ask_hint()
@@ -188,3 +248,59 @@ def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
         time.sleep(0.002)
     controller.move_now()
     game.tick_until_moves(2)
+
+
+def test_an_engine_is_called_what_it_calls_itself(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = OpponentSpec(kind="external", command="python dragon.py")
+
+    def make(_: OpponentSpec) -> AlphaBetaPlayer:
+        player = AlphaBetaPlayer(2)
+        player.title = "Dragon 4"  # type: ignore[attr-defined]
+        return player
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(external=make))
+    controller = game.start(Color.WHITE, spec=spec)
+    assert controller.session.names[Color.BLACK] == "dragon"
+    game.tick_until_moves(1)
+    assert controller.session.names == {Color.BLACK: "Dragon 4", Color.WHITE: "Human"}
+    assert '[Black "Dragon 4"]' in controller.session.pdn()
+    controller.take_over()
+    assert controller.session.names == {Color.BLACK: "Human", Color.WHITE: "Dragon 4"}
+    assert game.start(Color.BLACK, spec=spec).session.names[Color.WHITE] == "Dragon 4"
+
+
+def test_a_forced_move_leaves_the_engines_name_alone() -> None:
+    names, spec = PlayerNames(), OpponentSpec(kind="external", command="python dragon.py")
+    assert not names.learn(spec, "dragon")
+    assert names.learn(spec, "Dragon 4")
+    assert not names.learn(spec, "Dragon 4")
+    assert not names.learn(spec, "dragon")  # as a move is signed that needed no search
+    assert names.of(frozenset(), dict.fromkeys(Color, spec))[Color.WHITE] == "Dragon 4"
+
+
+def test_a_player_that_takes_long_to_get_ready_says_so(game: Game) -> None:
+    made = threading.Event()
+
+    def make(_: OpponentSpec) -> AlphaBetaPlayer:
+        assert made.wait(60)
+        return AlphaBetaPlayer(2)
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(network=make))
+    controller = game.start(Color.WHITE, spec=OpponentSpec())
+    controller.tick()
+    assert controller.message().text == "Black is thinking"  # most players are there at once
+    game.now += 1
+    controller.tick()
+    assert controller.message().text == "Getting ready"
+    assert "first start" in controller.message().detail
+    assert controller.thinker.snapshot is not None
+    known = controller.thinker.snapshot
+    controller.thinker.snapshot = replace(known, status="thinking")
+    assert controller.message().text == "Getting ready"  # there, but without a simulation yet
+    controller.thinker.snapshot = replace(known, status="thinking", count=1)
+    assert controller.message().text == "Black is thinking"
+    controller.thinker.snapshot = known
+    made.set()
+    game.tick_until_moves(1)

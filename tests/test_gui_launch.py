@@ -60,8 +60,9 @@ def test_sides_and_positions() -> None:
     assert plan_for(spec, fen="W:WK10:BK30").fen == "W:WK10:BK30"
     with pytest.raises(OpponentError, match="choose black, white, both, none"):
         plan_for(spec, "green")
-    with pytest.raises(DraughtsError, match="the game is over"):
-        plan_for(spec, fen="W:W:BK30")
+    for fen in ("W:W:BK30", "W:WK30:B"):
+        with pytest.raises(DraughtsError, match=r"the game is over, .* has no pieces"):
+            plan_for(spec, fen=fen)
 
 
 def play(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -49,6 +49,17 @@ def test_every_kind_has_a_name() -> None:
         (OpponentSpec(kind="alphabeta", depth=5), "alphabeta:5", "alpha-beta, 5 plies"),
         (OpponentSpec(kind="alphabeta", timed=True, seconds=0.5), "alphabeta:0.5s", "alpha-beta, 0.5 s"),
         (EXTERNAL, "engine", "engine, 1 s"),
+        *(
+            (OpponentSpec(kind="external", command=command), name, f"{name}, 1 s")
+            for command, name in (
+                ("/usr/bin/python3 -u '/home/me/my engines/dragon.py' --depth 3", "dragon"),
+                ("python crownhead.py engine", "crownhead"),
+                ("java -jar lib/Checkers.jar hub", "Checkers"),
+                ("scan hub", "scan"),
+                ("python", "python"),
+                ("engine 'unclosed", "engine"),
+            )
+        ),
     ],
 )
 def test_names_and_labels(spec: OpponentSpec, name: str, label: str) -> None:

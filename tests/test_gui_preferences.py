@@ -28,20 +28,20 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "Invalid JSON"),
-        (b"{", "Invalid JSON"),
-        (b"\xff\xfe\x00", "Invalid JSON"),
-        (b"[]", "object"),
-        (b"null", "object"),
-        (b'{"colour": 1}', "'colour': unknown setting"),
-        (b'{"animation_ms": -1}', "'animation_ms': Input should be greater"),
+        (b"", "the file cannot be read"),
+        (b"{", "the file cannot be read"),
+        (b"\xff\xfe\x00", "the file cannot be read"),
+        (b"[]", "the file holds no settings"),
+        (b"null", "the file holds no settings"),
+        (b'{"colour": 1}', "'colour' is no setting"),
+        (b'{"animation_ms": -1}', "the value of 'animation_ms' does not fit"),
         (b'{"ui_scale": NaN}', "'ui_scale'"),
         (b'{"version": 2}', "'version'"),
         (b'{"mode": "human\\nhuman"}', "'mode'"),
-        (b'{"time_control": "soon"}', "'time_control': Value error, clock 'soon'"),
-        (b"[" * 100_000, "Invalid JSON"),
+        (b'{"time_control": "soon"}', "the value of 'time_control' does not fit"),
+        (b"[" * 100_000, "the file cannot be read"),
         (b" " * ((1 << 20) + 1), "larger than 1 MiB"),
-        (b'{"' + b"a" * 5000 + b'": 1}', "unknown setting"),
+        (b'{"' + b"a" * 5000 + b'": 1}', "is no setting"),
     ],
 )
 def test_a_broken_file_is_set_aside(tmp_path: Path, data: bytes, message: str) -> None:
@@ -52,7 +52,8 @@ def test_a_broken_file_is_set_aside(tmp_path: Path, data: bytes, message: str) -
     assert line.startswith("preferences: ")
     assert message in line
     assert "\n" not in line
-    assert len(line) < 400
+    assert len(line) < 200
+    assert str(tmp_path) not in line
     assert not path.exists()
     assert (tmp_path / "preferences.json.broken").read_bytes() == data
     assert "preferences.json.broken" in line

@@ -145,16 +145,15 @@ def test_a_position_and_a_game_are_pasted(app: App) -> None:
     assert app.controller.session.texts == ["11-15", "22-18", "15x22"]
 
 
-@pytest.mark.parametrize("text", ["", "hello", "1. 11-15 11-15", VARIANT, "B:W1,2:B31", "B:W21:B21", "W:W:B1"])
+@pytest.mark.parametrize(
+    "text", ["", "hello", "1. 11-15 11-15", VARIANT, "B:W1,2:B31", "B:W21:B21", "W:W:B1", "W:W:B", "B:WK1:B"]
+)
 def test_a_bad_paste_is_said_in_one_line_and_changes_nothing(app: App, text: str) -> None:
     app.begin(plan(*Color), menu=False)
     app.controller.make(app.controller.session.board.parse_pdn("11-15"))
     before = list(app.controller.session.texts)
     paste(app, text)
     message = app.controller.message()
-    if text == "W:W:B1":  # a position, though one in which nobody can play
-        assert app.controller.session.is_over
-        return
     assert message.kind == "warn"
     assert message.text
     assert "\n" not in message.text
@@ -251,11 +250,27 @@ def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
     assert app.go.scene is scene
 
 
+@pytest.mark.parametrize("fen", ["W:W:BK30", "W:W12:B3,8"])
+def test_what_is_no_game_is_not_analysed_either(app: App, fen: str) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    app.go.open_setup()
+    scene = app.go.scene
+    assert isinstance(scene, SetupScene)
+    scene.setup.load_fen(fen)
+    frames(app)
+    enabled = {button.name: button.enabled for row in scene.rows for button in row.buttons}
+    assert not enabled["play"]
+    assert not enabled["analyse"]
+    assert scene.passage.state.warnings
+    scene.press("analyse")
+    assert app.go.scene is scene
+
+
 def test_a_report_shows_the_better_move(app: App) -> None:
     """Black gives two men for nothing: that is the worst move, and the board shows what was better."""
     app.begin(plan(*Color, fen="B:W14,18,22,26:B1,2,3,9"), menu=False)
     app.controller.agents = dict.fromkeys(Color, OpponentSpec(kind="alphabeta", depth=6))
-    app.controller._kinds = ("alphabeta",)
+    app.controller.kinds = ("alphabeta",)
     for _ in range(4):
         board = app.controller.session.board
         app.controller.make(min(board.legal_moves, key=lambda move: (len(move.captured), move.end)))
@@ -284,11 +299,17 @@ def test_the_first_window_suits_a_fine_screen(tmp_path: Path, monkeypatch: pytes
     app = App(Opponents(), EndgameInfo(), tmp_path)
     app.open_window()
     assert app.surface.get_size() == (2200, 1520)
+    app.toggle_fullscreen()
+    app.toggle_fullscreen()
+    assert (app.preferences.window_width, app.preferences.window_height) == (2200, 1520)
     app.save_preferences()
+    second = App(Opponents(), EndgameInfo(), tmp_path)
+    second.open_window()
+    assert second.surface.get_size() == (2200, 1520)
     monkeypatch.setattr(pygame.display, "get_desktop_sizes", lambda: [(1024, 700)])
     again = App(Opponents(), EndgameInfo(), tmp_path)
     again.open_window()
     assert again.surface.get_size() == (1024, 700)
-    for each in (app, again):
+    for each in (app, second, again):
         each.close()
     pygame.quit()

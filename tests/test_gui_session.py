@@ -330,14 +330,24 @@ def test_fen_in() -> None:
     session.load_fen(" W:W K5, 32:\n B1-4 ")
     assert session.fen() == "W:W32,K5:B1,2,3,4"
     assert session.ply == 0
-    session.load_fen("W:W:B1")  # a side without pieces has lost
-    assert session.ending is not None
-    assert session.ending.text == "Black wins: White has no legal move"
+    session.load_fen("b:w10:b2")
+    assert session.fen() == "B:W10:B2"
+    for text, reason in (
+        ("W:W:B", "Black has no pieces and White has no pieces"),
+        ("B:WK1:B", "Black has no pieces"),
+        ("W:W:B1", "White has no pieces"),
+        ("W:W12:B3,8", "White has no legal move"),
+    ):
+        with pytest.raises(FenError, match=reason):
+            session.load_fen(text)
+        assert session.fen() == "B:W10:B2"
 
 
 def test_paste() -> None:
     session = GameSession()
     assert session.paste(" W:WK5:B1 ") == "position"
+    assert session.paste("b:w10:b2") == "position"
+    assert session.fen() == "B:W10:B2"
     assert session.paste("1. 11-15 22-18") == "game"
     assert session.ply == 2
     before = state(session)

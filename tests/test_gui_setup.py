@@ -96,6 +96,12 @@ def test_warnings() -> None:
     assert setup.warnings == []
 
 
+def test_a_pasted_position_may_be_in_small_letters() -> None:
+    setup = PositionSetup()
+    setup.load_fen("w:w k5:b1-3")
+    assert setup.fen() == "W:WK5:B1,2,3"
+
+
 def test_a_position_that_is_none_changes_nothing() -> None:
     setup = PositionSetup()
     setup.load_fen("W:WK5 : B1-3\n")

@@ -32,11 +32,11 @@ from gui.views.geometry import (
 )
 from gui.views.icons import ICONS, icon
 from gui.views.move_panels import LinePanel, LineState, MoveList, MoveListState
-from gui.views.panels import BalanceBar, GraphPanel, GraphState, StatusPanel
+from gui.views.panels import BalanceBar, GraphPanel, GraphState, StatusPanel, ThoughtHead, ThoughtPanel
 from gui.views.pieces import piece
 from gui.views.sounds import Sounds, knock
 from gui.views.text import Text
-from gui.views.theme import CLEAR, PAPER, THEMES, WALNUT, Theme
+from gui.views.theme import CLEAR, PAPER, RGB, THEMES, WALNUT, Theme
 from gui.views.widgets import Button, Buttons, Question, Style, tooltip
 
 WINDOWS = [(480, 360), (640, 480), (1024, 768), (1366, 768), (1920, 1080), (3840, 2160), (600, 900), (1080, 1920)]
@@ -414,3 +414,42 @@ def test_sounds_without_a_device_say_so_once(
     wave = knock(300.0, 0.1)
     assert wave.shape == (4410, 2)
     assert 3000 < np.abs(wave).max() < 32767
+
+
+@pytest.mark.parametrize("width", [110, 145, 300, 500])
+def test_the_evaluation_is_whole_and_the_effort_gives_way(width: int, style: Style) -> None:
+    drawn: list[str] = []
+    style = Style(style.theme, Recorder(drawn), 11)
+    panel = ThoughtPanel(ThoughtHead(None, "Black −0.27", ("12k simulations", "depth 12", "3456/s"), ()))
+    panel.rect = Rect(0, 0, width, 50)
+    panel.draw(pygame.Surface((width, 50)), style)
+    assert drawn[0] == "Black −0.27"
+    assert "12k simulations · depth 12 · 3456/s".startswith(drawn[1])
+    assert "…" not in drawn[1]
+    assert bool(drawn[1]) == (width > 110)
+    assert drawn[1].endswith("3456/s") == (width > 145)
+
+
+def test_the_result_in_the_move_list_is_whole(style: Style) -> None:
+    drawn: list[str] = []
+    style = Style(style.theme, Recorder(drawn), 11)
+    panel = MoveList()
+    panel.rect = Rect(0, 0, 150, 60)
+    moves = tuple(f"{number}-{number + 4}" for number in range(1, 29))
+    result = "½–½  Draw: 80 plies without a capture"
+    panel.state = MoveListState(moves, 0, len(moves), result)
+    panel.draw(pygame.Surface((150, 60)), style)
+    assert " ".join(drawn[-2:]) == " ".join(result.split())
+    assert all(style.text.width(line, 11, True) <= 150 for line in drawn[-2:])
+
+
+class Recorder(Text):
+    """Writes down what is drawn."""
+
+    def __init__(self, drawn: list[str]) -> None:
+        super().__init__()
+        self.drawn = drawn
+
+    def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
+        self.drawn.append(text)
+        return super().render(text, size, color, bold)

@@ -248,7 +248,7 @@ def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Pat
         plain = seen.still_picture()
         analyse(seen)
         assert not np.array_equal(seen.picture(pictures / "board_thinking.png"), plain)
-        seen.keys("a", "r", "Return")
+        seen.keys("a", "r", "y")
         until(lambda: seen.game().result == "0-1", "the resignation")  # type: ignore[union-attr]
         seen.keys("g")
         done = seen.still_picture(seconds=4.0)

@@ -337,3 +337,14 @@ def test_the_acf_collection() -> None:
             plies += len(game.moves)
     assert results == {"1-0": 1597, "0-1": 2373, "1/2-1/2": 5407}
     assert plies == 460_287
+
+
+@pytest.mark.parametrize("moves", ["1. 32-28 19-23 2. 28x19", "1. c3-d4 d6-c5", "1. 45-50"])
+def test_a_first_move_of_another_game_says_so(moves: str) -> None:
+    variant = "may be a game of another variant"
+    with pytest.raises(PdnError, match=variant):
+        read_game(moves)
+    for text in (f'[GameType "21"]\n{moves}', f"1. 11-15 22-18 2. {moves[3:]}", "1. hello"):
+        with pytest.raises(PdnError) as raised:
+            read_game(text)
+        assert variant not in str(raised.value)

@@ -49,6 +49,7 @@ class HubPlayer:
 
     Attributes:
         name: ``hub:COMMAND``.
+        title: what the engine calls itself (``id name=...``); "" before it has started.
         one_game_at_a_time: for ``selfplay.match``: games side by side would confuse it.
 
     Raises:
@@ -69,7 +70,7 @@ class HubPlayer:
         patience: float | None = None,
         start_patience: float = _START_PATIENCE,
     ) -> None:
-        self.name = PREFIX + command.strip()
+        self.name, self.title = PREFIX + command.strip(), ""
         self._argv = _split(command)
         if (seconds, depth, nodes) == (None, None, None):
             seconds = DEFAULT_SECONDS
@@ -207,11 +208,9 @@ class HubPlayer:
         self._finalizer = weakref.finalize(self, engine.close, "quit")
         deadline = time.monotonic() + self.start_patience
         engine.send("hub")
-        declared = {
-            message.args.get("name", ""): message.args
-            for message in self._until("wait", deadline)
-            if message.command == "param"
-        }
+        said = self._until("wait", deadline)
+        self.title = next((message.args.get("name", "") for message in said if message.command == "id"), "").strip()
+        declared = {message.args.get("name", ""): message.args for message in said if message.command == "param"}
         variants = declared.get("variant", {}).get("values", "english").replace(",", " ").split()
         if "english" not in variants:
             self.fail(f"it does not play English draughts, but {', '.join(variants) or 'nothing'}")

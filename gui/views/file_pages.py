@@ -12,8 +12,11 @@ import pygame_menu
 from engine.errors import DraughtsError
 
 from ..menus import ON_OFF, MenuScene, Page, explain
+from ..messages import without_fen
 from ..pdn_files import PdnGames, read_text
+from ..seats import take_up
 from .clipboard import put_text
+from .menu_pages import plan_of
 from .theme import THEMES
 
 if TYPE_CHECKING:
@@ -68,7 +71,8 @@ class KeptPage(Page):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(game.modified))
             text = f"{when}   {game.title or game.path.name}"
             explain(
-                menu.add.button(text, lambda path=game.path: resume(self.app, self, path)), game.error or str(game.path)
+                menu.add.button(text, lambda path=game.path: resume(self.app, self, path)),
+                without_fen(game.error) or str(game.path),
             )
         if not games:
             menu.add.label(f"none yet; they will lie in {self.app.autosave.folder}")
@@ -78,12 +82,10 @@ class KeptPage(Page):
 def resume(app: "App", page: Page, path: Path) -> None:
     """Takes up a game that was kept by itself, or says what is wrong with its file."""
     try:
-        app.controller.session.load_file(path)
+        take_up(app.controller, path, plan_of(app))
     except FAULTS as error:
         page.say(str(error), alarm=True)
         return
-    app.autosave.resume(path)
-    app.controller.loaded()
     app.go.to_game()
 
 

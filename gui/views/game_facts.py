@@ -16,6 +16,7 @@ from .panels import GraphState, PlayerState, ThoughtHead, Wdl
 _ARROWS = 4
 _LEAST_SHARE = 0.04  # moves with fewer of the visits get no arrow
 _LOW_CLOCK = 20.0  # seconds
+_NO_ESTIMATE = {"loading": "getting ready", "thinking": "no estimate yet"}
 _PROOFS = {"win": "win", "draw": "draw", "loss": "loss"}
 
 
@@ -81,7 +82,7 @@ def short_count(count: int) -> str:
 def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> ThoughtHead:
     """The heading of the analysis."""
     if snapshot is None:
-        return ThoughtHead(None, "Thoughts", "", verdict, f"{keys_of(Action.ANALYSE)}: think along")
+        return ThoughtHead(None, "Thoughts", (), verdict, f"{keys_of(Action.ANALYSE)}: think along")
     value = snapshot.value_of(Color.BLACK)
     text = f"{snapshot.turn}: {snapshot.player}" if value is None else f"Black {signed(value)}"
     parts = [f"{short_count(snapshot.count)} {snapshot.unit}" if snapshot.count else ""]
@@ -90,8 +91,8 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     wdl = snapshot_wdl(snapshot)
     if wdl is None and value is not None:
         wdl = score_wdl((1 + value) / 2)
-    hint = "no estimate yet" if snapshot.busy else "it gives no estimate"
-    return ThoughtHead(wdl, text, " · ".join(part for part in parts if part), verdict, hint)
+    hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
+    return ThoughtHead(wdl, text, tuple(filter(None, parts)), verdict, hint)
 
 
 def _table_row(row: MoveRow, turn: Color) -> TableRow:

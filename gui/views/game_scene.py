@@ -69,7 +69,11 @@ class GameScene(Scene):
         unit, gap, show = layout.unit, layout.gap, self.app.preferences
         self.board_rect, self.bar.rect = layout.board, layout.bar
         self.players[0].rect, self.players[1].rect = layout.top, layout.bottom
-        self.status.rect, self.tools.rect = layout.status, layout.toolbar
+        self.tools.rect = layout.toolbar
+        side = layout.side
+        self._status_height = max(layout.status.h, self.status.height(self.style, layout.status.w))
+        more = self._status_height - layout.status.h
+        self.status.rect, (_, side) = layout.status._replace(h=self._status_height), side.cut_top(more)
         wanted = [("moves", 3.4, 8.0, 1)]
         if show.show_graph:
             wanted.insert(0, ("graph", 3.2, 7.0, 5))
@@ -81,7 +85,7 @@ class GameScene(Scene):
             high = 3.9 + 1.45 * self._verdict_lines
             wanted.insert(0, ("thought", high, high, 2))
         named: dict[str, Rect] = {}
-        rest = layout.side
+        rest = side
         if not layout.wide and rest.w > 40 * unit:
             rest, named["moves"] = rest.cut_left(rest.w // 2, gap)
             if show.show_graph:
@@ -126,6 +130,10 @@ class GameScene(Scene):
             self.place()
             self.forget()
         self.status.state = controller.message()
+        needed = self.status.height(self.style, self.layout.status.w)
+        if max(self.layout.status.h, needed) != self._status_height:
+            self.place()
+            self.forget()
         upper = Color.WHITE if self.flipped else Color.BLACK
         self.players[0].state = facts.player_state(controller, upper)
         self.players[1].state = facts.player_state(controller, upper.other)
@@ -308,13 +316,13 @@ class GameScene(Scene):
         if person is None or self.controller.session.is_over or not self.controller.session.at_end:
             return
         answers = {"yes": ("Resign", self.controller.resign), "no": ("Play on", None)}
-        self.ask(f"Resign as {person}? {person.other} wins the game.", answers)
+        self.ask(f"Resign as {person}? {person.other} wins the game.", answers, preselected="no")
 
     def offer_draw(self) -> None:
         controller = self.controller
         controller.offer_draw()
         offer = controller.session.draw_offer
-        if offer is not None and not controller.session.is_over:
+        if offer is not None and offer.other in controller.humans:
             answers = {
                 "yes": ("Accept", lambda: controller.answer_draw(True)),
                 "no": ("Decline", lambda: controller.answer_draw(False)),
@@ -322,5 +330,6 @@ class GameScene(Scene):
             self.ask(f"{offer} offers a draw. Does {offer.other} accept?", answers)
 
     def answer_draw(self, accept: bool) -> None:
-        if self.controller.session.draw_offer is not None:
+        offer = self.controller.session.draw_offer
+        if offer is not None and offer.other in self.controller.humans:
             self.controller.answer_draw(accept)

@@ -190,9 +190,11 @@ class MoveList(Panel[MoveListState]):
         line = round(1.5 * unit)
         self.rows_shown = max(1, inner.h // line)
         slots = len(state.moves) + state.first
-        rows = (slots + 1) // 2 + bool(state.result)
+        result = style.text.wrap(state.result, unit, inner.w, True, most=self.rows_shown) if state.result else []
+        pairs = (slots + 1) // 2
+        rows = pairs + len(result)
         current = (max(0, state.ply - 1) + state.first) // 2
-        if state.result and state.ply == len(state.moves):
+        if result and state.ply == len(state.moves):
             current = rows - 1
         top = max(0, min(rows - self.rows_shown, current - self.rows_shown // 2 - state.scroll))
         self._places = []
@@ -206,10 +208,8 @@ class MoveList(Panel[MoveListState]):
             return
         for row in range(top, min(rows, top + self.rows_shown)):
             y = inner.y + (row - top) * line
-            if state.result and row == rows - 1:
-                style.text.draw(
-                    surface, state.result, (inner.x, y + line // 2), unit, theme.accent, True, width=inner.w
-                )
+            if row >= pairs:
+                style.text.draw(surface, result[row - pairs], (inner.x, y + line // 2), unit, theme.accent, True)
                 continue
             label = (inner.x + number_width - style.gap, y + line // 2)
             style.text.draw(surface, f"{row + 1}.", label, unit, theme.dim, align="right")

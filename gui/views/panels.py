@@ -17,8 +17,32 @@ from .widgets import Panel, Style
 Wdl = tuple[float, float, float]  # Black wins, draw, White wins
 
 
+_BOLD_LINES, _MOST_LINES = 2, 7  # of a message
+
+
 class StatusPanel(Panel[Message]):
     """The message, its mark, and how far a search has got."""
+
+    def height(self, style: Style, width: int) -> int:
+        """Pixels that the message needs in a panel of such a width."""
+        inner = width - 2 * style.gap - (self._badge(style) + style.gap if self.state.kind == "warn" else 0)
+        lines, size = self._lines(style, inner)
+        return (len(lines) + bool(self.state.detail)) * style.text.height(size) + style.gap
+
+    @staticmethod
+    def _badge(style: Style) -> int:
+        return style.unit * 4 // 3
+
+    def _lines(self, style: Style, width: int) -> tuple[list[str], int]:
+        """The message in lines and the size of its letters: a long one has smaller letters."""
+        message, size = self.state, style.unit
+        lines = style.text.wrap(message.text, size, width, bold=True)
+        if message.detail:
+            return lines[:1], size
+        if len(lines) > _BOLD_LINES:
+            size = max(8, size * 5 // 6)
+            lines = style.text.wrap(message.text, size, width, most=_MOST_LINES)
+        return lines, size
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         message = self.state
@@ -26,20 +50,14 @@ class StatusPanel(Panel[Message]):
         fill = {"warn": mix(theme.panel, theme.warning, 0.22), "over": mix(theme.panel, theme.accent, 0.22)}
         rounded(surface, self.rect, fill.get(message.kind, theme.panel), style.radius)
         inner = self.rect.inset(style.gap, style.gap // 3)
-        text, size = message.text, style.unit
         if message.kind == "warn":
-            badge = Rect(inner.x, inner.center[1] - size * 2 // 3, size * 4 // 3, size * 4 // 3)
+            side = self._badge(style)
+            badge = Rect(inner.x, inner.center[1] - side // 2, side, side)
             surface.blit(disc(badge.w, theme.warning), badge)
-            style.text.draw(surface, "!", badge.center, size, theme.background, True, "center")
+            style.text.draw(surface, "!", badge.center, style.unit, theme.background, True, "center")
             _, inner = inner.cut_left(badge.w, style.gap)
-        lines = style.text.wrap(text, size, inner.w, bold=True)
-        if message.detail:
-            lines = lines[:1]
+        lines, size = self._lines(style, inner.w)
         height = style.text.height(size)
-        if len(lines) * height > inner.h + size // 3:
-            size = max(8, size * 5 // 6)
-            height = style.text.height(size)
-            lines = style.text.wrap(text, size, inner.w)
         rows = [(line, theme.text, size == style.unit) for line in lines]
         if message.detail:
             rows.append((message.detail, theme.dim, False))
@@ -133,11 +151,12 @@ def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> No
 
 @dataclass(frozen=True)
 class ThoughtHead:
-    """The heading of the analysis: shares (else a hint), value, effort, and what the endgame tables say."""
+    """The heading of the analysis: shares (else a hint), value, effort (what counts most first), and what the endgame
+    tables say."""
 
     wdl: Wdl | None
     value: str
-    effort: str
+    effort: tuple[str, ...]
     verdict: tuple[str, ...]
     hint: str = ""
 
@@ -152,16 +171,10 @@ class ThoughtPanel(Panel[ThoughtHead]):
         inner = self.rect.inset(style.gap, style.gap // 2)
         line = round(1.45 * unit)
         y = inner.y + line // 2
-        right = inner.right - style.text.draw(
-            surface,
-            head.effort,
-            (inner.right, y),
-            max(8, unit * 5 // 6),
-            theme.dim,
-            align="right",
-            width=inner.w * 6 // 10,
-        )
-        style.text.draw(surface, head.value, (inner.x, y), unit, theme.text, True, width=right - inner.x - style.gap)
+        used = style.text.draw(surface, head.value, (inner.x, y), unit, theme.text, True, width=inner.w)
+        small = max(8, unit * 5 // 6)
+        effort = self.effort(style, inner.w - used - style.gap)
+        style.text.draw(surface, effort, (inner.right, y), small, theme.dim, align="right")
         y += line
         if head.wdl is not None:
             bar = Rect(inner.x, y - unit // 2, inner.w, unit)
@@ -172,6 +185,12 @@ class ThoughtPanel(Panel[ThoughtHead]):
         for text in head.verdict:
             y += line
             style.text.draw(surface, text, (inner.x, y), unit, theme.accent, width=inner.w)
+
+    def effort(self, style: Style, room: int) -> str:
+        """As much of the effort as fits beside the value."""
+        parts = self.state.effort
+        texts = (" · ".join(parts[:count]) for count in range(len(parts), 0, -1))
+        return next((text for text in texts if style.text.width(text, max(8, style.unit * 5 // 6)) <= room), "")
 
     def _figures(self, surface: pygame.Surface, bar: Rect, wdl: Wdl, style: Style) -> None:
         size = max(8, round(style.unit * 0.8))

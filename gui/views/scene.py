@@ -12,6 +12,7 @@ from .widgets import Panel, Question, Style, tooltip
 if TYPE_CHECKING:
     from ..app import App
 
+_ANSWERS = {Action.ACCEPT: "yes", Action.DECLINE: "no"}
 TIP_SECONDS = 0.45  # the pointer rests so long before a tooltip shows
 
 
@@ -82,9 +83,17 @@ class Scene:
         """Everything is painted again."""
         self._blank = True
 
-    def ask(self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]]) -> None:
-        """Puts a question over the scene; ``answers``: name → (label, function or None). Escape means the last one."""
-        self.question = Question(text, [(name, label) for name, (label, _) in answers.items()])
+    def ask(
+        self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]], preselected: str = ""
+    ) -> None:
+        """Puts a question over the scene.
+
+        Args:
+            answers: name → (label, function or None). Escape means the last one; keys for yes and no choose those of
+                these names.
+            preselected: the answer that Enter gives at first; the first one if left out.
+        """
+        self.question = Question(text, [(name, label) for name, (label, _) in answers.items()], preselected)
         self._answers = {name: function for name, (_, function) in answers.items()}
 
     def tip(self, text: str | None, near: Rect | None, now: float) -> None:
@@ -99,7 +108,7 @@ class Scene:
             self._tip = None
             key = key_of(event)
             if self.question is not None:
-                self._answer(self.question.key(key))
+                self._key_of_question(self.question, key)
                 return
             action = action_for(self.name, key)
             if action is not None and not self.act(action, event):
@@ -112,6 +121,14 @@ class Scene:
             elif event.type == pygame.MOUSEMOTION:
                 button = self.question.buttons.at(event.pos, self.style.unit)
                 self.question.buttons.hovered = button.name if button else None
+
+    def _key_of_question(self, question: Question, key: str) -> None:
+        """Answers by a key; what the window does everywhere, it does now."""
+        action = action_for(self.name, key)
+        if action in _ANSWERS and _ANSWERS[action] in self._answers:
+            self._answer(_ANSWERS[action])
+        elif action is None or not self.app.act(action):
+            self._answer(question.key(key))
 
     def _answer(self, name: str | None) -> None:
         if name is None:

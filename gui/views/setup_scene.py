@@ -8,6 +8,7 @@ from engine.errors import DraughtsError
 from engine.fen import Color
 
 from ..help import Action
+from ..messages import without_fen
 from ..plan import BOTH, GamePlan
 from ..position_setup import Piece, PositionSetup
 from .board_scene import BoardScene, Passage
@@ -62,7 +63,7 @@ class SetupScene(BoardScene):
     def _buttons(self) -> None:
         setup = self.setup
         tools = [Button(name, label=label, on=setup.tool == piece) for name, (label, piece) in TOOLS.items()]
-        fine = not setup.problems
+        fine = not setup.problems and not setup.warnings
         self.set_buttons(
             tuple(tools[:2]),
             tuple(tools[2:4]),
@@ -73,7 +74,7 @@ class SetupScene(BoardScene):
                 Button("swap", label="Swap"),
             ),
             (
-                Button("play", label="Play", enabled=fine and not setup.warnings),
+                Button("play", label="Play", enabled=fine),
                 Button("analyse", label="Analyse", enabled=fine),
                 Button("leave", label="Back"),
             ),
@@ -122,9 +123,9 @@ class SetupScene(BoardScene):
             fen = self.setup.fen()
             plan = plan_of(self.app)
         except DraughtsError as error:
-            self._said = str(error)
+            self._said = without_fen(str(error))
             return
-        if not analyse and self.setup.warnings:
+        if self.setup.warnings:
             return
         humans = BOTH if analyse else plan.humans
         self.app.go.start_game(GamePlan(humans, plan.agents, fen, (), plan.control))
@@ -154,10 +155,10 @@ class SetupScene(BoardScene):
         try:
             self.app.copy(self.setup.fen())
         except DraughtsError as error:
-            self._said = str(error)
+            self._said = without_fen(str(error))
 
     def _paste(self) -> None:
         try:
             self.setup.load_fen(get_text())
         except DraughtsError as error:
-            self._said = str(error)
+            self._said = without_fen(str(error))

@@ -59,8 +59,12 @@ class Text:
                 high = middle - 1
         return text[:low].rstrip() + "…"
 
-    def wrap(self, text: str, size: int, width: int, bold: bool = False) -> list[str]:
-        """The text as lines of at most ``width`` pixels, broken between words (a longer word is cut)."""
+    def wrap(self, text: str, size: int, width: int, bold: bool = False, most: int | None = None) -> list[str]:
+        """The text as lines of at most ``width`` pixels, broken between words (a longer word is cut).
+
+        Args:
+            most: no more lines than this; the last one ends with an ellipsis where there are more.
+        """
         lines: list[str] = []
         for paragraph in text.split("\n"):
             line = ""
@@ -72,6 +76,11 @@ class Text:
                 else:
                     line = longer
             lines.append(self.cut(line, size, width, bold))
+        if most is not None and len(lines) > most:
+            last = lines[most - 1].removesuffix("…")
+            while last and self.width(f"{last}…", size, bold) > width:
+                last = last[:-1].rstrip()
+            lines[most - 1 :] = [f"{last}…"]
         return lines
 
     def draw(

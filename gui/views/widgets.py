@@ -179,13 +179,14 @@ def tooltip(surface: pygame.Surface, near: Rect, text: str, style: Style) -> Rec
 
 
 class Question:
-    """A question over the scene with two or three answers; Enter takes the focused one, Escape the last."""
+    """A question over the scene with two or three answers; Enter takes the focused one (at first ``preselected``, or
+    the first), Escape the last."""
 
-    def __init__(self, text: str, answers: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, text: str, answers: Sequence[tuple[str, str]], preselected: str = "") -> None:
         self.text = text
         self.buttons = Buttons()
         self.buttons.buttons = tuple(Button(name, label=label) for name, label in answers)
-        self.buttons.focused = answers[0][0]
+        self.buttons.focused = preselected or answers[0][0]
         self.rect = Rect(0, 0, 0, 0)
 
     def place(self, window: Rect, style: Style) -> list[str]:

@@ -1,0 +1,37 @@
+"""Draws offered to agents: answered by the tables where they know the position, else by what the agent thinks of it."""
+
+from typing import TYPE_CHECKING
+
+from engine.fen import Color
+
+if TYPE_CHECKING:
+    from .controller import GameController
+
+_DRAW_VALUE = 0.0  # an agent accepts a draw if its value is at most this
+_TURNED = {"win": "loss", "draw": "draw", "loss": "win"}
+
+
+def answer_offer(game: "GameController") -> None:
+    """Has the agent answer the offer that a person has made, as soon as it can; without effect if there is none."""
+    session = game.session
+    offer = session.draw_offer
+    if offer is None or offer.other in game.humans or not session.at_end:
+        return
+    accepts = _accepts(game, offer.other)
+    if accepts is not None:
+        game.answer_draw(accepts)
+        if not accepts:
+            game.say(f"{offer.other} declines the draw")
+
+
+def _accepts(game: "GameController", agent: Color) -> bool | None:
+    """Whether an agent accepts a draw in the position shown; None while that is not known."""
+    verdict, ply = game.verdict(), game.session.ply
+    if verdict is not None and verdict.exact is not None:
+        return (verdict.exact if verdict.turn is agent else _TURNED[verdict.exact]) != "win"
+    if game.endgame.looking_up(game.session.board):
+        return None
+    score = game.scores.get(ply, game.scores.get(ply - 1))
+    if score is not None:
+        return (2 * score - 1) * (1 if agent is Color.BLACK else -1) <= _DRAW_VALUE
+    return False if game.agents[agent].kind == "random" else None  # it judges nothing, ever

@@ -1,0 +1,32 @@
+"""The end of the program while something is still at work in it. No pygame."""
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+
+WORKERS = ("thinker", "player", "ponder", "endgames")  # names of threads
+LAST_WORK_S = 1.5
+LAST_WORK_AFTER_AN_ERROR_S = 20.0  # the error has to be told, which ``leave`` would prevent
+
+
+def wait_for_threads(seconds: float) -> bool:
+    """Lets players and oracles finish what they are at, and says whether they have: a thread inside a network's library
+    must not outlive the interpreter, which would abort."""
+    workers = [thread for thread in threading.enumerate() if thread.name in WORKERS]
+    deadline = time.monotonic() + seconds
+    for thread in workers:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in workers)
+
+
+def leave() -> None:
+    """Ends the process at once, everything being stored: what is still at work may compile for half a minute, and the
+    interpreter must not be taken down under it."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)

@@ -1,0 +1,123 @@
+"""Who plays a game that was kept, with which clock: stored beside its file, so that it goes on as it was."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from engine.fen import Color
+from engine.players.time_control import LONGEST_S, TimeControl
+
+from .clocks import Clock
+from .opponents import OpponentSpec
+from .plan import BOTH, PERSON, GamePlan
+
+if TYPE_CHECKING:
+    from .controller import GameController
+
+SUFFIX = ".json"
+_LARGEST_FILE = 1 << 16  # bytes
+Side = Literal["black", "white"]
+_SIDES: dict[Color, Side] = {Color.BLACK: "black", Color.WHITE: "white"}
+
+
+class Seats(BaseModel):
+    """The players and the clock of a game; can be stored as JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    version: Literal[1] = Field(1, description="of this file's form")
+    humans: tuple[Side, ...] = Field((), max_length=2, description="sides that people play")
+    agents: dict[Side, OpponentSpec] = Field(description="who plays the others, gives hints and analyses")
+    time_control: str = Field("-", max_length=40, description="-, 1/10 (seconds for every move) or 300+3")
+    seconds_left: dict[Side, float] = Field({}, description="on the clocks")
+
+    @field_validator("agents")
+    @classmethod
+    def _both_agents(cls, agents: dict[Side, OpponentSpec]) -> dict[Side, OpponentSpec]:
+        if len(agents) != len(_SIDES):
+            raise ValueError("an agent is missing")
+        return agents
+
+    @field_validator("time_control")
+    @classmethod
+    def _time_control_can_be_read(cls, text: str) -> str:
+        return str(TimeControl.parse(text))
+
+    @field_validator("seconds_left")
+    @classmethod
+    def _times_of_both(cls, left: dict[Side, float]) -> dict[Side, float]:
+        if left and (len(left) != len(_SIDES) or not all(0 <= seconds < math.inf for seconds in left.values())):
+            raise ValueError("the clocks are none")
+        return left
+
+    @classmethod
+    def of(cls, humans: frozenset[Color], agents: Mapping[Color, OpponentSpec], clock: Clock) -> "Seats":
+        """Those of a game in play."""
+        left = {_SIDES[color]: clock.remaining(color) for color in Color}
+        return cls(
+            humans=tuple(_SIDES[color] for color in Color if color in humans),
+            agents={_SIDES[color]: agents[color] for color in Color},
+            time_control=str(clock.control),
+            seconds_left={side: seconds for side, seconds in left.items() if seconds is not None},
+        )
+
+    @property
+    def plan(self) -> GamePlan:
+        """The game's players and clock, without a position to start from."""
+        humans = frozenset(color for color in Color if _SIDES[color] in self.humans)
+        agents = {color: self.agents[_SIDES[color]] for color in Color}
+        return GamePlan(humans, agents, control=TimeControl.parse(self.time_control))
+
+    @property
+    def left(self) -> dict[Color, float]:
+        """Seconds on the clocks; empty without clocks."""
+        return {color: min(self.seconds_left[_SIDES[color]], LONGEST_S) for color in Color if self.seconds_left}
+
+    def data(self) -> bytes:
+        """What the file holds."""
+        return self.model_dump_json(indent=1).encode() + b"\n"
+
+
+def seats_path(game: Path) -> Path:
+    """Where the players of the game in a file are stored."""
+    return game.with_suffix(SUFFIX)
+
+
+def read_seats(game: Path) -> Seats | None:
+    """Who plays the game in a file; None if that was not stored, or cannot be read."""
+    try:
+        with seats_path(game).open("rb") as file:
+            return Seats.model_validate_json(file.read(_LARGEST_FILE))
+    except (OSError, ValidationError):
+        return None
+
+
+def _to_be_had(plan: GamePlan, kinds: Sequence[str]) -> bool:
+    return all(plan.agents[color].kind in kinds for color in BOTH - plan.humans)
+
+
+def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> None:
+    """Goes on with a game that was kept: between the same players, with the clocks as they stood.
+
+    Args:
+        path: of the game.
+        stand_in: who plays an unfinished game where that is not known or not to be had here; the game then names these.
+
+    Raises:
+        DraughtsError, StorageError: the game cannot be read; the present one stays.
+    """
+    session = controller.session
+    session.load_file(path)
+    controller.autosave.resume(path)
+    seats = read_seats(path)
+    if seats is not None and _to_be_had(seats.plan, controller.kinds):
+        controller.resume(seats.plan, seats.left)
+    elif session.ending is not None:
+        controller.loaded()
+    else:
+        humans = frozenset(color for color in Color if session.names[color] == PERSON) or stand_in.humans
+        controller.resume(GamePlan(humans, stand_in.agents, control=stand_in.control))
+        controller.name_players()
