@@ -1,7 +1,8 @@
 """What the board costs: work per frame, frames per second, memory over many games, idle processor time, the first move.
 
 Run it with the number of minutes that fast games are played for the memory's sake (5 if left out): it opens windows on
-a screen of its own (Xvfb), prints a table and keeps nothing.
+a screen of its own (Xvfb), prints a table and keeps nothing. With ``networks`` behind the minutes two networks play as
+long instead, with animation, and nothing else is measured.
 """
 
 import os
@@ -135,10 +136,13 @@ def measure_frames(home: Path) -> None:
     app.close()
 
 
-def measure_memory(home: Path, minutes: float) -> None:
-    """Random against random without animation, game after game."""
-    app = opened(home, 0)
-    plan = GamePlan(frozenset(), dict.fromkeys(Color, OpponentSpec(kind="random")))
+def measure_memory(home: Path, minutes: float, networks: bool) -> None:
+    """Game after game: random against random without animation, or two networks with it."""
+    app = opened(home, 220 if networks else 0)
+    spec = OpponentSpec(kind="random")
+    if networks:
+        spec = OpponentSpec(kind="network").changed(search={"num_simulations": 60, "oracle": "tablebase"})
+    plan = GamePlan(frozenset(), dict.fromkeys(Color, spec))
     app.begin(plan, menu=False)
     games = [0]
 
@@ -190,6 +194,7 @@ def measure_start(display: str, home: Path) -> None:
 
 def main() -> None:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
+    networks = sys.argv[2:] == ["networks"]
     with screen() as display, tempfile.TemporaryDirectory() as folder:
         os.environ |= {"DISPLAY": display, "SDL_VIDEODRIVER": "x11", "SDL_AUDIODRIVER": "dummy"}
         say("load of the machine before", f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
@@ -197,8 +202,10 @@ def main() -> None:
             ("start", lambda home: measure_start(display, home)),
             ("idle", lambda home: measure_idle(display, home)),
             ("frames", measure_frames),
-            ("memory", lambda home: measure_memory(home, minutes)),
+            ("memory", lambda home: measure_memory(home, minutes, networks)),
         ):
+            if networks and name != "memory":
+                continue
             home = Path(folder) / name
             home.mkdir()
             measure(home)
