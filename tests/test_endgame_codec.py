@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.files import StorageError
 from engine.tablebase.build import pairs_up_to
 from engine.tablebase.dense import DenseTables, solve_tables
 from engine.tablebase.load import load_tables
@@ -304,7 +305,7 @@ def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:
         encode_command(None, 2, tmp_path / "no" / "out", None, 1.0, 1, quiet=True)
     with pytest.raises(CodecError, match="wang"):
         encode_command(tmp_path, 2, tmp_path / "out", tmp_path / "wang", 1.0, 1, quiet=True)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="missing cannot be read"):
         decode_command(tmp_path / "missing", tmp_path / "tables", quiet=True)
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "tables").exists()
