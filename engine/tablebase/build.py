@@ -1,7 +1,7 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,22 +55,22 @@ def promotions(pair: Material) -> set[Material]:
     return after
 
 
-def spent(done: Iterable[Material], left: list[Material], pieces: int) -> list[Material]:
-    """Pairs of ``done`` that nothing left to do leads to: of the most pieces, by promotion alone."""
-    needed = {after for pair in left for after in promotions(pair)}
-    return [pair for pair in done if pair.pieces == pieces and pair not in needed]
+def spent(pairs: list[Material], last: int, in_memory: Container[Material]) -> list[Material]:
+    """Pairs in memory, up to number ``last``, that no later one leads to: of the most pieces, by promotion alone."""
+    needed = {after for pair in pairs[last + 1 :] for after in promotions(pair)}
+    most = pairs[-1].pieces
+    return [pair for pair in pairs[: last + 1] if pair.pieces == most and pair in in_memory and pair not in needed]
 
 
 def peak_bytes(pieces: int, distance: bool) -> int:
     """Memory that a build from nothing takes at its height: the pairs that are needed, and a copy of the one solved."""
     pairs = pairs_up_to(pieces)
-    in_memory: list[Material] = []
+    in_memory: set[Material] = set()
     peak = 0
     for i, pair in enumerate(pairs):
-        in_memory.append(pair)
+        in_memory.add(pair)
         peak = max(peak, sum(_words_in_memory(other) for other in [*in_memory, pair]))
-        gone = spent(in_memory, pairs[i + 1 :], pieces)
-        in_memory = [other for other in in_memory if other not in gone]
+        in_memory.difference_update(spent(pairs, i, in_memory))
     return peak * (DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0))
 
 
@@ -126,8 +126,7 @@ class Builder:
                     self._write(pair, *self._fill(pair, executor), missing, executor)
                 done += layout_of(pair).words
                 yield Step(pair, done, total, bool(missing))
-                in_memory = (other for other in pairs[: i + 1] if other in self._tables)
-                for gone in spent(in_memory, pairs[i + 1 :], self.pieces):
+                for gone in spent(pairs, i, self._tables):
                     self._tables.drop(gone)
                     if self._distances is not None:
                         self._distances.drop(gone)

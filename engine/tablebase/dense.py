@@ -60,8 +60,8 @@ class _Dense:
         dtype, shape = self.row.subdtype or (self.row, ())
         self._rows = np.frombuffer(self._memory, dtype).reshape(-1, *shape)
 
-    def __contains__(self, material: Material) -> bool:
-        return bool(self.slices["start"][material.code] >= 0)
+    def __contains__(self, material: object) -> bool:
+        return isinstance(material, Material) and bool(self.slices["start"][material.code] >= 0)
 
     def slice_rows(self, material: Material) -> np.ndarray:
         """The rows of one slice: a view."""

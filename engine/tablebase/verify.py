@@ -69,8 +69,7 @@ class Verifier:
                     self._check_distances(pair, values, executor)
                 done += layout_of(pair).words
                 yield Step(pair, done, total, True)
-                in_memory = (other for other in self._pairs[: i + 1] if other in self._tables)
-                for gone in spent(in_memory, self._pairs[i + 1 :], self._tables.pieces):
+                for gone in spent(self._pairs, i, self._tables):
                     self._tables.drop(gone)
                     if self._distances is not None and gone.pieces <= self._distance_pieces:
                         self._distances.drop(gone)
