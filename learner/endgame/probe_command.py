@@ -94,7 +94,8 @@ def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
 
 
 def _print_probes(found: Sequence[dict[str, Any]]) -> None:
-    table = Table("position", "exact", "plies", "verdict", "win", "draw", "loss", "source", box=None, padding=(0, 2, 0, 0))
+    heads = "position", "exact", "plies", "verdict", "win", "draw", "loss", "source"
+    table = Table(*heads, box=None, padding=(0, 2, 0, 0))
     # A position is there to be copied: whole, and in one line if the others leave it room.
     table.columns[0].overflow = table.columns[-1].overflow = "fold"
     table.columns[0].no_wrap = all(len(answer["fen"]) <= _FEN_WIDTH for answer in found)
