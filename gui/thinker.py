@@ -97,8 +97,8 @@ class Thinker:
         """Begins to think about a board, which is copied; whatever ran before is cancelled.
 
         Args:
-            mode: "play": as the opponent of ``spec`` plays. "hint": the same without its variety. "analyse": without
-                end, until it is cancelled or all memory is used.
+            mode: "play": as the opponent of ``spec`` plays. "hint": the same without its variety and contempt.
+                "analyse": like "hint", but without end, until it is cancelled or all memory is used.
             seconds: a limit beside that of ``spec``, such as what a clock leaves.
 
         Returns:
@@ -375,8 +375,8 @@ def _apart(work: Callable[[], Result]) -> "Future[Result]":
 
 
 def _steady(spec: OpponentSpec) -> OpponentSpec:
-    """The same opponent without its variety, and without pondering."""
-    return spec.changed(vary=False, ponder=False)
+    """The same opponent without its variety, without pondering, and without contempt for draws."""
+    return spec.changed(vary=False, ponder=False, search=spec.search.impartial())
 
 
 def _legal(board: Board, move: Move) -> Move:

@@ -114,7 +114,7 @@ def analyse_command(
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     named = NetworkText.parse(net)
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
-    config = board_search(named, simulations)
+    config = board_search(named, simulations).impartial()
     if oracle is not None:
         config = config.model_copy(update={"oracle": oracle_name(oracle)})
     player = network_player(checkpoint.network, net, config, backend=named.backend or backend)

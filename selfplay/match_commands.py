@@ -58,7 +58,7 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl) -> 
     search = board_search(named, simulations)
     limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
-    fixed = f"policy_temperature={search.policy_temperature:g} shot_prior={search.shot_prior:g}"
+    fixed = " ".join(f"{name}={getattr(search, name):g}" for name in ("policy_temperature", "shot_prior", "draw_value"))
     settings = f"{limit}{backend}oracle={named.oracle} {fixed} weights={digest[:12]}"
     return PlayerFacts(text, True, False, True, settings, named.ponder)
 

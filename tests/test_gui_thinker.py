@@ -313,13 +313,13 @@ def test_a_forced_move_is_played_without_a_player(table) -> None:
     assert thinker.made == []
 
 
-def test_hints_and_analyses_do_not_vary_as_the_opponent_does(table) -> None:
-    thinker, varied = table(first=network), NETWORK.changed(vary=True)
+def test_hints_and_analyses_do_not_vary_as_the_opponent_does_and_mind_no_draws(table) -> None:
+    thinker, varied = table(first=network), NETWORK.changed(vary=True, search=SearchConfig(draw_value=-0.4))
     for mode in ("hint", "analyse", "play"):
         thinker.thinker.request(Board("W:W32:BK1,K5"), varied, mode)
         until(lambda: len(thinker.made) == (2 if mode == "play" else 1))  # noqa: B023
         thinker.thinker.cancel()
-    assert [spec.vary for spec in thinker.made] == [False, True]
+    assert [(spec.vary, spec.search.draw_value) for spec in thinker.made] == [(False, 0.0), (True, -0.4)]
 
 
 # --- what goes wrong

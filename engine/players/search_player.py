@@ -125,12 +125,12 @@ class SearchPlayer:
 
     def begin(self, board: Board, endless: bool = False) -> "TreeSearch":
         """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
-        ``config.reuse_tree`` says so (PUCT root only); an endless search always has a PUCT root.
+        ``config.reuse_tree`` says so (PUCT root only); an endless search always has a PUCT root and no contempt.
         """
         if endless not in self._watched:
             config = self.config
             if endless:
-                config = config.model_copy(update={"root": "puct", "num_simulations": ENDLESS})
+                config = config.impartial().model_copy(update={"root": "puct", "num_simulations": ENDLESS})
             trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
             _reseed(trees, self._seed)
             few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None and config.oracle != "network" else 0

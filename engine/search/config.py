@@ -70,11 +70,20 @@ class SearchConfig(BaseModel):
         """Temperature of the move made at ``ply`` (counted from the start of the game)."""
         return self.temperature if ply < self.temperature_plies else self.final_temperature
 
+    def impartial(self) -> "SearchConfig":
+        """The same without contempt, for a search that is to find the best move of either side."""
+        return self.model_copy(update={"draw_value": 0.0})
+
 
 BOARD_SEARCH = SearchConfig(
-    num_simulations=400, oracle="tablebase", leaves_in_flight=16, policy_temperature=2.0, shot_prior=0.3
+    num_simulations=400,
+    oracle="tablebase",
+    leaves_in_flight=16,
+    policy_temperature=2.0,
+    shot_prior=0.3,
+    draw_value=-0.3,
 )
-"""The search of a network at the board: in games, matches and analysis.
+"""The search of a network at the board: in games, matches and (``impartial``) analysis.
 
 Leaves in flight make it several times as fast; how all this was chosen is told in ``checkpoints/TRAINING.md``.
 """
