@@ -64,6 +64,7 @@ class NetworkConfig(BaseModel):
 NETWORKS = {
     "tiny": NetworkConfig(blocks=1, channels=16, policy_channels=16, wdl_channels=4, wdl_hidden=16),
     "2x32": NetworkConfig(blocks=2, channels=32),
+    "3x32": NetworkConfig(blocks=3, channels=32),
     "4x48": NetworkConfig(blocks=4, channels=48),
     "5x64": NetworkConfig(blocks=5, channels=64),
     "6x96": NetworkConfig(blocks=6, channels=96, wdl_hidden=128),

@@ -107,7 +107,7 @@ class RunConfig(_Settings):
 
 
 _QUICK: dict[str, Any] = {
-    "network": NetworkConfig(blocks=3, channels=32).model_dump(),
+    "network": NETWORKS["3x32"].model_dump(),
     "search": {"root": "gumbel", "num_simulations": 24, "gumbel_considered": 8},
     "match_search": {"num_simulations": 32},
     "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
