@@ -88,7 +88,7 @@ def pretrain(
     games: Annotated[Path, typer.Argument(help="A collection of games in PDN.")],
     out: Annotated[Path, typer.Option(help="Folder of the network.")],
     net: Annotated[str, typer.Option(help="Size of a new network, like 4x48, or the folder of one.")] = "4x48",
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of training.")] = 10.0,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Of training; reading and tests come on top.")] = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the order of the games.")] = 1,
     as_json: Json = False,
 ) -> None:

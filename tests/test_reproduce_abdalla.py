@@ -314,6 +314,10 @@ def test_all_experiments_are_reported(tmp_path: Path, monkeypatch: pytest.Monkey
     first = accuracy["3–4 men (published: ≤ 6, 10 epochs)"]
     assert first["published"]["cnn"] == 0.921
     assert accuracy["≤ 6 men, 50 epochs"]["published"]["cnn"] == 0.910
+    assert any(note.startswith("Of the 1 published figures") for note in figures["accuracy"]["notes"])
+    assert "3–4 men, draw (recall)" in accuracy
+    tables, network = (row["measured"] for row in figures["time"]["rows"][:2])
+    assert f"takes {network['one'] / tables['one']:.1f} times as long" in figures["time"]["notes"][0]
     assert first["measured"]["pair"] == storage["ManPairNetwork, float32"]["measured"]["right"]
     assert any("KBNvK" in note for note in figures["accuracy"]["notes"])
     size = sum(file.stat().st_size for file in folder.iterdir())

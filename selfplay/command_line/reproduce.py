@@ -19,10 +19,11 @@ def reproduce_wang(
         str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of all trainings together; tests and coding take up to as long again.")
+        float,
+        typer.Option(min=0.01, help="Of all trainings together; tables, tests and coding take 3 or more besides."),
     ] = 30.0,
     pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
+    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path("wang-report"),
     seed: Seed = 1,
     folder: Tables = None,
     as_json: Json = False,
@@ -41,7 +42,11 @@ def reproduce_popic(
         str | None, typer.Option(help="popic (published settings) or own (preset quick); both if left out.")
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of the trainings together, earlier ones in this folder included.")
+        float,
+        typer.Option(
+            min=0.01,
+            help="Of the trainings together, earlier ones here included; the last gate and the games come on top.",
+        ),
     ] = 30.0,
     games: Annotated[int, typer.Option(min=2, help="Of the last version against each before it.")] = 50,
     out: Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")] = Path(
@@ -95,9 +100,13 @@ def reproduce_larson(
     experiment: Annotated[
         str | None, typer.Option(help="published (its network) or own (this project's); both if left out.")
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of the trainings together; tests come on top.")] = 30.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("larson-report"),
-    seed: Seed = 1,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of the trainings together; reading 10,000 games and tests take 2 more.")
+    ] = 30.0,
+    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
+        "larson-report"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Of the split, the weights and the order of the games.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
@@ -115,7 +124,9 @@ def reproduce_abdalla(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of labelling and both trainings together; tests take a minute more.")
     ] = 6.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("abdalla-report"),
+    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
+        "abdalla-report"
+    ),
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
