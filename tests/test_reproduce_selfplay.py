@@ -325,10 +325,13 @@ def test_every_operation_of_the_report_is_there() -> None:
         (("popic", "--minutes", "inf"), "--minutes inf"),
         (("popic", "--out", __file__), "is a file"),
         (("maddocks", "--experiment", "x"), "choose gradients, match"),
-        (("maddocks", "--exploration", "0"), "c_puct"),
+        (("maddocks", "--exploration", "0"), "--exploration"),
         (("maddocks", "--threshold", "2"), "--threshold"),
-        (("maddocks", "--epochs", "-1"), "loop.reuse"),
-        (("maddocks", "--searches", "10000000"), "num_simulations"),
+        (("maddocks", "--epochs", "-1"), "--epochs"),
+        (("maddocks", "--epochs", "1e9"), "--epochs"),
+        (("maddocks", "--seed", str(1 << 64)), "--seed"),
+        (("larson", __file__, "--seed", str(1 << 64)), "--seed"),
+        (("maddocks", "--searches", "10000000"), "--searches"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
