@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from engine.players import parse_player
 from learner.checkpoint import load_checkpoint
 from learner.report import Figure, make_writable_folder
@@ -18,6 +16,7 @@ from learner.reproduce.experiment import (
     ReproduceError,
     Row,
     chosen_experiments,
+    print_experiments,
     report_experiments,
 )
 from learner.reproduce.gradients import GradientCheck, check_gradients, operations
@@ -287,12 +286,7 @@ def maddocks_command(
         page, _ = _write(names, study, checks, facts, out)
         text = f"the run is saved in {study.run}, and {page} shows what there is; the same command goes on"
         raise KeyboardInterrupt(text) from error
-    page, experiments = _write(names, study, checks, facts, out)
-    console = Console(quiet=quiet)
-    for found in experiments:
-        found.print(console)
-    console.print(f"Report: {page}", soft_wrap=True)
-    return {found.name: found.to_json() for found in experiments}
+    return print_experiments(*_write(names, study, checks, facts, out), quiet)
 
 
 def _write(

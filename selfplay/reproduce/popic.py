@@ -19,6 +19,7 @@ from learner.reproduce.experiment import (
     ReproduceError,
     Row,
     chosen_experiments,
+    print_experiments,
     report_experiments,
 )
 
@@ -317,14 +318,9 @@ def popic_command(
         page, _ = _write(systems, minutes)
         text = f"runs and games are saved in {out}, and {page} shows them; the same command goes on"
         raise KeyboardInterrupt(text) from error
-    page, experiments = _write(systems, minutes)
-    console = Console(quiet=quiet)
-    for found in experiments:
-        found.print(console)
     for line in errors:
         console.print(line, markup=False, soft_wrap=True)
-    console.print(f"Report: {page}", soft_wrap=True)
-    return {found.name: found.to_json() for found in experiments}
+    return print_experiments(*_write(systems, minutes), quiet)
 
 
 def _write(systems: Sequence[_System], minutes: float) -> tuple[Path, list[Experiment]]:
