@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from selfplay.command_line import endgames, players
-from selfplay.command_line.options import PLAYER, Backend, Fen, Json, print_json
+from selfplay.command_line.options import MAX_SEED, PLAYER, Backend, Fen, Json, print_json
 from selfplay.command_line.reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def pretrain(
     games: Annotated[Path, typer.Argument(help="A collection of games in PDN.")],
     out: Annotated[Path, typer.Option(help="Folder of the network.")],
     net: Annotated[str, typer.Option(help="Size of a new network, like 4x48, or the folder of one.")] = "4x48",
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of training.")] = 10.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split and the order of the games.")] = 1,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Of training; reading and tests come on top.")] = 10.0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the split and the order of the games.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Learn moves and results from recorded games; measured on games that were left out. Ctrl-C saves."""

@@ -40,7 +40,7 @@ class PlayerFacts:
     ponders: bool = False
 
 
-def inspect_player(text: str, simulations: int | None, control: TimeControl) -> PlayerFacts:
+def inspect_player(text: str, simulations: int | None, control: TimeControl, plain: bool = False) -> PlayerFacts:
     """Looks at the player that a text names, without loading its network.
 
     Raises:
@@ -55,7 +55,7 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl) -> 
 
     named = NetworkText.parse(text)
     digest = read_info(checkpoint_folder(named.folder)).digest
-    search = board_search(named, simulations)
+    search = board_search(named, simulations, plain=plain)
     limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in ("policy_temperature", "shot_prior", "draw_value"))
@@ -113,6 +113,7 @@ def make_pairing(
     simulations: int | None,
     seed: int,
     backend: str = "auto",
+    plain: bool = False,
 ) -> Pairing:
     """The pairing of two players.
 
@@ -121,7 +122,7 @@ def make_pairing(
     """
     one_of(backend, BackendName, "backend", MatchError)
     first, second = facts
-    return Pairing(first.text, second.text, control, simulations, seed, _lockstep(facts, control), backend)
+    return Pairing(first.text, second.text, control, simulations, seed, _lockstep(facts, control), backend, plain)
 
 
 def match_command(

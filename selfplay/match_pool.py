@@ -48,6 +48,7 @@ class Pairing:
         seed: of the players' random numbers.
         lockstep: games go on side by side: for untimed networks, whose evaluations are then made in batches.
         backend: of network players whose text names none.
+        plain: see ``players.board_search``.
     """
 
     player_a: str
@@ -57,6 +58,7 @@ class Pairing:
     seed: int = 0
     lockstep: bool = False
     backend: str = "auto"
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Players:
         return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
 
     def _player(self, pairing: Pairing, text: str, role: int) -> Player:
-        key = text, role, pairing.simulations, pairing.control, pairing.backend
+        key = text, role, pairing.simulations, pairing.control, pairing.backend, pairing.plain
         if key not in self._made:
             while len(self._made) >= _MOST_PLAYERS:
                 _close(self._made.popitem(last=False)[1])
@@ -149,7 +151,7 @@ def _make(text: str, pairing: Pairing) -> Player:
 
     use_single_thread()
     batch = _SHARE if pairing.lockstep else 1
-    return make_player(text, pairing.simulations, seconds, backend=pairing.backend, batch=batch)
+    return make_player(text, pairing.simulations, seconds, backend=pairing.backend, batch=batch, plain=pairing.plain)
 
 
 def _close(player: Player) -> None:

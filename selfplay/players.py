@@ -167,7 +167,7 @@ def board_player(
 
 
 def board_search(
-    named: NetworkText, simulations: int | None = None, threads: int = 1, alone: bool = True
+    named: NetworkText, simulations: int | None = None, threads: int = 1, alone: bool = True, plain: bool = False
 ) -> SearchConfig:
     """``BOARD_SEARCH`` for what a network's text asks for.
 
@@ -175,12 +175,13 @@ def board_search(
         simulations: per move, where its text does not say.
         threads: of one evaluation.
         alone: one game is played at a time, so that the leaves of its tree must fill a batch.
+        plain: without what strengthens a search at the board: probabilities, shots and draws count as they are.
     """
     given = (named.simulations, simulations, DEFAULT_SIMULATIONS)
     number = next(value for value in given if value is not None)
     leaves = BOARD_SEARCH.leaves_in_flight * threads if alone else 1
     changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
-    return BOARD_SEARCH.model_copy(update=changes)
+    return (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
 
 
 def make_player(
@@ -191,6 +192,7 @@ def make_player(
     backend: str = "auto",
     batch: int = 1,
     threads: int = 1,
+    plain: bool = False,
 ) -> Player:
     """The player that ``text`` names.
 
@@ -203,6 +205,7 @@ def make_player(
         backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
         batch: positions that it will judge at once: about the number of games side by side.
         threads: of one evaluation of a network player; torch keeps this number for the calling thread.
+        plain: see ``board_search``.
 
     Raises:
         PlayerError: no such player.
@@ -217,7 +220,7 @@ def make_player(
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
-    config = board_search(named, simulations, threads, alone=batch == 1)
+    config = board_search(named, simulations, threads, alone=batch == 1, plain=plain)
     torch.set_num_threads(threads)
     player = network_player(
         checkpoint.network, text, config, seconds, device, False, 0, named.backend or backend, batch, threads

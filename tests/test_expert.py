@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import PdnGame, format_game
 from learner.checkpoint import load_checkpoint, save_checkpoint
-from learner.expert.accuracy import TOPS, move_accuracy, rank_of
+from learner.expert.accuracy import TOPS, MoveAccuracy, move_accuracy, rank_of
 from learner.expert.commands import named_network, pretrain_command
 from learner.expert.games import (
     DRAW,
@@ -91,6 +92,16 @@ def test_of_two_ways_to_capture_the_same_either_counts(tmp_path: Path, text: str
     path.write_text(format_game(PdnGame.from_board(board, {"Result": "1-0"})))
     samples = read_expert_games(path).samples
     assert (samples.moves.tolist(), samples.choices.tolist()) == ([0], [1])
+
+
+def test_the_share_that_is_read_grows_to_the_whole(collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learner.expert.games._REPORT_GAMES", 10)
+    shares: list[tuple[int, float]] = []
+    read_expert_games(collection, lambda games, share: shares.append((games, share)))
+    assert [games for games, _ in shares] == [10, 20, 30, 40, 50, 60]
+    assert 0.1 < shares[0][1] < 0.3
+    assert 0.95 < shares[-1][1] <= 1
+    assert [share for _, share in shares] == sorted(share for _, share in shares)
 
 
 def test_what_cannot_be_learnt_from_is_said(tmp_path: Path) -> None:
@@ -291,6 +302,20 @@ def test_ctrl_c_saves_what_was_learnt(collection: Path, tmp_path: Path) -> None:
     assert load_checkpoint(out).info.digest != digest
 
 
+def test_ctrl_c_while_it_is_measured_saves_what_was_learnt(
+    collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("learner.expert.commands.move_accuracy", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="what was learnt until then is in"):
+        pretrain_command(collection, tmp_path / "net", "tiny", 0.01, 1, quiet=True)
+    figures = load_checkpoint(tmp_path / "net").info.figures
+    assert figures["steps"] > 0
+    assert "test" not in figures
+
+
 # The published network
 
 
@@ -323,6 +348,10 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     figures = larson_command(collection, None, 0.03, 1, tmp_path / "report", quiet=True)
     rows = figures["predictions"]["rows"]
     assert len(rows) == 8
+    assert (tmp_path / "report" / "predictions.png").is_file()
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "| games | 22,000 | " in page
+    assert "| steps | 150,000 | " in page
     assert rows[0]["measured"]["top1"] <= rows[0]["measured"]["top10"] <= 1
     assert "Larson 2016" in (tmp_path / "report" / "report.md").read_text()
 
@@ -332,12 +361,32 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Pretraining, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="what was learnt until then is reported in"):
-        larson_command(collection, None, 0.03, 1, tmp_path / "partial", quiet=True)
-    assert (
-        json.loads((tmp_path / "partial" / "report.json").read_text())["facts"]["minutes of training"] == "interrupted"
-    )
+    with monkeypatch.context() as patched:
+        patched.setattr(Pretraining, "run", interrupted)
+        for experiment, message in (
+            ("own", "what was learnt until then is reported in"),
+            (None, "holds what was done"),
+        ):
+            out = tmp_path / f"partial-{experiment}"
+            with pytest.raises(KeyboardInterrupt, match=message):
+                larson_command(collection, experiment, 0.03, 1, out, quiet=True)
+            partial = json.loads((out / "report.json").read_text())
+            assert partial["facts"]["minutes of training"] == "interrupted"
+            assert len(partial["experiments"]["predictions"]["rows"]) == 4
+    measured = []
+
+    def measure(*arguments: Any) -> MoveAccuracy:
+        measured.append(arguments)
+        if len(measured) > 2:  # the second network's
+            raise KeyboardInterrupt
+        return move_accuracy(*arguments)
+
+    monkeypatch.setattr(larson, "move_accuracy", measure)
+    with pytest.raises(KeyboardInterrupt, match="holds what was done: predictions"):
+        larson_command(collection, None, 0.03, 1, tmp_path / "tested", quiet=True)
+    partial = json.loads((tmp_path / "tested" / "report.json").read_text())
+    assert partial["experiments"]["predictions"]["rows"][0]["name"].startswith("network as published")
+    assert partial["facts"]["not done, or not whole"] == "predictions"
     with pytest.raises(ReproduceError, match="more than none"):
         larson_command(collection, None, -1, 1, tmp_path / "x", quiet=True)
     with pytest.raises(ReproduceError, match="choose published, own"):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import struct
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -246,10 +247,12 @@ def linked(folder: Path, *without: str) -> Path:
 def test_a_missing_table_leaves_out_what_needs_it(tmp_path: Path) -> None:
     tables = SyzygyTables(linked(tmp_path / "tables", "KQvK"))
     assert tables.missing == ["KQvK"]
-    assert set(tables.left_out) == {name for name in tablenames(piece_count=4) if "Q" in name}
+    promotions = {"KBvKP", "KNvKP", "KRvKP"}  # the pawn may capture and become a queen
+    assert set(tables.left_out) == {name for name in tablenames(piece_count=4) if "Q" in name} | promotions
     boards = list(islice(draw_boards(tables, TRAIN, (3, 4), Random(1)), 300))
     assert not any(board.queens for board in boards)
     label(tables, boards)
+    assert not tables.holds(chess.Board("r7/1P6/8/8/8/8/8/K1k5 w - - 0 1"))
     few = SyzygyTables(linked(tmp_path / "few", "KQRvK"))
     assert few.left_out == ["KQRvK"]
     three = SyzygyTables(linked(tmp_path / "three", *(name for name in tablenames(piece_count=4) if len(name) == 5)))
@@ -262,6 +265,19 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     (folder / "KRvKN.rtbw").write_bytes((FOLDER / "KRvKN.rtbw").read_bytes()[:100])
     with pytest.raises(SyzygyError, match=r"KRvKN\.rtbw: is no readable"):
         SyzygyTables(folder)
+    (folder / "KRvKN.rtbw").write_bytes((FOLDER / "KRvKN.rtbw").read_bytes()[: 64 * 781 + 16])  # a size as it could be
+    with pytest.raises(SyzygyError, match=r"KRvKN\.rtbw: is no readable"):
+        SyzygyTables(folder)
+
+
+@needs_tables
+def test_damage_that_shows_late_is_told_in_one_line(tables: SyzygyTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(board: Any) -> int:
+        raise struct.error("unpack_from requires a buffer of at least 87368 bytes")
+
+    monkeypatch.setattr(tables._tables, "probe_wdl", damaged)
+    with pytest.raises(SyzygyError, match="Syzygy table KQvK, or one that a capture leads to from there, is damaged"):
+        tables.probe(chess.Board("8/8/8/8/8/k7/8/KQ6 w - - 0 1"))
 
 
 def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,6 +330,10 @@ def test_all_experiments_are_reported(tmp_path: Path, monkeypatch: pytest.Monkey
     first = accuracy["3–4 men (published: ≤ 6, 10 epochs)"]
     assert first["published"]["cnn"] == 0.921
     assert accuracy["≤ 6 men, 50 epochs"]["published"]["cnn"] == 0.910
+    assert any(note.startswith("Of the 1 published figures") for note in figures["accuracy"]["notes"])
+    assert "3–4 men, draw (recall)" in accuracy
+    tables, network = (row["measured"] for row in figures["time"]["rows"][:2])
+    assert f"takes {network['one'] / tables['one']:.1f} times as long" in figures["time"]["notes"][0]
     assert first["measured"]["pair"] == storage["ManPairNetwork, float32"]["measured"]["right"]
     assert any("KBNvK" in note for note in figures["accuracy"]["notes"])
     size = sum(file.stat().st_size for file in folder.iterdir())

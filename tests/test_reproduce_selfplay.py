@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +99,16 @@ def test_a_table_worked_out_by_hand(tmp_path: Path) -> None:
     assert not [note for note in table.notes if "Not finished" in note]
     # 3.5 of 4 is 400 log10(7) Elo; 38.5 of 50 is 400 log10(77 / 23).
     assert "end 3–1–0 (87.5 %, Elo +338 ±" in found.verdict()
-    assert "more than the published 32–13–5 (77.0 %, Elo +210)" in found.verdict()
+    assert "more, but within the error, than the published 32–13–5 (77.0 %, Elo +210)" in found.verdict()
+    clear = by_hand(tmp_path, tallies={"v0": Tally(pairs=[0, 0, 0, 10, 190], wins=390, draws=10)})
+    assert "), more than the published" in clear.verdict()
     summary = popic._first_and_last([found, by_hand(tmp_path, "own")])
-    assert dict(summary.rows[0].published) == {**table.rows[0].published, "versions": 9, "hours": 336}
-    assert summary.rows[1].name == "published settings, v2 v v0"
-    assert dict(summary.rows[1].measured) == {**table.rows[0].measured, "versions": 2, "games": 120, "hours": 1}
+    assert [row.name for row in summary.rows] == [
+        f"{settings}, v2 v v0 (published: v9 v v0)" for settings in ("published settings", "this project's settings")
+    ]
+    for row in summary.rows:
+        assert dict(row.published) == {**table.rows[0].published, "versions": 9, "hours": 336}
+        assert dict(row.measured) == {**table.rows[0].measured, "versions": 2, "games": 120, "hours": 1}
 
 
 def test_a_miss_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -117,6 +123,8 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
         "Not finished: 15.0 of 60 minutes of training are done; the same command goes on.",
         "Not finished: 4 of 8 games are played; the same command goes on.",
     ]
+    late = by_hand(tmp_path, state=RunState(minutes=75.0)).experiment().notes
+    assert "The last gate's games took the training from 60 minutes to 75.0." in late
     begun = by_hand(tmp_path, versions=half.versions[:1], tallies={})
     assert "No version has passed the gate yet" in begun.experiment().notes[0]
     assert "no game of a promoted version" in begun.verdict()
@@ -133,6 +141,8 @@ def test_both_trainings_and_their_tables(done: tuple[Path, dict[str, Any]]) -> N
         assert list(rows) == [version.name for version in versions[:-1]] != []
         assert {row["wins"] + row["draws"] + row["losses"] for row in rows.values()} == {4}
         assert (out / f"{name}-versions.png").is_file()
+        for settings in json.loads((out / f"{name}-games.json").read_text())["players"].values():
+            assert "policy_temperature=1 shot_prior=0 draw_value=0" in settings  # as in the gate
     assert "won, published" in (out / "report.md").read_text()
 
 
@@ -155,9 +165,14 @@ def test_an_iteration_is_so_many_games_and_what_there_is_to_learn_from_them(done
         assert 0 <= left < config.trainer.batch_size
 
 
-def test_other_settings_are_another_run(done: tuple[Path, dict[str, Any]]) -> None:
+def test_other_settings_are_another_run(done: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"popic holds a run with seed 1, not 2: choose another --out"):
         popic_command("popic", 60, 4, 2, done[0], quiet=True, settings=TWO_ITERATIONS)
+    only_own = tmp_path / "report"
+    shutil.copytree(done[0] / "own", only_own / "own")
+    with pytest.raises(RunError, match=r"own holds a run with seed 1, not 2"):
+        popic_command(None, 60, 4, 2, only_own, quiet=True, settings=TWO_ITERATIONS)
+    assert [path.name for path in only_own.iterdir()] == ["own"]  # the other one has not been trained for nothing
     config = make_config("popic", [*TWO_ITERATIONS, "search.c_puct=2"])
     with pytest.raises(RunError, match=r"search.c_puct 1.5, not 2.0"):
         train_run(done[0] / "popic", config, quiet=True)
@@ -255,6 +270,11 @@ def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
     before = (tmp_path / "run" / "state.json").read_bytes()
     assert maddocks_command("match", AGENT, 60, 3, 1, tmp_path, quiet=True, settings=TINY)["match"] == figures["match"]
     assert (tmp_path / "run" / "state.json").read_bytes() == before
+    assert (tmp_path / "match.png").is_file()
+    report = (tmp_path / "report.json").read_bytes()
+    with pytest.raises(RunError, match=r"search.num_simulations 4, not 8"):
+        maddocks_command(None, replace(AGENT, searches=8), 60, 3, 1, tmp_path, quiet=True, settings=TINY)
+    assert (tmp_path / "report.json").read_bytes() == report
 
 
 def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,10 +325,13 @@ def test_every_operation_of_the_report_is_there() -> None:
         (("popic", "--minutes", "inf"), "--minutes inf"),
         (("popic", "--out", __file__), "is a file"),
         (("maddocks", "--experiment", "x"), "choose gradients, match"),
-        (("maddocks", "--exploration", "0"), "c_puct"),
+        (("maddocks", "--exploration", "0"), "--exploration"),
         (("maddocks", "--threshold", "2"), "--threshold"),
-        (("maddocks", "--epochs", "-1"), "loop.reuse"),
-        (("maddocks", "--searches", "10000000"), "num_simulations"),
+        (("maddocks", "--epochs", "-1"), "--epochs"),
+        (("maddocks", "--epochs", "1e9"), "--epochs"),
+        (("maddocks", "--seed", str(1 << 64)), "--seed"),
+        (("larson", __file__, "--seed", str(1 << 64)), "--seed"),
+        (("maddocks", "--searches", "10000000"), "--searches"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(

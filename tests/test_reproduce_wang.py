@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_hex
 from rich.console import Console
 
 from engine.board import Board
@@ -20,9 +21,17 @@ from engine.tablebase.material import materials
 from learner.endgame.data import TEST, TRAIN, EndgameSampler
 from learner.endgame.networks import EndgameNetwork, WangNetwork
 from learner.endgame.progress import OracleProgress
-from learner.report import Figure
-from learner.reproduce import published, wang, wang_compression, wang_experiments, wang_threshold
-from learner.reproduce.experiment import Experiment, Measure, Row, report_experiments, run_experiments
+from learner.report import Figure, Report, write_report
+from learner.reproduce import figures as figures_module
+from learner.reproduce import published, wang, wang_compression, wang_experiments, wang_lab, wang_threshold
+from learner.reproduce.experiment import (
+    Experiment,
+    Measure,
+    Row,
+    comparison_note,
+    report_experiments,
+    run_experiments,
+)
 from learner.reproduce.one_ply import one_ply_search
 from learner.reproduce.wang import EXPERIMENTS, wang_command
 from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training
@@ -367,6 +376,79 @@ def test_tests_are_drawn_from_what_was_not_trained_on(tables: DenseTables) -> No
     trained = {tuple(row) for row in EndgameSampler(tables, materials(3), 1, TRAIN).draw(50_000).positions.tolist()}
     assert len(tested) > 100
     assert not tested & trained
+
+
+def test_no_training_pays_for_compiling(tables: DenseTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[tuple[str, float | None]] = []
+    train = wang_lab.train_endgame
+
+    def recorded(network: EndgameNetwork, *arguments: Any, minutes: float | None = None, **options: Any) -> Any:
+        budgets.append((network.kind, minutes))
+        return train(network, *arguments, minutes=minutes, **options)
+
+    monkeypatch.setattr(wang_lab, "train_endgame", recorded)
+    lab = lab_of(tables, Training("wang", 2, 2), Training("pair", 2, 2), Training("pair", 2, 3))
+    lab.run([Training("wang", 2, 2), Training("pair", 2, 2), Training("pair", 2, 3)])
+    assert [(kind, minutes is None) for kind, minutes in budgets] == [
+        ("wang", True),
+        ("wang", False),
+        ("pair", True),
+        ("pair", False),
+        ("pair", False),
+    ]
+
+
+def test_figures_that_were_missed_are_named_with_the_reason() -> None:
+    measures = [Measure("right", "right answers"), Measure("sure", "sure answers")]
+    rows = [Row("a", {"right": 0.5}, {"right": 0.5, "sure": 0.1}), Row("b", {"right": 0.9}, {"right": 0.625})]
+    assert comparison_note(rows, measures, "Too short.") == (
+        "Of the 2 published figures beside measured ones 1 are reached; missed: b, right answers (62.50 %, published "
+        "90.00 %). Too short."
+    )
+    assert comparison_note(rows[:1], measures, "?") == "Of the 1 published figures beside measured ones 1 are reached."
+    assert comparison_note(rows, measures[1:], "?") == "No published figure is of what was measured here."
+
+
+def test_a_report_tells_what_was_missed_and_what_is_otherwise(done: tuple[Path, dict[str, Any]]) -> None:
+    out, figures = done
+    for name in ("sampling", "transfer", "threshold"):
+        missed = 0
+        for row in figures[name]["rows"]:
+            for key in ("network", "search", "both", "wang"):
+                here, there = row["measured"].get(key), row["published"].get(key)
+                missed += "confidence" not in row["name"] and None not in (here, there) and here < there
+        notes = [note for note in figures[name]["notes"] if note.startswith("Of the")]
+        assert len(notes) == 1
+        assert notes[0].count(", published ") == missed > 0
+        assert "9 hours on a graphics card" in notes[0]
+    facts = json.loads((out / "report.json").read_text())["facts"]
+    assert facts["training of Wang's network, published"] == "radam, rate 0.0002, batch 1024"
+
+
+@pytest.mark.parametrize("published_first", [True, False])
+def test_a_legend_is_inside_its_figure(monkeypatch: pytest.MonkeyPatch, published_first: bool) -> None:
+    drawn: list[Any] = []
+    png = figures_module._png
+    monkeypatch.setattr(figures_module, "_png", lambda figure: drawn.append(figure) or png(figure))
+    shares = {"Abdalla's network, right": 0.5, "Abdalla's network, one-ply search": 0.6}
+    shares |= {"ManPairNetwork, right": 0.7, "ManPairNetwork, one-ply search": 0.8}
+    figures_module.draw_bars({"3 men": shares}, published=published_first)
+    (legend,) = drawn[0].legends
+    box, whole = legend.get_window_extent(), drawn[0].bbox
+    assert box.x0 >= whole.x0
+    assert box.x1 <= whole.x1
+    pale = [patch for patch in legend.get_patches() if to_hex(patch.get_facecolor()) == figures_module.PALE]
+    assert len(pale) == published_first
+
+
+def test_another_report_is_not_overwritten(tmp_path: Path) -> None:
+    write_report(tmp_path, Report("Larson_2016, “x”", [], {}))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"holds the report “Larson_2016, “x””; choose another folder"):
+        wang_command("threshold", 0.01, PIECES, 1, SHIPPED, tmp_path, quiet=True)
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    write_report(tmp_path, Report(wang._TITLE, [], {}))
+    assert wang_command("threshold", 0.01, PIECES, 1, SHIPPED, tmp_path, quiet=True)
 
 
 def test_an_experiment_checks_its_rows() -> None:

@@ -11,11 +11,14 @@ from .training import CurvePoint
 
 
 class OracleProgress:
-    """One live line: what is being done, how far, and the time left; nothing if ``quiet`` or not on a terminal."""
+    """One live line: what is being done, how far, and the time left; nothing if ``quiet`` or not on a terminal.
+
+    On a terminal of 80 columns there is room for a description of 56 letters.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self.console = Console(stderr=True, quiet=quiet)
-        columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn(), TimeRemainingColumn())
         self._progress = Progress(*columns, console=self.console, disable=quiet or not self.console.is_terminal)
         self._task = self._progress.add_task("starting", total=None)
 
@@ -28,16 +31,19 @@ class OracleProgress:
 
     def phase(self, description: str, total: float | None = None) -> None:
         """Begins something else, of ``total`` parts if that is known."""
-        self._progress.reset(self._task, description=description, total=total)
+        self._progress.remove_task(self._task)  # one that had a total cannot be told that there is none
+        self._task = self._progress.add_task(description, total=total)
 
     def part(self, description: str, share: float | None) -> None:
         """So much, 0 to 1, of something is done; None where that is not known."""
-        total = None if share is None else 1.0
-        self._progress.update(self._task, description=description, total=total, completed=share or 0.0)
+        task, total = self._progress.tasks[0], None if share is None else 1.0
+        if total != task.total or (share or 0.0) < task.completed:
+            self.phase(description, total)
+        self.done(share or 0.0, description)
 
-    def done(self, completed: float) -> None:
+    def done(self, completed: float, description: str | None = None) -> None:
         """So many parts are done."""
-        self._progress.update(self._task, completed=completed)
+        self._progress.update(self._task, completed=completed, description=description)
 
     def tables(self, step: Step) -> None:
         """A pair of slices has been brought into memory."""
@@ -47,4 +53,8 @@ class OracleProgress:
         """A point of the learning curve; the task's total is the training's seconds."""
         right = "" if point.accuracy is None else f", {point.accuracy:.3%} right"
         text = f"{point.positions / 1e6:.1f} M positions ({point.rate / 1e3:.0f} k/s), loss {point.loss:.4f}{right}"
-        self._progress.update(self._task, completed=point.seconds, description=text)
+        self.done(point.seconds, text)
+
+    def rate(self, what: str, point: CurvePoint) -> None:
+        """As ``training``, in few words behind what is trained."""
+        self.done(point.seconds, f"{what}, {point.rate / 1e3:.1f} k/s")

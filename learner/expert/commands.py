@@ -43,19 +43,20 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
         read = read_with_progress(games, progress)
         split = split_by_game(read, seed)
         training = Pretraining(network, split.train, minutes, seed)
-        point, interrupted = train_with_progress(training, minutes, progress), None
-        if point is None:
-            interrupted = f"what was learnt until then is in {shlex.quote(str(out))}"
+        interrupted = train_with_progress(training, minutes, progress) is None
         progress.phase("measuring")
         learnt = training.trainer.ema_network
-        validation, test, both = (
-            move_accuracy(learnt, samples) for samples in (split.validation, split.test, split.test_with_seen)
-        )
-    figures = {**describe(read, split), "steps": training.trainer.steps, "epochs": training.epochs}
-    figures |= {"validation": validation.to_json(), "test": test.to_json(), "test_with_seen": both.to_json()}
+        figures = {**describe(read, split), "steps": training.trainer.steps, "epochs": training.epochs}
+        try:
+            validation, test, both = (
+                move_accuracy(learnt, samples) for samples in (split.validation, split.test, split.test_with_seen)
+            )
+            figures |= {"validation": validation.to_json(), "test": test.to_json(), "test_with_seen": both.to_json()}
+        except KeyboardInterrupt:
+            interrupted = True
     save_checkpoint(out, learnt, {"games": figures["games"], "samples": figures["positions"], **figures})
-    if interrupted is not None:
-        raise KeyboardInterrupt(interrupted)
+    if interrupted:
+        raise KeyboardInterrupt(f"what was learnt until then is in {shlex.quote(str(out))}")
     if not quiet:
         _print(figures, test, both)
         Console().print(f"Network: {out} (play without search: {out}@0)", markup=False, soft_wrap=True)
@@ -80,7 +81,7 @@ def named_network(net: str, seed: int) -> Network:
 def read_with_progress(games: Path, progress: OracleProgress) -> ExpertGames:
     """Reads the games, and shows how many."""
     progress.phase("reading games")
-    return read_expert_games(games, lambda number: progress.part(f"reading games: {number}", None))
+    return read_expert_games(games, lambda number, share: progress.part(f"reading games: {number}", share))
 
 
 def train_with_progress(training: Pretraining, minutes: float, progress: OracleProgress) -> PretrainPoint | None:
@@ -88,9 +89,8 @@ def train_with_progress(training: Pretraining, minutes: float, progress: OracleP
     progress.phase("training", 60 * minutes)
 
     def show(point: PretrainPoint) -> None:
-        text = f"{point.steps} steps, {point.epochs:.1f} epochs, loss {point.loss:.3f}, {point.top1:.0%} of moves"
-        progress.phase(text, 60 * minutes)
-        progress.done(point.seconds)
+        steps = f"{point.steps} steps ({point.steps / point.seconds:.1f}/s), {point.epochs:.1f} epochs"
+        progress.done(point.seconds, f"{steps}, loss {point.loss:.3f}, {point.top1:.0%} of moves")
 
     try:
         return training.run(show)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -88,11 +88,11 @@ class Split:
         return ExpertSamples(*(np.concatenate(columns) for columns in zip(self.test, self.seen, strict=True)))
 
 
-def read_expert_games(path: Path, report: Callable[[int], None] = lambda games: None) -> ExpertGames:
+def read_expert_games(path: Path, report: Callable[[int, float], None] = lambda games, share: None) -> ExpertGames:
     """Reads a collection in PDN, game by game; one that cannot be read is left out.
 
     Args:
-        report: told the number of games read, now and then.
+        report: told now and then the number of games read, and about what share of the file that is.
 
     Raises:
         ExpertGamesError: there is no game with a move in it.
@@ -105,9 +105,11 @@ def read_expert_games(path: Path, report: Callable[[int], None] = lambda games: 
 
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
-            for number, game in enumerate(read_games(lines, complain), 1):
+            counted = _CountedLines(lines)
+            size = path.stat().st_size
+            for number, game in enumerate(read_games(counted, complain), 1):
                 if number % _REPORT_GAMES == 0:
-                    report(number)
+                    report(number, min(1.0, counted.letters / max(1, size)))
                 if not game.moves:
                     continue
                 key = _key(game)
@@ -138,6 +140,18 @@ def split_by_game(games: ExpertGames, seed: int) -> Split:
     known = _position_keys(games.samples.take(parts != TEST))
     seen = np.isin(_position_keys(test), known)
     return Split(train, validation, test.take(~seen), test.take(seen))
+
+
+class _CountedLines:
+    """Lines of a text, and how many letters have been taken."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines, self.letters = lines, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.letters += len(line)
+            yield line
 
 
 class _Collector:

@@ -57,7 +57,7 @@ def abdalla_command(
         StorageError: the report cannot be written.
         KeyboardInterrupt: with a message that says what the report holds.
     """
-    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
     if importlib.util.find_spec("chess") is None:
         raise ReproduceError("chess endgames need python-chess: pip install 'crownhead[chess]'")
     from .chess_lab import NAMES, NETWORKS, SETTINGS, TESTED, ChessLab

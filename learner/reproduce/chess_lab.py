@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Literal, NamedTuple
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..endgame.progress import OracleProgress
-from ..endgame.timed_training import CurvePoint, TimedTrainer, TrainingSettings
+from ..endgame.timed_training import TimedTrainer, TrainingSettings
 from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
 from .chess_positions import TEST, TRAIN, Labelled, SyzygyTables, draw_boards, label
 
@@ -107,12 +108,9 @@ class ChessLab:
             torch.manual_seed(self.seed)
             network, minutes, pool = NETWORKS[kind](), self.minutes * SHARES[kind], self.pool
             trainer = PoolTrainer(network, pool, SETTINGS[kind], minutes, self.seed)
-            self.progress.phase(f"training {NAMES[kind]}", 60 * minutes)
-
-            def report(point: CurvePoint) -> None:
-                self.progress.done(point.seconds)
-
-            trainer.train(report)
+            label = f"training {NAMES[kind]}"
+            self.progress.phase(label, 60 * minutes)
+            trainer.train(partial(self.progress.rate, label))
             self._networks[kind], self.seen[kind] = network, trainer.seen
         return self._networks[kind]
 

@@ -7,6 +7,7 @@ king comes first, then the opponent's, then the others in increasing order; ``NO
 Positions are drawn without castling rights and without a capture en passant.
 """
 
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -28,7 +29,8 @@ TEST_SHARE = 16
 _KIND_OF_TYPE = (0, 5, 4, 3, 2, 1, 0)  # by python-chess's types, pawn 1 to king 6
 _TYPES = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
 _MAN_BITS = 10
-_UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError)
+_UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError, struct.error)
+_TRIED = 50  # positions of each table, before the work
 _DRAWN = 256
 # How many ways there are to set up so many men; both orders of the two beside the kings are the same.
 _WAYS = {3: 64 * 63 * 62 * 10, 4: 64 * 63 * 62 * 61 * 10 * 10 // 2}
@@ -51,13 +53,15 @@ def table_name(board: chess.Board) -> str:
 
 
 def _captured(name: str) -> Iterator[str]:
-    """The tables of more than two men that a capture leads to."""
+    """The tables of more than two men that a capture leads to, one by which a pawn is promoted included."""
     white, black = name.split("v")
-    for strong, weak in ((white, black), (black, white)):
-        for man in strong[1:]:
-            after = strong.replace(man, "", 1)
-            if len(after) + len(weak) > 2:
-                yield chess.syzygy.normalize_tablename(f"{after}v{weak}")
+    for losing, taking in ((white, black), (black, white)):
+        for man in losing[1:]:
+            after = losing.replace(man, "", 1)
+            promoted = [taking.replace("P", kind, 1) for kind in "QRBN"] if man != "P" and "P" in taking else []
+            for other in (taking, *promoted):
+                if len(after) + len(other) > 2:
+                    yield chess.syzygy.normalize_tablename(f"{after}v{other}")
 
 
 class SyzygyTables:
@@ -92,13 +96,21 @@ class SyzygyTables:
                 self._try(name, paths[name])
 
     def _try(self, name: str, path: Path) -> None:
-        """Probes a table once, so that a damaged one is told before the work."""
+        """Probes a table here and there, so that a damaged one is told before the work."""
         strong, weak = name.split("v")
-        board = chess.Board(f"8/8/8/{weak.lower()}{8 - len(weak)}/8/8/{strong}{8 - len(strong)}/8 w - - 0 1")
-        try:
-            self._tables.probe_wdl_table(board)
-        except _UNREADABLE as error:
-            raise SyzygyError(f"{path}: is no readable Syzygy table: {error or type(error).__name__}") from error
+        pieces = [chess.Piece.from_symbol(kind) for kind in (*strong, *weak.lower())]
+        source, boards = Random(0), list[chess.Board]()
+        while len(boards) < _TRIED:
+            board = chess.Board(None)
+            board.set_piece_map(dict(zip(source.sample(chess.SQUARES, len(pieces)), pieces, strict=True)))
+            board.turn = source.random() < 0.5
+            if board.is_valid():
+                boards.append(board)
+        for board in boards:
+            try:
+                self._tables.probe_wdl_table(board)
+            except _UNREADABLE as error:
+                raise SyzygyError(f"{path}: is no readable Syzygy table: {error or type(error).__name__}") from error
 
     @property
     def bytes(self) -> int:
@@ -110,8 +122,12 @@ class SyzygyTables:
         return table_name(board) not in self._excluded
 
     def probe(self, board: chess.Board) -> int:
-        """The position's place in ``CLASSES``."""
-        return self._tables.probe_wdl(board) + 2
+        """The position's place in ``CLASSES``; raises ``SyzygyError`` where a table is damaged."""
+        try:
+            return self._tables.probe_wdl(board) + 2
+        except _UNREADABLE as error:
+            name = table_name(board)
+            raise SyzygyError(f"Syzygy table {name}, or one that a capture leads to from there, is damaged") from error
 
 
 def draw_board(men: Sequence[int], source: Random) -> chess.Board:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import rich.table
 from rich.console import Console
 
-from ..report import Block, Cell, Figure, Report, Section, Table, Text, write_report
+from ..report import Block, Cell, Figure, Report, Section, Table, Text, title_in, write_report
 
 Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"
@@ -20,11 +20,14 @@ class ReproduceError(ValueError):
     """Experiments that cannot be done as they were asked for."""
 
 
-def chosen_experiments(experiment: str | None, known: Iterable[str], minutes: float, out: Path) -> list[str]:
+def chosen_experiments(
+    experiment: str | None, known: Iterable[str], minutes: float, out: Path, title: str
+) -> list[str]:
     """The names of the experiments to do, all of them where none is named.
 
     Raises:
-        ReproduceError: an unknown experiment, no minutes or endless ones, or a file in the report's place.
+        ReproduceError: an unknown experiment, no minutes or endless ones, or something in the place of the report
+            ``title`` that is none.
     """
     names = list(known)
     if experiment is not None and experiment not in names:
@@ -33,6 +36,9 @@ def chosen_experiments(experiment: str | None, known: Iterable[str], minutes: fl
         raise ReproduceError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
     if out.exists() and not out.is_dir():
         raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
+    there = title_in(out)
+    if there not in (None, title):
+        raise ReproduceError(f"--out {out}: holds the report “{there}”; choose another folder")
     return names if experiment is None else [experiment]
 
 
@@ -144,18 +150,42 @@ class Experiment:
         shown = rich.table.Table(title=self.title, title_justify="left", title_style="bold", show_lines=True)
         shown.add_column("", min_width=14)
         shown.add_column("", no_wrap=True)
-        for heading in (PUBLISHED, MEASURED):
+        both = (PUBLISHED, MEASURED) if any(row.published for row in self.rows) else (MEASURED,)
+        for heading in both:
             shown.add_column(heading, justify="right", no_wrap=True)
         for row in self.rows:
             known = [measure for measure in self.measures if measure.key in {**row.published, **row.measured}]
             columns = (
-                [_printed(measure.shown(values.get(measure.key))) for measure in known]
-                for values in (row.published, row.measured)
+                [_printed(measure.shown(getattr(row, which).get(measure.key))) for measure in known] for which in both
             )
             shown.add_row(row.name, *map("\n".join, ([measure.title for measure in known], *columns)))
         console.print(shown)
         for note in self.notes:
             console.print(note, highlight=False, style="dim")
+
+
+def comparison_note(rows: Sequence[Row], measures: Sequence[Measure], why: str) -> str:
+    """Which published figures were reached, and which not.
+
+    Args:
+        rows, measures: whose figures are to be compared, each the better the higher.
+        why: what stands between a figure that was missed and the published one.
+    """
+    both = [
+        (f"{row.name}, {measure.title}", measure, row.published[measure.key], row.measured[measure.key])
+        for row in rows
+        for measure in measures
+        if measure.key in row.published and measure.key in row.measured
+    ]
+    missed = [
+        f"{name} ({measure.shown(here)}, published {measure.shown(there)})"
+        for name, measure, there, here in both
+        if here < there
+    ]
+    if not both:
+        return "No published figure is of what was measured here."
+    reached = f"Of the {len(both)} published figures beside measured ones {len(both) - len(missed)} are reached"
+    return f"{reached}; missed: {'; '.join(missed)}. {why}" if missed else f"{reached}."
 
 
 Step = Callable[[], Experiment]

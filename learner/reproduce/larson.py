@@ -1,29 +1,32 @@
 """What ``crownhead reproduce larson`` does: expert moves predicted by the network of Larson 2016 and by ours."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from rich.console import Console
 from torch import Tensor, nn
 
 from ..batch import TrainingBatch
 from ..endgame.progress import OracleProgress
 from ..expert.accuracy import TOPS, MoveAccuracy, move_accuracy
-from ..expert.commands import describe, read_with_progress, train_with_progress
+from ..expert.commands import read_with_progress, train_with_progress
 from ..expert.games import ExpertSamples, Split, split_by_game
 from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
 from ..network import NETWORKS, ConvUnit, Network, NetworkConfig
-from ..report import make_writable_folder
+from ..report import Figure, Table, make_writable_folder
 from ..trainer import TrainerConfig
-from .experiment import Experiment, Measure, Row, chosen_experiments, report_experiments
+from .experiment import Experiment, Facts, Measure, Row, chosen_experiments, print_experiments, run_experiments
+from .figures import draw_curves
 
 PUBLISHED_CONFIG = TrainerConfig(learning_rate=1e-3, batch_size=128, ema_decay=0.999, weight_decay=0.0)
 """Adam, batches of 128 (Larson 2016; his rate is not given: Adam's usual one)."""
-PUBLISHED_STEPS, PUBLISHED_GAMES = 150_000, 22_000
+PUBLISHED_STEPS, PUBLISHED_GAMES, PUBLISHED_POSITIONS = 150_000, 22_000, 440_000  # games and positions: about
+MODULES, CHANNELS = 4, 96
 OWN_NETWORK = "4x48"
 _TITLE = "Larson 2016, “Deep reinforcement learning for checkers: pretraining a policy”, done again"
 _INTRODUCTION = (
@@ -31,6 +34,13 @@ _INTRODUCTION = (
     "sees one number a square, has modules of parallel convolutions, and learns the first step of a move among all 128 "
     "outputs, legal or not; beside it stands a residual network of this project, which chooses among the legal moves "
     "and is never told about others. Both learn results too, and get the same games and the same time."
+)
+_NOTES = (
+    "The published accuracies are not at hand, so none stands beside these; they are of other games.",
+    "Published are one number a square, 128 outputs, parallel convolutions and Adam; how many convolutions (here "
+    f"{MODULES} modules of {CHANNELS} channels, with batch norm) and at what rate (here "
+    f"{PUBLISHED_CONFIG.learning_rate:g}) is not known. Here weights are averaged over steps, and a second head "
+    "learns results.",
 )
 _MEASURES = [Measure(f"top{k}", f"among the first {k}") for k in TOPS]
 
@@ -41,7 +51,7 @@ class InceptionNetwork(Network):
     Its heads are those of ``Network``. ``config`` gives modules and channels; the rest of it does not count.
     """
 
-    def __init__(self, modules: int = 4, channels: int = 96) -> None:
+    def __init__(self, modules: int = MODULES, channels: int = CHANNELS) -> None:
         super().__init__(NetworkConfig(blocks=modules, channels=channels))
         self.stem = ConvUnit(1, channels, 3, "relu")
         self.blocks = nn.Sequential(*(_Inception(channels) for _ in range(modules)))
@@ -78,7 +88,7 @@ def larson_command(
         games: a collection in PDN.
         experiment: of ``NETWORKS_COMPARED``; None for both.
         minutes: of the trainings together.
-        out: gets the report; after Ctrl-C, with what was learnt until then.
+        out: gets the report, after each network; after Ctrl-C in a training, with what was learnt until then.
 
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
@@ -86,31 +96,35 @@ def larson_command(
     Raises:
         ValueError: an unknown experiment, bad minutes, or games that cannot be learnt from.
         StorageError: a file cannot be read, or the report not written.
+        KeyboardInterrupt: with a message that says what the report holds.
     """
-    names = chosen_experiments(experiment, NETWORKS_COMPARED, minutes, out)
+    names = chosen_experiments(experiment, NETWORKS_COMPARED, minutes, out, _TITLE)
     make_writable_folder(out)
     torch.set_num_threads(1)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         read = read_with_progress(games, progress)
-        split = split_by_game(read, seed)
-        learnt, whole = _train([NETWORKS_COMPARED[name] for name in names], split, minutes, seed, progress)
-        found = [_predictions(learnt, split)] if learnt else []
-    facts: dict[str, str | int | float] = {
-        **describe(read, split),
-        "minutes of training": minutes if whole else "interrupted",
-        "minutes in all": round((time.monotonic() - began) / 60, 1),
-        "seed": seed,
-        "torch": torch.__version__,
-    }
-    page = report_experiments(out, _TITLE, _INTRODUCTION, facts, found)
-    if not whole:
+        study = _Study(split_by_game(read, seed), minutes / len(names), seed, progress)
+
+        def facts() -> Facts:
+            return {
+                "games": len(read.keys),
+                "games left out because they are there twice": read.twice,
+                "games that cannot be read": len(read.unread),
+                "games without a result": read.unfinished,
+                "positions to test on": len(study.split.test.moves),
+                "positions of test games that other games have": len(study.split.seen.moves),
+                "minutes of training": "interrupted" if study.interrupted else minutes,
+                "minutes in all": round((time.monotonic() - began) / 60, 1),
+                "seed": seed,
+                "torch": torch.__version__,
+            }
+
+        steps = [("predictions", partial(study.add, NETWORKS_COMPARED[name])) for name in names]
+        page, found = run_experiments(out, _TITLE, _INTRODUCTION, facts, steps)
+    if study.interrupted:
         raise KeyboardInterrupt(f"what was learnt until then is reported in {page}")
-    console = Console(quiet=quiet)
-    for result in found:
-        result.print(console)
-    console.print(f"Report: {page}", soft_wrap=True)
-    return {result.name: result.to_json() for result in found}
+    return print_experiments(page, found, quiet)
 
 
 @dataclass(frozen=True)
@@ -130,57 +144,79 @@ NETWORKS_COMPARED = {
 """By name of the experiment."""
 
 
-def _train(
-    compared: Sequence[Compared], split: Split, minutes: float, seed: int, progress: OracleProgress
-) -> tuple[dict[str, Pretraining], bool]:
-    """Trainings by name, and whether all got their time."""
-    learnt: dict[str, Pretraining] = {}
-    share = minutes / len(compared)
-    for one in compared:
-        torch.manual_seed(seed)
-        training = Pretraining(one.make(), split.train, share, seed, one.config, one.batch_of)
-        learnt[one.name] = training
-        if train_with_progress(training, share, progress) is None:
-            return learnt, False
-    return learnt, True
+class _Study:
+    """Networks that learn one after the other from the same games.
 
+    Attributes:
+        interrupted: Ctrl-C has ended a training; what was learnt until then is measured, and nothing follows.
+    """
 
-def _predictions(learnt: dict[str, Pretraining], split: Split) -> Experiment:
-    rows, notes = [], []
-    for name, training in learnt.items():
+    def __init__(self, split: Split, minutes: float, seed: int, progress: OracleProgress) -> None:
+        self.split, self.interrupted = split, False
+        self._minutes, self._seed, self._progress = minutes, seed, progress
+        self._learnt: dict[str, Pretraining] = {}
+        self._accuracies: dict[str, tuple[MoveAccuracy, MoveAccuracy]] = {}
+
+    def add(self, one: Compared) -> Experiment:
+        """Trains one more network for its minutes and compares all so far."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        torch.manual_seed(self._seed)
+        training = Pretraining(one.make(), self.split.train, self._minutes, self._seed, one.config, one.batch_of)
+        self.interrupted = train_with_progress(training, self._minutes, self._progress) is None
+        self._progress.phase(f"testing {one.name}")
         network = training.trainer.ema_network
-        unseen = move_accuracy(network, split.test)
-        rows += [
-            _row(f"{name}: of the legal moves", unseen.legal),
-            _row(f"{name}: legal, where there is a choice", unseen.with_choice),
-            _row(f"{name}: of all 128 outputs", unseen.raw),
-            _row(f"{name}: legal, seen positions too", move_accuracy(network, split.test_with_seen).legal),
+        unseen, both = (move_accuracy(network, samples) for samples in (self.split.test, self.split.test_with_seen))
+        self._learnt[one.name], self._accuracies[one.name] = training, (unseen, both)
+        return self._experiment()
+
+    def _experiment(self) -> Experiment:
+        rows = [
+            Row(f"{name}: {which}", measured={f"top{k}": share for k, share in shares.items()})
+            for name, (unseen, both) in self._accuracies.items()
+            for which, shares in (
+                ("of the legal moves", unseen.legal),
+                ("legal, where there is a choice", unseen.with_choice),
+                ("of all 128 outputs", unseen.raw),
+                ("legal, seen positions too", both.legal),
+            )
         ]
-        notes.append(_describe(name, training, unseen, split.test))
-    notes.append(
-        f"Published: {PUBLISHED_STEPS:,} batches of 128 from about {PUBLISHED_GAMES:,} games; its figures are not set "
-        "beside these, because those games are not at hand and positions seen in training were not taken out."
-    )
-    return Experiment(
-        "predictions",
-        "Moves of games that were not learnt from",
-        "How often is the expert's move among the network's first? Test positions that other games have as well, most "
-        "of them openings, do not count, except in the last row of each network.",
-        _MEASURES,
-        rows,
-        [],
-        notes,
-    )
+        curves = {
+            row.name: [(k, row.measured[f"top{k}"]) for k in TOPS]
+            for row in rows
+            if row.name.endswith(("legal moves", "outputs"))
+        }
+        png = draw_curves({}, curves, "among the network's first")
+        notes = [_describe(name, self._learnt[name], unseen) for name, (unseen, _) in self._accuracies.items()]
+        return Experiment(
+            "predictions",
+            "Moves of games that were not learnt from",
+            "How often is the expert's move among the network's first? Test positions that other games have as well, "
+            "most of them openings, do not count, except in the last row of each network.",
+            _MEASURES,
+            rows,
+            [Figure("predictions", png, "How often the expert's move is found, at unseen positions.")],
+            [*notes, *_NOTES],
+            [self._sizes()],
+        )
+
+    def _sizes(self) -> Table:
+        """What was learnt from, published and here."""
+        train, trainings = self.split.train, self._learnt.values()
+        games = len(np.unique(train.games))
+        return Table(
+            "What was learnt from",
+            ["", "published", *self._learnt],
+            [
+                ["games", PUBLISHED_GAMES, *(games for _ in trainings)],
+                ["positions", PUBLISHED_POSITIONS, *(len(train.moves) for _ in trainings)],
+                ["steps", PUBLISHED_STEPS, *(training.trainer.steps for training in trainings)],
+                ["positions in a step", PUBLISHED_CONFIG.batch_size, *(t.trainer.config.batch_size for t in trainings)],
+            ],
+        )
 
 
-def _row(name: str, shares: dict[int, float]) -> Row:
-    return Row(name, measured={f"top{k}": share for k, share in shares.items()})
-
-
-def _describe(name: str, training: Pretraining, accuracy: MoveAccuracy, test: ExpertSamples) -> str:
+def _describe(name: str, training: Pretraining, accuracy: MoveAccuracy) -> str:
     parameters = sum(parameter.numel() for parameter in training.trainer.network.parameters())
     outcome = "" if accuracy.outcome is None else f", results right in {accuracy.outcome:.1%}"
-    return (
-        f"{name}: {parameters:,} parameters, {training.trainer.steps:,} steps of {training.trainer.config.batch_size}, "
-        f"{training.epochs:.1f} epochs; {len(test.moves):,} test positions{outcome}."
-    )
+    return f"{name}: {parameters:,} parameters, {training.epochs:.1f} epochs{outcome}."

@@ -40,6 +40,9 @@ CONFIDENCE = {
 }
 """Mean confidence of right and of wrong answers, by exact value, on 2-7 pieces."""
 
+TRAINING = "97.6 million positions were gone through 30 times in about 9 hours on a graphics card for 5 pieces alone"
+SETTINGS = "radam, rate 0.0002, batch 1024"
+
 PARAMETERS = 533_163
 EXCEPTION_BYTES = 5
 SIZES = {"network": 2_130_000, "exceptions": 4_330_000, "together": 6_460_000, "chinook": 1_590_303}

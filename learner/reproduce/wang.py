@@ -10,7 +10,7 @@ from engine.tablebase.load import load_tables
 
 from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
-from . import wang_compression, wang_experiments, wang_threshold
+from . import published, wang_compression, wang_experiments, wang_threshold
 from .experiment import Experiment, Facts, ReproduceError, chosen_experiments, print_experiments, run_experiments
 from .wang_lab import NAMES, SETTINGS, Lab, Training
 
@@ -38,7 +38,7 @@ def wang_command(
 
     Args:
         experiment: of ``EXPERIMENTS``; None for all.
-        minutes: of all trainings together. Tables, tests and coding come on top, about as long again.
+        minutes: of all trainings together. Tables, tests and coding come on top, some minutes more.
         pieces: positions of 2 to so many pieces, 4 to 6.
         folder: of the tables; what it lacks is solved in memory. None for the default one.
         out: gets the report, after each experiment.
@@ -51,7 +51,7 @@ def wang_command(
         StorageError: the report cannot be written.
         KeyboardInterrupt: with a message that says what the report holds.
     """
-    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
     if not FEWEST_PIECES <= pieces <= MOST_PIECES:
         raise ReproduceError(f"--pieces {pieces}: {FEWEST_PIECES} to {MOST_PIECES} are possible")
     make_writable_folder(out)  # now, not after an hour
@@ -71,6 +71,7 @@ def wang_command(
                 "positions of each test": lab.tested,
                 "seed": seed,
                 **{f"training of {NAMES[kind]}": SETTINGS[kind].summary for kind in NAMES},
+                f"training of {NAMES['wang']}, published": published.SETTINGS,
             }
 
         steps = [(name, partial(_done, name, lab, pieces)) for name in names]

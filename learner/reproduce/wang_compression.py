@@ -13,7 +13,7 @@ from ..endgame.data import count_positions
 from ..report import Figure
 from . import published
 from .experiment import Experiment, Measure, Row
-from .wang_figures import draw_sizes
+from .figures import draw_sizes
 from .wang_lab import Lab, Training, slices
 
 CODEC_WEIGHT = 2.0  # share of the time, in the unit of ``Training.weight``
@@ -77,7 +77,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
         "neural codec, measured": (header.weights_bytes / _MEGABYTE, (size - header.weights_bytes) / _MEGABYTE),
     }
     notes = [
-        f"Scaled: networks trained for {lab.extra_minutes:.1f} minutes (codec) and as long as the others (Wang's).",
+        f"Scaled: the codec's network was trained for {lab.extra_minutes:.1f} minutes. {lab.why_missed()}",
         f"The exceptions of Wang's way are estimated: the best method's share of wrong answers among {lab.tested:,} "
         f"positions, times {positions:,}. The neural codec's file was written, and decoded again with every value as "
         "before; its exceptions are coded bits that it held for less likely.",

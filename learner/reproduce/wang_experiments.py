@@ -7,8 +7,8 @@ from engine.tablebase.material import MIN_PIECES
 from ..endgame.validation import OUTCOMES
 from ..report import Figure
 from . import published
-from .experiment import Experiment, Measure, Row
-from .wang_figures import draw_bars, draw_curves
+from .experiment import Experiment, Measure, Row, comparison_note
+from .figures import draw_bars, draw_curves
 from .wang_lab import SAMPLE_STEP, Kind, Lab, Training, share
 
 KINDS: tuple[Kind, ...] = ("wang", "pair")
@@ -75,6 +75,7 @@ def sampling(lab: Lab, pieces: int) -> Experiment:
             f"Scaled: 2–{pieces} pieces instead of 2–7; the largest sample is what a network sees once in its time, "
             "not 202 million positions. The smaller ones are gone through as many times oftener: all trainings take "
             "equally long, only the number of different positions differs.",
+            comparison_note(rows, ACCURACIES, lab.why_missed()),
         ],
     )
 
@@ -144,9 +145,10 @@ def across_pieces(lab: Lab, pieces: int) -> Experiment:
         [_draw_ranges(rows), _draw_each(lab, wang, pair, pieces)],
         [
             f"Scaled: at most {pieces} pieces; rows without measured figures are of more. "
-            f"“{pieces} alone” stands beside the published “7 alone” (four against three): there every capture leads "
+            f"“{pieces} alone” is like the published “7 alone” (four against three): there every capture leads "
             "to fewer pieces than the network has ever seen, which cost the published search dearly.",
             "The published recall is on 2–7 pieces, the best of any method.",
+            comparison_note(rows, ACCURACIES, lab.why_missed()),
         ],
     )
 
@@ -206,5 +208,6 @@ def transfer(lab: Lab, pieces: int) -> Experiment:
             f"{pieces} pieces are tested on, also those where one side is far ahead, which are easy. Fine-tuning has "
             "half of a training's time, not five passes. The row without measured figures needs tables of 7.",
             "The body of the PairNetwork is its vectors of pairs and their biases.",
+            comparison_note(rows, ACCURACIES, lab.why_missed()),
         ],
     )

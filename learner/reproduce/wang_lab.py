@@ -2,20 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.material import Material, materials
+from engine.tablebase.material import MIN_PIECES, Material, materials
 
 from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler
 from ..endgame.member import softmax
 from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
 from ..endgame.progress import OracleProgress
 from ..endgame.resolve import resolve
-from ..endgame.training import DEFAULT_SETTINGS, CurvePoint, TrainingSettings, accuracy_of, train_endgame
+from ..endgame.training import DEFAULT_SETTINGS, TrainingSettings, accuracy_of, train_endgame
+from . import published
 from .one_ply import one_ply_search
 
 Kind = Literal["wang", "pair"]
@@ -160,6 +162,7 @@ class Lab:
         self.extra_minutes = minutes * extra / weights
         self.tested = int(np.clip(_TEST_RATE * minutes, _FEWEST_TESTED, _MOST_TESTED))
         self._trained: dict[Training, Trained] = {}
+        self._warm: set[Kind] = set()
         self._answers: dict[tuple[Training, int, int, int], tuple[EndgameBatch, Answers]] = {}
 
     def run(self, wanted: Iterable[Training]) -> None:
@@ -192,16 +195,32 @@ class Lab:
             sampler = FixedSample(*source, quiet, size)
             settings = settings.model_copy(update={"focus": 0.0})
         left = sum(self._minutes[other] for other in self._plan[place + 1 :]) + self.extra_minutes
-        label = (
-            f"training {place + 1} of {len(self._plan)} ({NAMES[training.kind]}, {left:.1f} minutes to train after it)"
-        )
+        label = f"training {place + 1}/{len(self._plan)}, then {left:.1f} min: {NAMES[training.kind]}"
+        self._warm_up(training.kind)
         self.progress.phase(label, 60 * minutes)
-
-        def report(point: CurvePoint) -> None:
-            self.progress.done(point.seconds)
-
+        report = partial(self.progress.rate, label)
         seen = train_endgame(network, sampler, settings, minutes=minutes, report=report)[-1].positions
         return Trained(network, seen, min(seen, size or seen))
+
+    def _warm_up(self, kind: Kind) -> None:
+        """Compiles what a kind of network needs: the first training would pay for it with most of a short time."""
+        if kind not in self._warm:
+            self.progress.phase("compiling")
+            few = EndgameSampler(self.tables, slices(MIN_PIECES, MIN_PIECES), self.seed, TRAIN, kind == "pair")
+            train_endgame(
+                self._new_network(Training(kind, MIN_PIECES, MIN_PIECES), self.seed), few, SETTINGS[kind], positions=1
+            )
+            self._warm.add(kind)
+
+    def why_missed(self) -> str:
+        """What stands between the trainings of Wang's network so far and the published ones."""
+        mine = [training for training in self._trained if training.kind == "wang"]
+        longest = max(self._minutes[training] for training in mine)
+        most = max(self._trained[training].seen for training in mine)
+        return (
+            f"Here a training of {NAMES['wang']} took {longest:.1f} minutes at most and saw {most:,} positions, "
+            f"repetitions counted; as published, {published.TRAINING}: more --minutes bring it closer."
+        )
 
     def _new_network(self, training: Training, seed: int) -> EndgameNetwork:
         torch.manual_seed(seed)

@@ -9,8 +9,8 @@ from ..endgame.data import TEST, VALIDATION
 from ..endgame.validation import OUTCOMES
 from ..report import Figure
 from . import published
-from .experiment import Experiment, Measure, Row
-from .wang_figures import draw_curves
+from .experiment import Experiment, Measure, Row, comparison_note
+from .figures import draw_curves
 from .wang_lab import Lab, Training, share
 
 NOWHERE, EVERYWHERE = 0.0, 1.01  # thresholds that every confidence reaches, and none
@@ -72,7 +72,7 @@ def _oracle_row(lab: Lab, pieces: int) -> Row:
     lab.progress.phase("calibrating the oracle")
     training = _trainings(pieces)["pair"]
     networks = [(lab.trained(training).network, (MIN_PIECES, pieces))]
-    oracle = calibrate_oracle(networks, lab.tables, _CALIBRATION_BUDGET, lab.tested, lab.seed, lab.progress.phase)
+    oracle = calibrate_oracle(networks, lab.tables, _CALIBRATION_BUDGET, lab.tested, lab.seed, lab.progress.part)
     batch, _ = lab.answers(training, MIN_PIECES, pieces)
     found = oracle.search(batch.positions)
     name = (
@@ -104,6 +104,7 @@ def threshold(lab: Lab, pieces: int) -> Experiment:
         "Wang's network": _curve(lab, trainings["wang"], TEST),
         "PairNetwork": _curve(lab, trainings["pair"], TEST),
     }
+    rows = _rows(lab, pieces, chosen)
     points = {"both, 2–7 pieces": [(published.THRESHOLD, published.PIECES["2–7"]["both"])]}
     png = draw_curves(points, curves, "threshold: from this confidence on, the network decides")
     return Experiment(
@@ -111,19 +112,14 @@ def threshold(lab: Lab, pieces: int) -> Experiment:
         "Threshold between network and search",
         "Where the network's confidence reaches a threshold it decides, elsewhere the one-ply search.",
         _MEASURES,
-        [*_rows(lab, pieces, chosen), *_confidence_rows(lab, pieces)],
-        [
-            Figure(
-                "threshold",
-                png,
-                f"Right answers on 2–{pieces} pieces by threshold; at the right end, the search alone.",
-            )
-        ],
+        [*rows, *_confidence_rows(lab, pieces)],
+        [Figure("threshold", png, f"Right answers on 2–{pieces} pieces by threshold; at the end the search alone.")],
         [
             f"Scaled: 2–{pieces} pieces where 2–7 were published. Thresholds chosen on the validation split: "
             f"{chosen['wang']:.3g} for Wang's network, {chosen['pair']:.3g} for the PairNetwork; above 1, the search "
             "always decides.",
             "The PairNetwork learns from positions without a capture alone: by itself, and under a one-ply search, it "
             "is asked about captures that it has never seen; the capture search asks it only where it has learned.",
+            comparison_note(rows, _MEASURES, lab.why_missed()),
         ],
     )

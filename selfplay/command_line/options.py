@@ -17,7 +17,8 @@ Net = Annotated[
 ]
 Pieces = Annotated[int, typer.Option(min=2, max=7, help="Positions of 2 to so many pieces.")]
 Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the positions drawn.")]
+MAX_SEED = (1 << 32) - 1
+Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the positions drawn.")]
 Backend = Annotated[
     str, typer.Option(help="What computes networks, like torch or openvino-int8; auto: the fastest here.")
 ]

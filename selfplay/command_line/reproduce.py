@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from .options import Json, Seed, Tables, print_json
+from .options import MAX_SEED, Json, Seed, Tables, print_json
 
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
 )
-RunSeed = Annotated[int, typer.Option(min=0, help="Of weights, games and players.")]
+RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of weights, games and players.")]
 
 
 @reproduce.command("wang")
@@ -19,10 +19,11 @@ def reproduce_wang(
         str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of all trainings together; tests and coding take up to as long again.")
+        float,
+        typer.Option(min=0.01, help="Of all trainings together; tables, tests and coding take 3 or more besides."),
     ] = 30.0,
     pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("wang-report"),
+    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path("wang-report"),
     seed: Seed = 1,
     folder: Tables = None,
     as_json: Json = False,
@@ -41,7 +42,11 @@ def reproduce_popic(
         str | None, typer.Option(help="popic (published settings) or own (preset quick); both if left out.")
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of the trainings together, earlier ones in this folder included.")
+        float,
+        typer.Option(
+            min=0.01,
+            help="Of the trainings together, earlier ones here included; the last gate and the games come on top.",
+        ),
     ] = 30.0,
     games: Annotated[int, typer.Option(min=2, help="Of the last version against each before it.")] = 50,
     out: Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")] = Path(
@@ -63,12 +68,16 @@ def reproduce_maddocks(
     experiment: Annotated[str | None, typer.Option(help="gradients or match; both if left out.")] = None,
     selfplay_games: Annotated[int, typer.Option(min=1, help="Of self-play in each iteration.")] = 100,
     comparison_games: Annotated[int, typer.Option(min=2, help="The most, of a new network with the best.")] = 40,
-    searches: Annotated[int, typer.Option(min=1, help="Per move, of the agent and of its opponent.")] = 50,
-    exploration: Annotated[float, typer.Option(help="Constant of the agent's search (PUCT).")] = 1.5,
+    searches: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Per move, of the agent and of its opponent.")
+    ] = 50,
+    exploration: Annotated[float, typer.Option(min=0.01, max=20, help="Constant of the agent's search (PUCT).")] = 1.5,
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="Score at which a new network takes the best one's place.")
     ] = 0.55,
-    epochs: Annotated[float, typer.Option(help="How often each sample is learnt from, on the mean.")] = 5.0,
+    epochs: Annotated[
+        float, typer.Option(min=0.01, max=100, help="How often each sample is learnt from, on the mean.")
+    ] = 5.0,
     iterations: Annotated[int, typer.Option(min=1, help="New networks made and compared, at most.")] = 100,
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of the training, at most; earlier ones in this folder included.")
@@ -95,9 +104,15 @@ def reproduce_larson(
     experiment: Annotated[
         str | None, typer.Option(help="published (its network) or own (this project's); both if left out.")
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of the trainings together; tests come on top.")] = 30.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("larson-report"),
-    seed: Seed = 1,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Of the trainings together; reading 10,000 games and tests take 2 more.")
+    ] = 30.0,
+    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
+        "larson-report"
+    ),
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of the split, the weights and the order of the games.")
+    ] = 1,
     as_json: Json = False,
 ) -> None:
     """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
@@ -115,7 +130,9 @@ def reproduce_abdalla(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of labelling and both trainings together; tests take a minute more.")
     ] = 6.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("abdalla-report"),
+    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
+        "abdalla-report"
+    ),
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:

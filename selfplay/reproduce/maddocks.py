@@ -7,28 +7,28 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from engine.players import parse_player
 from learner.checkpoint import load_checkpoint
-from learner.report import make_writable_folder
+from learner.report import Figure, make_writable_folder
 from learner.reproduce.experiment import (
     Experiment,
     Measure,
     ReproduceError,
     Row,
     chosen_experiments,
+    print_experiments,
     report_experiments,
 )
 from learner.reproduce.gradients import GradientCheck, check_gradients, operations
 
 from ..config import RunConfig, make_config
-from ..elo import Tally
+from ..elo import Tally, fit_elo
+from ..figures import ratings_image
 from ..match import make_openings, play_match
 from ..match_record import MatchGame
 from ..players import network_player
 from ..progress import MatchProgress
-from .runs import Version, is_over, played_games, read_run, train_run
+from .runs import Version, check_run, is_over, played_games, read_run, train_run
 
 EXPERIMENTS = ("gradients", "match")
 _CONCURRENCY = 64
@@ -180,9 +180,20 @@ class _MatchStudy:
                 Measure("minutes", "minutes of training", "number"),
             ),
             rows,
-            [],
+            self._drawn(),
             [*notes, *_MATCH_NOTES],
         )
+
+    def _drawn(self) -> list[Figure]:
+        """Elo of the versions that have played."""
+        minutes = {version.name: version.minutes for version in self.versions()}
+        results = [(name, self.opponent, tally) for name, tally in self.tallies.items() if tally.games]
+        if not results:
+            return []
+        table = fit_elo(results, {self.opponent: 0.0}).table
+        title = f"the agent before and after {played_games(self.run):,} games of self-play"
+        image = ratings_image(table, self.opponent, minutes, title, "agent")
+        return [Figure("match", image, f"Elo against {self.opponent}, which has as many searches per move.")]
 
     def _figures(self, version: Version) -> dict[str, float]:
         tally = self.tallies.get(version.name, Tally())
@@ -253,10 +264,12 @@ def maddocks_command(
         StorageError: something cannot be written.
         KeyboardInterrupt: the run is saved, and the report shows what there is.
     """
-    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out)
+    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
     if games < 1:
         raise ReproduceError(f"--games {games}: a match has 1 game at least")
     study = _MatchStudy(agent.config(minutes, seed, settings), out, games)
+    if "match" in names:
+        check_run(study.run, study.config)  # before its report is replaced
     make_writable_folder(out)
     facts = {**{name.replace("_", " "): value for name, value in asdict(agent).items()}, "minutes": minutes}
     facts |= {"games of each match": games, "seed": seed}
@@ -273,12 +286,7 @@ def maddocks_command(
         page, _ = _write(names, study, checks, facts, out)
         text = f"the run is saved in {study.run}, and {page} shows what there is; the same command goes on"
         raise KeyboardInterrupt(text) from error
-    page, experiments = _write(names, study, checks, facts, out)
-    console = Console(quiet=quiet)
-    for found in experiments:
-        found.print(console)
-    console.print(f"Report: {page}", soft_wrap=True)
-    return {found.name: found.to_json() for found in experiments}
+    return print_experiments(*_write(names, study, checks, facts, out), quiet)
 
 
 def _write(

@@ -19,6 +19,7 @@ from learner.reproduce.experiment import (
     ReproduceError,
     Row,
     chosen_experiments,
+    print_experiments,
     report_experiments,
 )
 
@@ -31,12 +32,13 @@ from ..match_commands import choose_jobs, inspect_player, make_pairing
 from ..openings import make_openings
 from ..run_folder import RunState
 from .published import POPIC, POPIC_HOURS, POPIC_VERSIONS
-from .runs import Version, is_over, played_games, read_run, train_run
+from .runs import Version, check_run, is_over, played_games, read_run, train_run
 
 SYSTEMS = {"popic": "popic", "own": "quick"}
 """Experiment → preset."""
 _NAMES = {"popic": "published settings", "own": "this project's settings"}
 _OPENINGS = "ballots"
+_OVERTIME = 1.1  # times the minutes: what is more is told
 _TITLE = "Popič, Bošković and Brest 2021, “Deep Learning and the Game of Checkers”, done again"
 _INTRODUCTION = (
     "A network learns checkers from its own games; each version that passes the gate becomes the best. The last one "
@@ -67,7 +69,8 @@ _NOTES = {
 }
 _GAMES_NOTE = (
     "The games start from three-move ballots, each with colours swapped, and both sides search with their network "
-    "alone (no endgame tables), with the training's number of simulations and without noise. No version plays itself."
+    "alone (no endgame tables), with the training's number of simulations, as in the gate and without noise. No "
+    "version plays itself."
 )
 
 
@@ -109,13 +112,14 @@ class _System:
         if len(versions) == 1:
             return []
         simulations, seed = self.config.match_search.num_simulations, self.config.seed
-        facts = [inspect_player(f"{version.checkpoint}@off@{simulations}", None, control) for version in versions]
+        texts = [f"{version.checkpoint}@off@{simulations}" for version in versions]
+        facts = [inspect_player(text, None, control, plain=True) for text in texts]
         players = [
             LadderPlayer(version.name, fact.text, fact.settings, True)
             for version, fact in zip(versions, facts, strict=True)
         ]
         pairings = {
-            (players[-1], player): make_pairing((facts[-1], fact), control, None, seed)
+            (players[-1], player): make_pairing((facts[-1], fact), control, None, seed, plain=True)
             for player, fact in zip(players[:-1], facts[:-1], strict=True)
         }
         openings = make_openings(_OPENINGS, (self.games + 1) // 2, seed)
@@ -206,6 +210,9 @@ class _Found:
             )
         elif len(self.versions) == 1:
             notes.append("No version has passed the gate yet, so there is nothing to compare: give more --minutes.")
+        limit = config.loop.minutes
+        if limit is not None and self.state.minutes > _OVERTIME * limit:
+            notes.append(f"The last gate's games took the training from {limit:g} minutes to {self.state.minutes:.1f}.")
         wanted = self.system.games * max(0, len(self.versions) - 1)
         played = sum(tally.games for tally in self.tallies.values())
         if played < wanted:
@@ -215,12 +222,10 @@ class _Found:
     def row(self) -> Row:
         """The last version against the first, and what it took to get there."""
         first = self.tallies.get("v0")
-        size = {
-            "versions": len(self.versions) - 1,
-            "games": self.games,
-            "hours": self.state.minutes / 60,
-        }
-        return Row(f"{_NAMES[self.system.name]}, {self.last} v v0", {}, {**(_figures(first) if first else {}), **size})
+        size = {"versions": len(self.versions) - 1, "games": self.games, "hours": self.state.minutes / 60}
+        measured = {**(_figures(first) if first else {}), **size}
+        published = {**_figures(_tally(*POPIC["v0"])), "versions": POPIC_VERSIONS, "hours": POPIC_HOURS}
+        return Row(f"{_NAMES[self.system.name]}, {self.last} v v0 (published: v9 v v0)", published, measured)
 
     def verdict(self) -> str:
         """Whether the last version beats the first by more than was published."""
@@ -229,10 +234,11 @@ class _Found:
             return f"With {name} there is no game of a promoted version against the first yet."
         elo, published = first.elo_diff(), _tally(*POPIC["v0"]).elo_diff()
         more = elo.score > published.score
+        verdict = "more" if elo.elo - elo.elo_error > published.elo else "more, but within the error,"
         wins, draws, losses = POPIC["v0"]
         said = (
             f"With {name} the games of {self.last} v v0 end {first.wins}–{first.draws}–{first.losses} "
-            f"({100 * elo.score:.1f} %, Elo {elo.elo:+.0f} ± {elo.elo_error:.0f}), {'more' if more else 'no more'} "
+            f"({100 * elo.score:.1f} %, Elo {elo.elo:+.0f} ± {elo.elo_error:.0f}), {verdict if more else 'no more'} "
             f"than the published {wins}–{draws}–{losses} ({100 * published.score:.1f} %, Elo {published.elo:+.0f})."
         )
         if more:
@@ -255,18 +261,13 @@ def _figures(tally: Tally) -> dict[str, float]:
 
 
 def _first_and_last(found: Sequence[_Found]) -> Experiment:
-    published = {
-        **_figures(_tally(*POPIC["v0"])),
-        "versions": POPIC_VERSIONS,
-        "hours": POPIC_HOURS,
-    }
     begun = [system for system in found if system.versions]
     return Experiment(
         "first",
         "Last version against the first",
         "Does the last version beat random weights by more than was published, in a fraction of the time?",
         (*_COUNTS, _SCORE, *_SIZE),
-        [Row(f"published, v{POPIC_VERSIONS} v v0", published), *(system.row() for system in begun)],
+        [system.row() for system in begun],
         [],
         [system.verdict() for system in begun],
     )
@@ -292,7 +293,7 @@ def popic_command(
         StorageError: something cannot be written.
         KeyboardInterrupt: runs and games are saved, and the report shows them.
     """
-    names = chosen_experiments(experiment, SYSTEMS, minutes, out)
+    names = chosen_experiments(experiment, SYSTEMS, minutes, out, _TITLE)
     if games < 2:
         raise ReproduceError(f"--games {games}: a pairing has 2 games at least")
     each = minutes / len(names)
@@ -300,6 +301,8 @@ def popic_command(
         _System(name, make_config(SYSTEMS[name], [*settings, f"loop.minutes={each}"], seed=seed), out, games)
         for name in names
     ]
+    for system in systems:
+        check_run(system.run, system.config)  # now, not after the training of another one
     make_writable_folder(out)
     console = Console(stderr=True, quiet=quiet)
     errors: list[str] = []
@@ -315,14 +318,9 @@ def popic_command(
         page, _ = _write(systems, minutes)
         text = f"runs and games are saved in {out}, and {page} shows them; the same command goes on"
         raise KeyboardInterrupt(text) from error
-    page, experiments = _write(systems, minutes)
-    console = Console(quiet=quiet)
-    for found in experiments:
-        found.print(console)
     for line in errors:
         console.print(line, markup=False, soft_wrap=True)
-    console.print(f"Report: {page}", soft_wrap=True)
-    return {found.name: found.to_json() for found in experiments}
+    return print_experiments(*_write(systems, minutes), quiet)
 
 
 def _write(systems: Sequence[_System], minutes: float) -> tuple[Path, list[Experiment]]:

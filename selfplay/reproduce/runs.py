@@ -25,6 +25,18 @@ class Version(NamedTuple):
     minutes: float
 
 
+def check_run(folder: Path, config: RunConfig) -> None:
+    """Raises ``RunError`` that names the first setting in which a run that is there differs from ``config``."""
+    if not RunFolder(folder).config_path.exists():
+        return
+    stored = RunFolder.open(folder)[1]
+    was, now = dict(_leaves(stored.model_dump(mode="json"))), dict(_leaves(config.model_dump(mode="json")))
+    for key in now:
+        if key not in _LIMITS and was[key] != now[key]:
+            name = ".".join(key)
+            raise RunError(f"{folder} holds a run with {name} {was[key]}, not {now[key]}: choose another --out")
+
+
 def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
     """Begins a run, or goes on with one, until it has had its minutes or its iterations; at once if it has.
 
@@ -34,10 +46,9 @@ def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
     """
     from ..training import Training
 
-    if RunFolder(folder).config_path.exists():
-        run, stored = RunFolder.open(folder)
-        _check_same(folder, stored, config)
-    else:
+    check_run(folder, config)
+    run = RunFolder(folder)
+    if not run.config_path.exists():
         run = RunFolder.create(folder, config)
     with run.locked():
         state = run.read_state()
@@ -82,15 +93,6 @@ def read_run(folder: Path) -> tuple[RunState, list[Version]] | None:
 def played_games(folder: Path) -> int:
     """Games of self-play in a run."""
     return sum(read_shard_info(path).games for path in RunFolder(folder).shards.glob(f"*{SUFFIX}"))
-
-
-def _check_same(folder: Path, stored: RunConfig, wanted: RunConfig) -> None:
-    """Raises ``RunError`` that names the first setting in which two configurations differ."""
-    was, now = dict(_leaves(stored.model_dump(mode="json"))), dict(_leaves(wanted.model_dump(mode="json")))
-    for key in now:
-        if key not in _LIMITS and was[key] != now[key]:
-            name = ".".join(key)
-            raise RunError(f"{folder} holds a run with {name} {was[key]}, not {now[key]}: choose another --out")
 
 
 def _leaves(fields: dict[str, Any], above: _Key = ()) -> Iterator[tuple[_Key, Any]]:

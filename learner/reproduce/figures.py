@@ -1,4 +1,4 @@
-"""Figures of the experiments of Wang 2023, as the bytes of PNG images: hollow marks and pale bars are published."""
+"""Figures of experiments done again, as the bytes of PNG images: hollow marks and pale bars are published."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 PALE, DARK, OURS = "#b9c9da", "#1f4e79", "#c0504d"
-_COLORS = (PALE, DARK, OURS, "#5fae9f")
+_MEASURED = (DARK, OURS, "#5fae9f", "#7a5c99")
+_LEGEND_LETTERS = 90  # of a line
 Curve = Sequence[tuple[float, float]]
 
 
@@ -38,7 +39,7 @@ def draw_curves(
     axes = figure.subplots()
     for color, (name, points) in zip(("#7f97b2", "#b8a06a", "#8a8a8a"), published.items(), strict=False):
         axes.plot(*_percent(points), "o--", color=color, mfc="white", label=f"{name}, published")
-    for color, (name, points) in zip((DARK, OURS, "#5fae9f", "#7a5c99"), measured.items(), strict=False):
+    for color, (name, points) in zip(_MEASURED, measured.items(), strict=False):
         axes.plot(*_percent(points), "o-", ms=4, color=color, label=name)
     if logarithmic:
         axes.set_xscale("log")
@@ -55,15 +56,17 @@ def _percent(points: Curve) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [100 * y for _, y in points]
 
 
-def draw_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
-    """Wrong answers as bars, a group for each setting, a colour for each method; the first is the published one.
+def draw_bars(groups: Mapping[str, Mapping[str, float | None]], published: bool = True) -> bytes:
+    """Wrong answers as bars, a group for each setting, a colour for each method.
 
     Bars show what is wrong, not what is right, so that they may begin at 0 and still tell 99.5 from 99.9 %.
 
     Args:
         groups: setting → method → share of right answers, None where it is not known; all have the same methods.
+        published: whether the first method is the published one.
     """
     methods = list(next(iter(groups.values())))
+    colors = dict(zip(methods, (PALE, *_MEASURED) if published else _MEASURED, strict=False))
     height = 0.8 / len(methods)
     figure = Figure(figsize=(8.5, 1.3 + 0.26 * len(methods) * len(groups)), layout="constrained")
     axes = figure.subplots()
@@ -72,12 +75,13 @@ def draw_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
         known = [(method, share) for method, share in shares.items() if share is not None]
         for number, (method, share) in enumerate(known):
             place, wrong = row + (number - (len(known) - 1) / 2) * height, 100 * (1 - share)
-            axes.barh(place, wrong, height, color=_COLORS[methods.index(method)])
+            axes.barh(place, wrong, height, color=colors[method])
             text = f"{100 * share:.2f}"
             axes.annotate(text, (wrong, place), (4, 0), textcoords="offset points", va="center", fontsize=7.5)
             longest = max(longest, wrong)
-    handles = [Patch(color=color, label=method) for color, method in zip(_COLORS, methods, strict=False)]
-    figure.legend(handles=handles, loc="outside upper right", ncols=len(methods), frameon=False, fontsize=9)
+    handles = [Patch(color=color, label=method) for method, color in colors.items()]
+    columns = len(methods) if sum(map(len, methods)) <= _LEGEND_LETTERS else 2
+    figure.legend(handles=handles, loc="outside upper right", ncols=columns, frameon=False, fontsize=9)
     axes.set_yticks(range(len(groups)), list(groups), fontsize=9)
     axes.set(xlabel="wrong answers, % (numbers: right answers, %)", xlim=(0, 1.1 * longest))
     axes.set_ylim(len(groups) - 0.5, -0.5)

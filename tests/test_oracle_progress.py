@@ -1,0 +1,63 @@
+"""The live line of commands that train or test: shares, times and phases of unknown length."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from learner.endgame.progress import OracleProgress
+from learner.endgame.training import CurvePoint
+
+
+@pytest.fixture
+def progress(monkeypatch: pytest.MonkeyPatch) -> OracleProgress:
+    def terminal(**_: object) -> Console:
+        return Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+
+    monkeypatch.setattr("learner.endgame.progress.Console", terminal)
+    return OracleProgress(quiet=False)
+
+
+def line(progress: OracleProgress) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(progress._progress.get_renderable())
+    return re.sub(r"[━╸╺\s]+", " ", console.file.getvalue()).strip()  # type: ignore[attr-defined]
+
+
+def test_a_phase_of_unknown_length_has_no_share_whatever_was_before(progress: OracleProgress) -> None:
+    progress.phase("training", 60.0)
+    progress.done(30.0)
+    assert line(progress).startswith("training 50%")
+    progress.phase("testing")
+    assert "%" not in line(progress)
+    progress.part("temperature", None)
+    assert line(progress).startswith("temperature")
+    assert "%" not in line(progress)
+    progress.part("threshold", 0.25)
+    assert line(progress).startswith("threshold 25%")
+    progress.part("threshold", 0.75)
+    assert line(progress).startswith("threshold 75%")
+    progress.part("another", 0.0)
+    assert line(progress).startswith("another 0%")
+
+
+def test_a_description_that_changes_keeps_the_time_left(
+    progress: OracleProgress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress._progress, "get_time", lambda: now[0])
+    progress.phase("training", 60.0)
+    for seconds in (10.0, 20.0, 30.0):
+        now[0] = 100 + seconds
+        progress.done(seconds, f"{seconds:.0f} steps")
+    assert line(progress) == "30 steps 50% 0:00:30"
+
+
+def test_the_longest_lines_show_the_time_left_at_80_columns(progress: OracleProgress) -> None:
+    point = CurvePoint(30.0, 123_400_000, 0.1234, 0.99123, 1e-3, 1_234_000.0)
+    progress.phase("training", 60.0)
+    progress.training(point)
+    assert line(progress).endswith("99.123% right 50% -:--:--")
+    progress.rate("training 12/22, then 12.9 min: Wang's network", point)
+    assert line(progress) == "training 12/22, then 12.9 min: Wang's network, 1234.0 k/s 50% -:--:--"
