@@ -6,8 +6,7 @@ from typing import Any
 from learner.checkpoint import CheckpointInfo
 from learner.report import Cell, Section, Table, Text
 
-from .config import read_config
-from .run_folder import RunFolder
+from .config import RunConfig
 from .stages import training_commands
 
 Results = Mapping[str, Any]
@@ -18,14 +17,14 @@ def card_sections(
     parameters: int,
     results: Results,
     machine: str,
-    source: RunFolder | None,
+    config: RunConfig | None,
     ladder: Mapping[str, Any] | None,
 ) -> list[Section]:
     """What the card says.
 
     Args:
         results: see ``model_card.CardData``.
-        source: the run that the network comes from.
+        config: that the network was trained with.
         ladder: figures of ``crownhead ladder``.
     """
     network = f"{info.network.blocks} blocks of {info.network.channels} channels"
@@ -37,7 +36,7 @@ def card_sections(
                 Text(f"Digest of its weights: {info.digest}."),
             ],
         ),
-        _training(info, source),
+        _training(info, config),
         Section("Matches", [_matches(results), Text(f"Measured on {machine}. The games lie in matches/ as PDN.")]),
         Section("Endgames", [*_endgames(results)]),
         Section("8 bits", [*_int8(results)]),
@@ -47,15 +46,14 @@ def card_sections(
     return sections
 
 
-def _training(info: CheckpointInfo, source: RunFolder | None) -> Section:
+def _training(info: CheckpointInfo, config: RunConfig | None) -> Section:
     names = {"steps": "training steps", "games": "games", "samples": "positions", "minutes": "minutes"}
     rows: list[list[Cell]] = [
         [text, round(float(str(info.figures[name])))] for name, text in names.items() if name in info.figures
     ]
     rows.append(["written", info.created.date().isoformat()])
     blocks: list[Any] = [Table("When the network was made", ["", "until then"], rows)]
-    if source is not None:
-        config = read_config(source.config_path)
+    if config is not None:
         for number, command in enumerate(training_commands(config)):
             when = "" if number == 0 else f", after {config.stages[number - 1].steps:,} steps"
             blocks.append(Text(f"Command{when}: {command}"))

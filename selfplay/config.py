@@ -307,6 +307,11 @@ def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
         raise ConfigError(f"{source}: {place}: {first['msg']}") from error
 
 
+def config_json(config: RunConfig) -> bytes:
+    """Contents of a ``config.json``."""
+    return (config.model_dump_json(indent=2) + "\n").encode()
+
+
 def read_config(path: Path) -> RunConfig:
     """Reads a stored ``config.json``; raises ``ConfigError`` naming the file."""
     try:

@@ -22,12 +22,14 @@ from learner.network import Network
 from learner.report import Report, make_writable_folder, to_markdown
 
 from .card_text import card_sections
+from .config import RunConfig, config_json, read_config
 from .convert import convert_command
 from .export import export_command
 from .machine import describe_machine
 from .match_commands import match_command
 from .players import checkpoint_folder
 from .run_folder import RunError, RunFolder
+from .stages import config_at
 from .threads import choose_device
 
 CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
@@ -97,17 +99,15 @@ def card_command(
     info, target = read_info(folder), out or folder
     make_writable_folder(target)
     data = _read_data(target / DATA_FILE, info.digest)
-    source = None if run is None else RunFolder(run)
-    if source is not None and not source.config_path.is_file():
-        raise RunError(f"{run} holds no run")
+    config = None if run is None else _read_config(run, info)
     network = load_checkpoint(folder).network
 
     def write() -> None:
-        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, data, source)).encode())
+        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, data, run, config)).encode())
 
     console = Console(stderr=True, quiet=quiet)
-    if source is not None:
-        atomic_write(target / CONFIG_FILE, source.config_path.read_bytes())
+    if config is not None:
+        atomic_write(target / CONFIG_FILE, config_json(config))
     for name, measure in _measurements(net, folder, target, tables, jobs, quiet):
         if name not in data.results:
             console.print(f"{name} ...", markup=False)
@@ -118,6 +118,14 @@ def card_command(
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
     return {"card": str(target / CARD_FILE), **data.model_dump()}
+
+
+def _read_config(run: Path, info: CheckpointInfo) -> RunConfig:
+    """The run's configuration as it was when the network was made; the run may have gone on with another."""
+    path = RunFolder(run).config_path
+    if not path.is_file():
+        raise RunError(f"{run} holds no run")
+    return config_at(read_config(path), int(str(info.figures.get("steps", sys.maxsize))))
 
 
 def _read_data(path: Path, digest: str) -> CardData:
@@ -179,10 +187,10 @@ def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
     return {"seconds": seconds, "simulations": simulations}
 
 
-def _card(info: CheckpointInfo, network: Network, data: CardData, source: RunFolder | None) -> Report:
+def _card(info: CheckpointInfo, network: Network, data: CardData, run: Path | None, config: RunConfig | None) -> Report:
     ladder = None
-    if source is not None and (path := source.path / "ladder" / "report.json").is_file():
+    if run is not None and (path := run / "ladder" / "report.json").is_file():
         ladder = json.loads(path.read_text("utf-8"))
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    sections = card_sections(info, parameters, data.results, data.machine, source, ladder)
+    sections = card_sections(info, parameters, data.results, data.machine, config, ladder)
     return Report("Model card", sections, {})

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries, sha256_of
 from learner.checkpoint import read_info
 
-from .config import RunConfig, read_config
+from .config import RunConfig, config_json, read_config
 
 STATE_VERSION: Literal[1] = 1
 
@@ -100,7 +100,7 @@ class RunFolder:
             make_folder(part)
         # The configuration comes last: with it the run exists.
         folder.write_state(RunState(minutes_limit=config.loop.minutes))
-        atomic_write(folder.config_path, (config.model_dump_json(indent=2) + "\n").encode())
+        atomic_write(folder.config_path, config_json(config))
         return folder
 
     @staticmethod

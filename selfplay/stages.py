@@ -63,18 +63,19 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
     return changed.model_copy(update={"stages": (*config.stages, stage)})
 
 
-def first_stage(config: RunConfig) -> RunConfig:
-    """The configuration that the run began with."""
+def config_at(config: RunConfig, steps: int) -> RunConfig:
+    """What a run's configuration was when it had made so many steps (of training): later stages are undone."""
+    kept = [stage for stage in config.stages if stage.steps < steps]
     fields = config.model_dump(mode="json", exclude={"stages"})
-    for stage in reversed(config.stages):
+    for stage in reversed(config.stages[len(kept) :]):
         for key, (before, _) in stage.changes.items():
             fields = merged(fields, nested(key, before))
-    return parse_config(fields)
+    return parse_config({**fields, "stages": kept})
 
 
 def training_commands(config: RunConfig) -> list[str]:
     """The commands that train like this, one for each stage."""
-    first = first_stage(config)
+    first = config_at(config, 0)
     preset, own = _flat_settings(make_config(config.preset)), _flat_settings(first)
     changed = {key: own[key] for key in own if own[key] != preset[key]}
     stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]

@@ -11,9 +11,10 @@ from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
 from selfplay import model_card
-from selfplay.config import make_config
+from selfplay.config import config_json, make_config, read_config
 from selfplay.model_card import TRIALS, Trial, card_command
 from selfplay.run_folder import RunError, RunFolder
+from selfplay.stages import next_stage
 
 pytest.importorskip("onnxruntime")
 LADDER = {
@@ -33,7 +34,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setattr(model_card, "first_move", lambda player: {"seconds": 1.25, "simulations": 400})
     monkeypatch.setattr("selfplay.export.CHECK_GAMES", 2)
     torch.manual_seed(0)
-    folder = RunFolder.create(tmp_path / "run", make_config("smoke", ["trainer.learning_rate=0.005"]))
+    config = make_config("smoke", ["trainer.learning_rate=0.005"])
+    folder = RunFolder.create(tmp_path / "run", config)
+    folder.config_path.write_bytes(config_json(next_stage(config, ["search.c_puct=3"], 1, 7)))  # it goes on
     figures = {"steps": 7, "games": 12_345, "samples": 400, "minutes": 3.4}
     save_checkpoint(folder.checkpoint("000000"), Network(NETWORKS["tiny"]), figures)
     (folder.path / "ladder").mkdir()
@@ -60,6 +63,8 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert figures["digest"] in text
     assert "12,345" in text
     assert "crownhead train --preset smoke --set trainer.learning\\_rate=0.005" in text
+    assert "--resume" not in text
+    assert read_config(out / "config.json") == make_config("smoke", ["trainer.learning_rate=0.005"])
     assert "crownhead match NET random --games 2 --simulations 2 --openings random:30 --seed 1" in text
     assert "First to last: 120 ± 30 Elo." in text
     assert "1.2 s, with compiled functions" in text

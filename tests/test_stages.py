@@ -8,7 +8,7 @@ from test_training import FAST, assert_refused, crownhead
 
 from selfplay.config import ConfigError, RunConfig, make_config
 from selfplay.run_folder import RunFolder
-from selfplay.stages import KEPT, first_stage, next_stage, training_commands
+from selfplay.stages import KEPT, config_at, next_stage, training_commands
 
 
 def test_commands_of_a_run_without_stages() -> None:
@@ -27,8 +27,10 @@ def test_stages_can_be_undone_and_told() -> None:
     assert [(stage.iteration, stage.steps) for stage in third.stages] == [(4, 400), (6, 600)]
     assert third.stages[0].changes["search.c_puct"] == (2.0, 3.0)
     assert RunConfig.model_validate_json(third.model_dump_json()) == third
-    assert first_stage(third) == first
-    assert first_stage(second) == first
+    for config in (second, third):
+        assert config_at(config, 0) == config_at(config, 400) == first
+    assert config_at(third, 401) == config_at(third, 600) == second
+    assert config_at(third, 601) == third
     assert training_commands(third) == [
         "crownhead train --preset quick --set search.c_puct=2.0",
         "crownhead train --resume --set search.c_puct=3.0 --set loop.anchors=[]",

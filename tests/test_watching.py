@@ -140,9 +140,8 @@ def test_an_endless_search_goes_on_beyond_the_players_limit(monkeypatch: pytest.
     board = boards()[1]
     for player in (search_player(10), search_player(10, root="gumbel"), search_player(10, explore=True)):
         assert watched(player.begin(board, endless=True))[-1].count == 600
-    one, *others = (
-        search_player(10, **settings).begin(board, endless=True) for settings in ({}, {"explore": True}, {"draw_value": -1})
-    )
+    varied = ({}, {"explore": True}, {"draw_value": -1})
+    one, *others = (search_player(10, **settings).begin(board, endless=True) for settings in varied)
     expected = watched(one)[-1]
     assert all(watched(other)[-1] == expected for other in others)
     assert watched(search_player(600, draw_value=-1).begin(board))[-1] != expected
