@@ -35,6 +35,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
         Param("simulations", named.simulations or simulations, "int", 1, _MOST_SIMULATIONS),
         Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
         Param("threads", 1, "int", 1, _MOST_THREADS),
+        Param("contempt", False, "bool"),  # programs that people set engines against are seldom weak
         Param("backend", named.backend or backend, "enum", values=get_args(BackendName)),
     ]
 
@@ -43,7 +44,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
             return built_in
         from .players import make_player
 
-        text = f"{named.folder}@{values['oracle']}"
+        text = f"{named.folder}@{values['oracle']}{'' if values['contempt'] else '@impartial'}"
         backend, threads = str(values["backend"]), int(values["threads"])
         return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
 

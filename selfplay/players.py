@@ -181,7 +181,8 @@ def board_search(
     number = next(value for value in given if value is not None)
     leaves = BOARD_SEARCH.leaves_in_flight * threads if alone else 1
     changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
-    return (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
+    config = (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
+    return config.impartial() if named.impartial else config
 
 
 def make_player(

@@ -9,7 +9,7 @@ import torch
 from engine.board import Board
 from engine.players.network_text import NetworkText, oracle_name
 from engine.players.search_player import SearchPlayer
-from engine.search import SearchConfig
+from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
@@ -41,6 +41,7 @@ def test_a_network_s_text_may_have_options():
     assert NetworkText.parse("runs/quick") == NetworkText("runs/quick", "tablebase", None, None)
     assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
     assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
+    assert NetworkText.parse("champion@impartial@ponder") == NetworkText("champion", ponder=True, impartial=True)
     every = NetworkText("a@b", "network", 5, "openvino-int8")
     assert NetworkText.parse("a@b@network@5@openvino-int8") == NetworkText.parse("a@b@openvino-int8@5@network") == every
     for text in ("me@home", "@off", "@800", "x@", "x@-5", "x@²", "x@off@home"):
@@ -58,7 +59,9 @@ def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):
     assert isinstance(player, SearchPlayer)
     assert player.config.num_simulations == 7
     assert player.think([Board()]).result(0).simulations == 7
-    assert make_player(str(checkpoint), simulations=16).config.num_simulations == 16
+    usual = make_player(str(checkpoint), simulations=16).config
+    assert (usual.num_simulations, usual.draw_value) == (16, BOARD_SEARCH.draw_value)
+    assert make_player(f"{checkpoint}@impartial", simulations=16).config == usual.impartial() != usual
     with pytest.raises(PlayerError, match="number of simulations is 300000, not in 1 to 200000"):
         make_player(f"{checkpoint}@300000")
 

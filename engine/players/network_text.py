@@ -32,6 +32,7 @@ class NetworkText:
         simulations: of its search per move, ``@800``; None: those of the match.
         backend: of its evaluator, ``@openvino-int8``; None: that of the match.
         ponder: it searches in its opponent's time, ``@ponder``.
+        impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
     """
 
     folder: str
@@ -39,6 +40,7 @@ class NetworkText:
     simulations: int | None = None
     backend: BackendName | None = None
     ponder: bool = False
+    impartial: bool = False
 
     @staticmethod
     def parse(text: str) -> "NetworkText":
@@ -59,8 +61,8 @@ def _option(ending: str) -> tuple[str, object] | None:
         return "oracle", ending
     if ending in get_args(BackendName):
         return "backend", ending
-    if ending == "ponder":
-        return "ponder", True
+    if ending in ("ponder", "impartial"):
+        return ending, True
     if ending.isascii() and ending.isdigit():
         return "simulations", int(ending)
     return None

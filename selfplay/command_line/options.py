@@ -22,7 +22,10 @@ Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the positions d
 Backend = Annotated[
     str, typer.Option(help="What computes networks, like torch or openvino-int8; auto: the fastest here.")
 ]
-PLAYER = "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion, FOLDER; networks also @off, @800, @ponder."
+PLAYER = (
+    "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion, FOLDER; "
+    "networks also @off, @800, @ponder, @impartial."
+)
 
 
 def print_json(figures: Any) -> None:
