@@ -35,7 +35,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
         Param("simulations", named.simulations or simulations, "int", 1, _MOST_SIMULATIONS),
         Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
         Param("threads", 1, "int", 1, _MOST_THREADS),
-        Param("contempt", False, "bool"),  # programs that people set engines against are seldom weak
+        Param("contempt", not named.impartial, "bool"),
         Param("backend", named.backend or backend, "enum", values=get_args(BackendName)),
     ]
 

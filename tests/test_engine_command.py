@@ -36,7 +36,7 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     assert lines[0].startswith("id name=Crownhead version=")
     assert "param name=simulations value=33 type=int min=1 max=200000" in lines
     assert "param name=threads value=1 type=int min=1 max=64" in lines
-    assert "param name=contempt value=false type=bool" in lines
+    assert "param name=contempt value=true type=bool" in lines
     assert any(line.startswith("param name=backend value=auto type=enum values=") for line in lines)
     assert lines[-1] == "wait"
     assert done.stderr == ""
