@@ -19,7 +19,7 @@ from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import PdnGame, format_game
 from learner.checkpoint import load_checkpoint, save_checkpoint
-from learner.expert.accuracy import TOPS, MoveAccuracy, move_accuracy, rank_of
+from learner.expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy, rank_of
 from learner.expert.commands import named_network, pretrain_command
 from learner.expert.games import (
     DRAW,
@@ -186,6 +186,16 @@ def test_accuracy_against_a_slow_one(collection: Path) -> None:
         assert found.raw[k] <= found.legal[k]
     choice = samples.choices > 1
     assert found.with_choice[1] == pytest.approx(np.mean(np.array(ranks)[choice] < 1))
+    by_pieces: dict[str, list[bool]] = {}
+    for row in np.flatnonzero(choice):
+        pieces = sum(int(word).bit_count() for word in samples.positions[row, :2])
+        low = next(low for low in (21, 17, 13, 9, 5, 2) if pieces >= low)
+        by_pieces.setdefault(f"{low}-{4 if low == 2 else low + 3}", []).append(ranks[row] < 1)
+    assert len(by_pieces) > 2
+    assert set(by_pieces) <= set(PIECES)
+    for name, right in by_pieces.items():
+        assert found.by_pieces[name] == (len(right), pytest.approx(np.mean(right)))
+    assert len(found.by_pieces) == len(by_pieces)
     assert found.outcome is not None
     none = move_accuracy(network, samples._replace(results=np.full_like(samples.results, UNKNOWN)))
     assert none.outcome is None
@@ -258,7 +268,7 @@ def test_pretrain_makes_a_network_that_plays(
     out = tmp_path / "net"
     figures = pretrain_command(collection, out, "tiny", 0.03, 1, quiet=False)
     assert figures["games"] + figures["twice"] == 60
-    assert set(figures["test"]) == {"samples", "legal", "raw", "with_choice", "outcome"}
+    assert set(figures["test"]) == {"samples", "legal", "raw", "with_choice", "by_pieces", "outcome"}
     assert "of the legal moves" in capsys.readouterr().out
     info = load_checkpoint(out).info
     assert info.figures["positions"] == figures["positions"]

@@ -15,6 +15,8 @@ from ..network import Network, planes_on
 from .games import UNKNOWN, ExpertSamples
 
 TOPS = (1, 2, 3, 5, 10)
+PIECES = {"2-4": 4, "5-8": 8, "9-12": 12, "13-16": 16, "17-20": 20, "21-24": 24}
+"""Pieces on the board, both sides': name of a range → the most in it."""
 _BATCH = 2048
 
 
@@ -26,6 +28,8 @@ class MoveAccuracy:
         legal: k → how often the expert's move is among the network's first k of the legal ones.
         raw: k → how often its first hop is among the first k of the 128 outputs, legal or not (Larson 2016).
         with_choice: as ``legal``, where there was more than one move.
+        by_pieces: range of ``PIECES`` → how many of those moves there were, and how often the first of the legal ones
+            was the expert's; ranges without any are left out.
         outcome: how often the likeliest outcome is the game's; None without a result.
     """
 
@@ -33,12 +37,14 @@ class MoveAccuracy:
     legal: dict[int, float]
     raw: dict[int, float]
     with_choice: dict[int, float]
+    by_pieces: dict[str, tuple[int, float]]
     outcome: float | None
 
     def to_json(self) -> dict[str, Any]:
         """All figures."""
         tops = {name: {str(k): v for k, v in getattr(self, name).items()} for name in ("legal", "raw", "with_choice")}
-        return {"samples": self.samples, **tops, "outcome": self.outcome}
+        pieces = {name: {"samples": count, "share": share} for name, (count, share) in self.by_pieces.items()}
+        return {"samples": self.samples, **tops, "by_pieces": pieces, "outcome": self.outcome}
 
 
 @torch.no_grad()
@@ -65,6 +71,7 @@ def move_accuracy(network: Network, samples: ExpertSamples) -> MoveAccuracy:
         legal=dict(_shares(ranks)),
         raw=dict(_shares(raw_ranks)),
         with_choice=dict(_shares(ranks[choice])),
+        by_pieces=dict(_by_pieces(ranks[choice], samples.positions[choice])),
         outcome=float(right.mean()) if known.any() else None,
     )
 
@@ -79,3 +86,11 @@ def rank_of(logits: Tensor, wanted: Tensor) -> np.ndarray:
 def _shares(ranks: np.ndarray) -> Iterator[tuple[int, float]]:
     for k in TOPS:
         yield k, float((ranks < k).mean()) if len(ranks) else 0.0
+
+
+def _by_pieces(ranks: np.ndarray, positions: np.ndarray) -> Iterator[tuple[str, tuple[int, float]]]:
+    pieces = np.bitwise_count(positions[:, 0]) + np.bitwise_count(positions[:, 1])
+    groups = np.searchsorted(list(PIECES.values()), pieces)  # the first range that is wide enough
+    for number, name in enumerate(PIECES):
+        if len(those := ranks[groups == number]):
+            yield name, (len(those), float((those < 1).mean()))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..batch import TrainingBatch
 from ..endgame.progress import OracleProgress
-from ..expert.accuracy import TOPS, MoveAccuracy, move_accuracy
+from ..expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy
 from ..expert.commands import read_with_progress, train_with_progress
 from ..expert.games import ExpertSamples, Split, split_by_game
 from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
@@ -197,7 +197,22 @@ class _Study:
             rows,
             [Figure("predictions", png, "How often the expert's move is found, at unseen positions.")],
             [*notes, *_NOTES],
-            [self._sizes()],
+            [self._by_pieces(), self._sizes()],
+        )
+
+    def _by_pieces(self) -> Table:
+        """Where on the way to the endgame the networks know most."""
+        found = {name: unseen.by_pieces for name, (unseen, _) in self._accuracies.items()}
+        counts = {pieces: count for shares in found.values() for pieces, (count, _) in shares.items()}
+        return Table(
+            "By pieces on the board: the expert's move is the network's first legal one, where there is a choice "
+            "(Larson 2016: “blunders as the board becomes sparse”)",
+            ["pieces", "positions", *found],
+            [
+                [pieces, counts[pieces], *(f"{shares[pieces][1]:.1%}" for shares in found.values())]
+                for pieces in reversed(PIECES)
+                if pieces in counts
+            ],
         )
 
     def _sizes(self) -> Table:
