@@ -30,7 +30,8 @@ def install(extra: str) -> None:
     stamp, key = ENVIRONMENT / f"installed-{extra}", hashlib.sha256(definition).hexdigest()
     if stamp.is_file() and stamp.read_text() == key:
         return
-    has_torch = importlib.util.find_spec("torch") is not None
+    # An active environment's torch is none for a new one beside it: that sees only what the Python itself has.
+    has_torch = sys.prefix == sys.base_prefix and importlib.util.find_spec("torch") is not None
     if not PYTHON.exists():
         print(f"Setting up {ENVIRONMENT} (a few minutes the first time)", file=sys.stderr)
         venv.create(ENVIRONMENT, with_pip=True, system_site_packages=has_torch)

@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +14,13 @@ from hypothesis import settings
 # The first call of a compiled function loads or compiles it: no limit on the time of a single example.
 settings.register_profile("crownhead", deadline=None)
 settings.load_profile("crownhead")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def ctrl_c_reaches_programs() -> None:
+    """A shell starts what runs in its background deaf to SIGINT, and so would be the programs that tests interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -77,13 +77,16 @@ def test_an_evaluator_tells_its_backend(backend):
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("backend", ["onnxruntime-int8", "openvino-int8"])
 def test_int8_is_near_the_network(backend, config):
-    """On random weights: a layer that is left out or scaled otherwise shows."""
+    """On random weights: a layer that is left out or scaled otherwise shows.
+
+    Processors that add up products of 8 bits in 16 are less exact (0.036 on Zen 3, less than 0.03 on Zen 4).
+    """
     network = moderate(CONFIGS[config])
     positions = random_positions(60, seed=1)
     found = open_backend(network, backend).evaluate(positions)
     for ours, theirs in zip(found, plainly(network, positions), strict=True):
         assert np.std(ours - theirs) < 0.1 * np.std(theirs)
-        assert abs(np.mean(ours - theirs)) < 0.03 * np.std(theirs)
+        assert abs(np.mean(ours - theirs)) < 0.06 * np.std(theirs)
 
 
 @pytest.mark.parametrize("backend", ["onnxruntime-int8", "openvino-int8"])

@@ -135,7 +135,7 @@ def test_precision_is_chosen_by_the_processor(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_compiled_answers_and_updates():
     first, second = (trained_like(TINY, seed=seed) for seed in range(2))

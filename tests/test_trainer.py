@@ -201,7 +201,7 @@ def test_bf16_learns_like_float32():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
-@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
 def test_compiled_steps_are_the_same(tmp_path):
     plain, compiled = make_trainer(), make_trainer(compile=True)
     for batch in batches(5):

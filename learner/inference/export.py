@@ -83,7 +83,7 @@ def export_torchscript(
     buffer = io.BytesIO()
     with warnings.catch_warnings(), torch.inference_mode():
         # TorchScript is what C++ programs read without Python; torch keeps it, and advises new code against it.
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", ".*torch.jit")
         traced = torch.jit.trace(folded, torch.zeros(_TRACED_BATCH, NUM_PLANES, ROWS, COLUMNS))
         torch.jit.save(traced, buffer, _extra_files={TORCHSCRIPT_NOTES: json.dumps(notes)})
     atomic_write(path, buffer.getvalue())
@@ -105,7 +105,7 @@ class ExportedNetwork:
             self._run = lambda planes: session.run([POLICY, WDL], {INPUT: planes})
             return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.filterwarnings("ignore", ".*torch.jit")
             module = torch.jit.load(io.BytesIO(data))
 
         def run(planes: np.ndarray) -> list[np.ndarray]:
