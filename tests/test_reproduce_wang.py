@@ -21,6 +21,7 @@ from engine.tablebase.material import materials
 from learner.endgame.data import TEST, TRAIN, EndgameSampler
 from learner.endgame.networks import EndgameNetwork, WangNetwork
 from learner.endgame.progress import OracleProgress
+from learner.endgame.training import DEFAULT_SETTINGS
 from learner.report import Figure, Report, write_report
 from learner.reproduce import figures as figures_module
 from learner.reproduce import published, wang, wang_compression, wang_experiments, wang_lab, wang_threshold
@@ -331,6 +332,22 @@ def test_a_fixed_sample_is_gone_through_evenly(tables: DenseTables) -> None:
 
 def lab_of(tables: DenseTables, *wanted: Training, minutes: float = 0.01) -> Lab:
     return Lab(tables, wanted, minutes, 0.0, 1, OracleProgress(quiet=True))
+
+
+def test_trainings_with_the_published_settings(tables: DenseTables, tmp_path: Path) -> None:
+    training = Training("wang", 2, 3)
+    quick, slow = (
+        Lab(tables, [training], 0.01, 0.0, 1, OracleProgress(quiet=True), as_published)
+        for as_published in (False, True)
+    )
+    assert slow.settings["wang"] == DEFAULT_SETTINGS["wang"].model_copy(update={"report_s": 2.0})
+    assert quick.settings["wang"] != slow.settings["wang"]
+    assert quick.settings["pair"] == slow.settings["pair"]
+    assert slow.trained(training).seen % 1024 == 0
+    wang_command("threshold", 0.01, PIECES, 1, SHIPPED, tmp_path, True, as_published=True)
+    facts = json.loads((tmp_path / "report.json").read_text())["facts"]
+    assert facts["training of Wang's network"] == "radam, rate 0.0002 (constant), batch 1024"
+    assert facts["training of Wang's network"].replace(" (constant)", "") == published.SETTINGS
 
 
 def test_a_lab_trains_what_is_needed_once_and_within_its_time(tables: DenseTables) -> None:

@@ -209,7 +209,7 @@ class _Study:
             "(Larson 2016: “blunders as the board becomes sparse”)",
             ["pieces", "positions", *found],
             [
-                [pieces, counts[pieces], *(f"{shares[pieces][1]:.1%}" for shares in found.values())]
+                [pieces, counts[pieces], *(f"{100 * shares[pieces][1]:.2f} %" for shares in found.values())]
                 for pieces in reversed(PIECES)
                 if pieces in counts
             ],
@@ -233,5 +233,5 @@ class _Study:
 
 def _describe(name: str, training: Pretraining, accuracy: MoveAccuracy) -> str:
     parameters = sum(parameter.numel() for parameter in training.trainer.network.parameters())
-    outcome = "" if accuracy.outcome is None else f", results right in {accuracy.outcome:.1%}"
+    outcome = "" if accuracy.outcome is None else f", results right in {100 * accuracy.outcome:.1f} %"
     return f"{name}: {parameters:,} parameters, {training.epochs:.1f} epochs{outcome}."

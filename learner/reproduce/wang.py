@@ -12,7 +12,7 @@ from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
 from . import published, wang_compression, wang_experiments, wang_threshold
 from .experiment import Experiment, Facts, ReproduceError, chosen_experiments, print_experiments, run_experiments
-from .wang_lab import NAMES, SETTINGS, Lab, Training
+from .wang_lab import NAMES, Lab, Training
 
 Experimenter = tuple[Callable[[int], list[Training]], Callable[[Lab, int], Experiment]]
 EXPERIMENTS: dict[str, Experimenter] = {
@@ -32,7 +32,14 @@ _INTRODUCTION = (
 
 
 def wang_command(
-    experiment: str | None, minutes: float, pieces: int, seed: int, folder: Path | None, out: Path, quiet: bool
+    experiment: str | None,
+    minutes: float,
+    pieces: int,
+    seed: int,
+    folder: Path | None,
+    out: Path,
+    quiet: bool,
+    as_published: bool = False,
 ) -> dict[str, Any]:
     """Does one experiment of Wang 2023 or all five; see ``crownhead reproduce wang --help``.
 
@@ -42,6 +49,7 @@ def wang_command(
         pieces: positions of 2 to so many pieces, 4 to 6.
         folder: of the tables; what it lacks is solved in memory. None for the default one.
         out: gets the report, after each experiment.
+        as_published: Wang's network is trained with the published settings, not with such as learn in minutes.
 
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
@@ -61,7 +69,7 @@ def wang_command(
         tables = load_tables(folder, pieces, report=progress.tables)
         wanted = [training for name in names for training in EXPERIMENTS[name][0](pieces)]
         extra = wang_compression.CODEC_WEIGHT if "compression" in names else 0.0
-        lab = Lab(tables, wanted, minutes, extra, seed, progress)
+        lab = Lab(tables, wanted, minutes, extra, seed, progress, as_published)
 
         def facts() -> Facts:
             return {
@@ -70,7 +78,7 @@ def wang_command(
                 "minutes in all": round((time.monotonic() - began) / 60, 1),
                 "positions of each test": lab.tested,
                 "seed": seed,
-                **{f"training of {NAMES[kind]}": SETTINGS[kind].summary for kind in NAMES},
+                **{f"training of {NAMES[kind]}": lab.settings[kind].summary for kind in NAMES},
                 f"training of {NAMES['wang']}, published": published.SETTINGS,
             }
 

@@ -23,6 +23,14 @@ def reproduce_wang(
         typer.Option(min=0.01, help="Of all trainings together; tables, tests and coding take 3 or more besides."),
     ] = 30.0,
     pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--published-settings",
+            help="Train Wang's network at the published rate and batch, which want hours, not with such as learn in "
+            "minutes.",
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path("wang-report"),
     seed: Seed = 1,
     folder: Tables = None,
@@ -31,7 +39,7 @@ def reproduce_wang(
     """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
     from learner.reproduce.wang import wang_command
 
-    figures = wang_command(experiment, minutes, pieces, seed, folder, out, quiet=as_json)
+    figures = wang_command(experiment, minutes, pieces, seed, folder, out, as_json, as_published)
     if as_json:
         print_json(figures)
 
