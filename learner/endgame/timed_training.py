@@ -15,6 +15,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
+from .torch_team import TorchTeam
+
 _OPTIMIZERS: dict[str, Any] = {
     "adam": partial(torch.optim.AdamW, fused=True),
     "radam": partial(torch.optim.RAdam, decoupled_weight_decay=True),
@@ -160,14 +162,18 @@ class TimedTrainer(ABC):
         """
         if save is not None:
             save()
-        with _denormals_flushed(), _interrupt_noted() as interrupted:
-            curve = self._run(report, lambda: interrupted() or stop(), save)
+        with _denormals_flushed(), _interrupt_noted() as interrupted, TorchTeam() as team:
+            curve = self._run(team, report, lambda: interrupted() or stop(), save)
         if interrupted():
             raise KeyboardInterrupt
         return curve
 
     def _run(
-        self, report: Callable[[CurvePoint], object], stop: Callable[[], bool], save: Callable[[], object] | None
+        self,
+        team: TorchTeam,
+        report: Callable[[CurvePoint], object],
+        stop: Callable[[], bool],
+        save: Callable[[], object] | None,
     ) -> list[CurvePoint]:
         self._module.train()
         clock = time.monotonic() - self.seconds
@@ -175,7 +181,7 @@ class TimedTrainer(ABC):
         losses: list[float] = []
         done = self.progress >= 1
         while not done:
-            losses.append(self.step())
+            losses.append(team.make(self.step))
             self.seconds = time.monotonic() - clock
             done = self.progress >= 1 or stop()
             if done or self.seconds - start[0] >= self.settings.report_s:
