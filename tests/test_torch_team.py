@@ -7,18 +7,18 @@ import pytest
 import torch
 
 from learner.endgame import torch_team
-from learner.endgame.torch_team import _AGAIN_S, _TRIALS, TorchTeam
+from learner.endgame.torch_team import _AGAIN_S, _HOPELESS, _TRIALS, TorchTeam
 
 
 class Machine:
     """Steps that take so many seconds with 1 and with 3 threads; the number of each step's is noted."""
 
     def __init__(self) -> None:
-        self.now, self.seconds, self.threads = 100.0, {1: 1.0, 3: 0.5}, []
+        self.now, self.seconds, self.delay, self.threads = 100.0, {1: 1.0, 3: 0.5}, 0.0, []
 
     def step(self) -> float:
         self.threads.append(torch.get_num_threads())
-        self.now += self.seconds[self.threads[-1]]
+        self.now += self.seconds[self.threads[-1]] + self.delay
         return self.now
 
 
@@ -35,24 +35,31 @@ def test_the_faster_number_is_taken_and_tried_again(machine: Machine) -> None:
     with TorchTeam() as team:
         for _ in range(2 * _TRIALS + 4):
             assert team.make(machine.step) == machine.now
-        assert sorted(machine.threads[: 2 * _TRIALS]) == [1] * _TRIALS + [3] * _TRIALS
-        assert machine.threads[2 * _TRIALS :] == [3] * 4
-        machine.seconds[3] = 5.0  # others need the cores now
+        assert machine.threads == [1] * _TRIALS + [3] * (_TRIALS + 4)
+        machine.seconds[3] = 1.5  # others need the cores now
         machine.threads.clear()
         machine.now += _AGAIN_S
         for _ in range(2 * _TRIALS + 4):
             team.make(machine.step)
-        assert machine.threads[2 * _TRIALS :] == [1] * 4
+        assert machine.threads == [1] * _TRIALS + [3] * _TRIALS + [1] * 4
     assert torch.get_num_threads() == 3
 
 
-def test_one_slow_step_does_not_decide(machine: Machine) -> None:
+def test_a_hopeless_number_is_not_tried_to_the_end(machine: Machine) -> None:
+    machine.seconds[3] = 1.01 * _HOPELESS
     with TorchTeam() as team:
-        machine.seconds[3] = 60.0  # the first compiles something
-        team.make(machine.step)
-        assert machine.threads == [3]
-        machine.seconds[3] = 0.5
         for _ in range(2 * _TRIALS):
+            team.make(machine.step)
+    assert machine.threads == [1] * _TRIALS + [3] + [1] * (_TRIALS - 1)
+
+
+@pytest.mark.parametrize("slow", [0, _TRIALS])
+def test_one_slow_step_does_not_decide(machine: Machine, slow: int) -> None:
+    """The first compiles something, or the first of all threads makes them."""
+    machine.seconds = {1: 1.0, 3: 0.9}
+    with TorchTeam() as team:
+        for number in range(2 * _TRIALS + 1):
+            machine.delay = 0.9 * (number == slow)
             team.make(machine.step)
     assert machine.threads[-1] == 3
 
@@ -70,8 +77,7 @@ def test_after_an_error_torch_has_its_threads_again(machine: Machine) -> None:
         raise ArithmeticError
 
     team = TorchTeam()
-    for _ in range(2):
-        team.make(machine.step)
+    team.make(machine.step)
     assert torch.get_num_threads() == 1
     with pytest.raises(ArithmeticError), team:
         team.make(fails)

@@ -6,19 +6,20 @@ from collections.abc import Callable
 import torch
 
 _TRIALS = 3  # steps with each number; the slowest of them does not count
-_AGAIN_S = 30.0
+_HOPELESS = 2.0  # times a step with one thread: all threads are not tried further
+_AGAIN_S = 60.0
 
 
 class TorchTeam:
     """Makes the steps of a training with one torch thread or with all, whichever is faster; use it in a ``with``.
 
     On idle cores all are faster. But where one of them has to wait for a core, all do: on a busy machine a step then
-    takes several times as long as with one. So both are tried in turn, and again every half minute; a step that tries
-    is a step like any other. Where torch has one thread to begin with, there is nothing to try.
+    takes several times as long as with one, up to twenty times. So both are tried, and again every minute; a step that
+    tries is a step like any other. Where torch has one thread to begin with, there is nothing to try.
     """
 
     def __init__(self) -> None:
-        self._all = self._fastest = torch.get_num_threads()
+        self._all = torch.get_num_threads()
         self._untried: list[int] = []
         self._seconds: dict[int, list[float]] = {}
         self._again = 0.0
@@ -35,15 +36,21 @@ class TorchTeam:
             return step()
         began = time.monotonic()
         if not self._untried and began >= self._again:
-            self._untried, self._seconds = [1, self._all] * _TRIALS, {1: [], self._all: []}
-        trying = bool(self._untried)
-        threads = self._untried.pop() if trying else self._fastest
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
+            self._untried, self._seconds = [self._all] * _TRIALS + [1] * _TRIALS, {1: [], self._all: []}
+        if not self._untried:
+            return step()
+        threads = self._untried.pop()
+        torch.set_num_threads(threads)
         value = step()
-        if trying:
-            self._seconds[threads].append(time.monotonic() - began)
-            if not self._untried:
-                self._fastest = min(self._seconds, key=lambda n: sum(sorted(self._seconds[n])[:-1]))
-                self._again = time.monotonic() + _AGAIN_S
+        self._judge(threads, time.monotonic() - began)
         return value
+
+    def _judge(self, threads: int, took: float) -> None:
+        """Notes a step that was tried; after the last one the faster number is taken."""
+        self._seconds[threads].append(took)
+        alone, together = self._seconds[1], self._seconds[self._all]
+        hopeless = bool(together) and together[-1] > _HOPELESS * min(alone)
+        if hopeless or not self._untried:
+            faster = not hopeless and sum(sorted(together)[:-1]) < sum(sorted(alone)[:-1])
+            torch.set_num_threads(self._all if faster else 1)
+            self._untried, self._again = [], time.monotonic() + _AGAIN_S
