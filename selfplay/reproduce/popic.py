@@ -157,8 +157,8 @@ class _Found:
         return self.versions[-1].name
 
     def standings(self) -> Standings:
-        """Ratings of the versions that have played; v0 has 0."""
-        names = [version.name for version in self.versions if version.name in (*self.tallies, self.last)]
+        """Ratings of the versions that have played; the last one, which has played them all, comes first and has 0."""
+        names = [self.last, *(version.name for version in self.versions if version.name in self.tallies)]
         players = [LadderPlayer(name, name, "", True) for name in names]
         return Standings.of_tallies(players, {(self.last, name): tally for name, tally in self.tallies.items()})
 
