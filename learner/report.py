@@ -120,6 +120,11 @@ class Report:
         return (block for section in self.sections for block in section.blocks if isinstance(block, Figure))
 
 
+def percent(share: float | None, digits: int = 2) -> str | None:
+    """A share of 0 to 1 as it stands in a table; None is a dash there."""
+    return None if share is None else f"{100 * share:.{digits}f} %"
+
+
 def make_writable_folder(folder: Path) -> None:
     """Makes a folder and tries to write there: what stands in the way is told before the work, not after it.
 

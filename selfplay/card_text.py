@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from learner.checkpoint import CheckpointInfo
-from learner.report import Cell, Section, Table, Text
+from learner.report import Cell, Section, Table, Text, percent
 
 from .config import RunConfig
 from .stages import training_commands
@@ -76,7 +76,7 @@ def _matches(results: Results) -> Table:
 def _endgames(results: Results) -> Iterator[Table | Text]:
     if figures := results.get("endgames"):
         rows: list[list[Cell]] = [
-            [pieces, *(_percent(line[key]) for key in ("accuracy", "accuracy_search", "accuracy_oracle"))]
+            [pieces, *(percent(line[key]) for key in ("accuracy", "accuracy_search", "accuracy_oracle"))]
             for pieces, line in [*figures["by_pieces"].items(), ("all", figures)]
         ]
         yield Table(
@@ -86,7 +86,7 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
         )
     if figures := results.get("conversion"):
         rows = [
-            [line["pieces"], line["positions"], line["possible"], line["won"], _percent(line["share"]), line["longest"]]
+            [line["pieces"], line["positions"], line["possible"], line["won"], percent(line["share"]), line["longest"]]
             for line in [*figures["by_pieces"], {"pieces": "all", **figures}]
         ]
         yield Table(
@@ -109,10 +109,10 @@ def _int8(results: Results) -> Iterator[Table | Text]:
     check = figures["check"]
     rows: list[list[Cell]] = [
         ["policy divergence, nats", f"{check['policy_kl']:.6f}"],
-        ["same best move", _percent(check["top1_agreement"])],
+        ["same best move", percent(check["top1_agreement"])],
         ["error of a probability of win, draw, loss", f"{check['wdl_error']:.5f}"],
-        ["right in endgames (float32)", _percent(check["endgame_accuracy_network"])],
-        ["right in endgames (8 bits)", _percent(check["endgame_accuracy"])],
+        ["right in endgames (float32)", percent(check["endgame_accuracy_network"])],
+        ["right in endgames (8 bits)", percent(check["endgame_accuracy"])],
     ]
     if match := check.get("match"):
         result = f"+{match['wins']} ={match['draws']} −{match['losses']}"
@@ -135,7 +135,3 @@ def _ladder(ladder: Mapping[str, Any]) -> Section:
     if climb := ladder.get("climb"):
         blocks.append(Text(f"First to last: {climb['elo']:.0f} ± {climb['elo_error']:.0f} Elo."))
     return Section("Ladder", blocks)
-
-
-def _percent(share: float | None) -> Cell:
-    return None if share is None else f"{100 * share:.2f} %"

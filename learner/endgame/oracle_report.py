@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..report import Block, Cell, Figure, Report, Section, Table, Text, write_report
+from ..report import Block, Cell, Figure, Report, Section, Table, Text, percent, write_report
 from . import figures
 from .validation import METHODS, OUTCOMES, Score, Validation
 
@@ -47,8 +47,8 @@ def write_oracle_report(
     return write_report(folder, Report("Endgame oracle: validation", sections, data))
 
 
-def _percent(share: float | None, digits: int = 3) -> str | None:
-    return None if share is None else f"{100 * share:.{digits}f} %"
+def _percent(share: float | None) -> str | None:
+    return percent(share, 3)
 
 
 def _share(part: int, whole: int) -> str | None:

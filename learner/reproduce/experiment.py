@@ -9,7 +9,7 @@ from typing import Any, Literal
 import rich.table
 from rich.console import Console
 
-from ..report import Block, Cell, Figure, Report, Section, Table, Text, title_in, write_report
+from ..report import Block, Cell, Figure, Report, Section, Table, Text, percent, title_in, write_report
 
 Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"
@@ -58,7 +58,7 @@ class Measure:
     def shown(self, value: float | None) -> Cell:
         """A value as it stands in a table."""
         if value is None or self.kind == "share":
-            return None if value is None else f"{100 * value:.2f} %"
+            return percent(value)
         if self.kind == "truth":
             return "yes" if value else "no"
         if self.kind == "number":

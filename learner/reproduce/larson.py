@@ -18,7 +18,7 @@ from ..expert.commands import read_with_progress, train_with_progress
 from ..expert.games import ExpertSamples, Split, split_by_game
 from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
 from ..network import NETWORKS, ConvUnit, Network, NetworkConfig
-from ..report import Figure, Table, make_writable_folder
+from ..report import Figure, Table, make_writable_folder, percent
 from ..trainer import TrainerConfig
 from .experiment import Experiment, Facts, Measure, Row, chosen_experiments, print_experiments, run_experiments
 from .figures import draw_curves
@@ -209,7 +209,7 @@ class _Study:
             "(Larson 2016: “blunders as the board becomes sparse”)",
             ["pieces", "positions", *found],
             [
-                [pieces, counts[pieces], *(f"{100 * shares[pieces][1]:.2f} %" for shares in found.values())]
+                [pieces, counts[pieces], *(percent(shares[pieces][1]) for shares in found.values())]
                 for pieces in reversed(PIECES)
                 if pieces in counts
             ],
@@ -233,5 +233,5 @@ class _Study:
 
 def _describe(name: str, training: Pretraining, accuracy: MoveAccuracy) -> str:
     parameters = sum(parameter.numel() for parameter in training.trainer.network.parameters())
-    outcome = "" if accuracy.outcome is None else f", results right in {100 * accuracy.outcome:.1f} %"
+    outcome = "" if accuracy.outcome is None else f", results right in {percent(accuracy.outcome, 1)}"
     return f"{name}: {parameters:,} parameters, {training.epochs:.1f} epochs{outcome}."
