@@ -200,6 +200,30 @@ def test_what_a_player_lacks_is_said(tmp_path: Path) -> None:
 
 
 @needs_signals
+def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
+    """The first of them too, with which Python starts a process of its own."""
+    code = """
+        import multiprocessing, signal
+        from selfplay.match_pool import MatchPool, Pairing, make_tasks
+        from selfplay.openings import make_openings
+        if __name__ == "__main__":
+            opening = make_openings("random:2", 1, 1)[0]
+            with MatchPool(2) as pool:
+                next(pool.play(make_tasks(Pairing("random", "random"), [(i, opening) for i in range(4)], 2)))
+                for child in multiprocessing.active_children():  # they began with the signals that are still blocked
+                    for line in open(f"/proc/{child.pid}/status"):
+                        if line.startswith("SigBlk:"):
+                            print(int(line.split()[1], 16) >> signal.SIGINT - 1 & 1)
+    """
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs the state of a process in /proc")
+    shown = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert shown.stdout.split() == ["1", "1"]
+
+
+@needs_signals
 def test_processes_leave_with_the_one_that_started_them() -> None:
     code = """
         import os, signal
