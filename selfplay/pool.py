@@ -8,6 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.interrupts import interrupt_held
+
 from .config import RunConfig
 from .knowledge import endgame_knowledge
 from .worker import Played, Weights, Worker
@@ -78,7 +80,8 @@ class LocalPool:
     def collect(self, timeout: float) -> list[Played]:
         """See ``Pool.collect``."""
         heads = [requests[0] for requests in self._requests if requests]
-        wait(heads, timeout, FIRST_COMPLETED)
+        with interrupt_held():
+            wait(heads, timeout, FIRST_COMPLETED)
         played = []
         for requests in self._requests:
             while requests and requests[0].done():

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import make_folder, remove_stale_temporaries
+from ..interrupts import map_threads
 from .count import count_pair
 from .dense import DenseDistances, DenseTables
 from .distance_codec import encode_distances
@@ -171,8 +172,10 @@ class Builder:
         if "wdl" in missing:
             write_slice(self.folder, pair, "wdl", count_pair(layout, values), *encode_slice(grid, values[0], executor))
         if halves is not None and "distance" in missing:
-            blocks = executor.map(
-                lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout))
+            blocks = map_threads(
+                executor,
+                lambda block: encode_distances(block, grid, values[0], halves[0]),
+                range(num_blocks(layout)),
             )
             counts = count_pair(layout, values, halves)
-            write_slice(self.folder, pair, "distance", counts, None, list(blocks))
+            write_slice(self.folder, pair, "distance", counts, None, blocks)

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import borrowed
+from ..interrupts import map_threads
 from ..movegen import jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, add_slice, locate
 from .slice_file import SliceFile
@@ -35,7 +36,7 @@ def decode_file(file: SliceFile, layout: Layout, executor: Executor, threads: in
         for block in range(low, high):
             values[block * BLOCK_WORDS : (block + 1) * BLOCK_WORDS] = codec.decode(block, file.block(block))
 
-    list(executor.map(decode, edges[:-1].tolist(), edges[1:].tolist()))
+    map_threads(executor, decode, edges[:-1].tolist(), edges[1:].tolist())
     return values[: layout.words]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, borrowed, step, turned
+from ..interrupts import map_threads
 from ..movegen import generate, jumpers_of, new_moves
 from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, lookup, placements
 
@@ -258,7 +259,7 @@ def sweep_rows(low, high, grid, values, todo, theirs):
 def over_rows(executor: Executor, threads: int, rows: int, work: Callable[[int, int], int | None]) -> int:
     """Runs ``work(low, high)`` over all rows in chunks, on all threads; returns the sum of what it returns."""
     edges = np.linspace(0, rows, min(rows, threads * _CHUNKS_PER_THREAD) + 1).astype(int)
-    return sum(n or 0 for n in executor.map(work, edges[:-1], edges[1:]))
+    return sum(n or 0 for n in map_threads(executor, work, edges[:-1], edges[1:]))
 
 
 def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, executor: Executor, threads: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..interrupts import map_threads
 from ..movegen import new_moves
 from .build import Step, pairs_up_to, spent
 from .count import count_pair, fen_of
@@ -116,7 +117,7 @@ class Verifier:
                 expected = kept_distances(block, grid, values[0], halves[0])
                 return np.array_equal(decode_distances(file.block(block)), expected)
 
-            for block, right in enumerate(executor.map(agrees, range(file.header.blocks))):
+            for block, right in enumerate(map_threads(executor, agrees, range(file.header.blocks))):
                 if not right:
                     raise TableFileError(
                         f"{path} is wrong: distances of words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1} "

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import borrowed, step
+from ..interrupts import map_threads
 from ..movegen import jumpers_of
 from .coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
 from .layout import NUM_KINDS, Layout
@@ -205,4 +206,5 @@ def encode_slice(grid: Grid, values: np.ndarray, executor: Executor) -> tuple[np
         codec = BlockCodec(grid, priors)
         return [codec.encode(block, values) for block in range(low, high)]
 
-    return priors, [block for part in executor.map(encode, edges[:-1].tolist(), edges[1:].tolist()) for block in part]
+    parts = map_threads(executor, encode, edges[:-1].tolist(), edges[1:].tolist())
+    return priors, [block for part in parts for block in part]

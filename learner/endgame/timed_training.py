@@ -1,8 +1,6 @@
 """A training within a time or a number of positions: the schedule, the steps, the learning curve, and Ctrl-C."""
 
 import math
-import signal
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -14,6 +12,8 @@ from typing import Any, Literal
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
+
+from engine.interrupts import interrupt_noted
 
 from .torch_team import TorchTeam
 
@@ -162,7 +162,7 @@ class TimedTrainer(ABC):
         """
         if save is not None:
             save()
-        with _denormals_flushed(), _interrupt_noted() as interrupted, TorchTeam() as team:
+        with _denormals_flushed(), interrupt_noted() as interrupted, TorchTeam() as team:
             curve = self._run(team, report, lambda: interrupted() or stop(), save)
         if interrupted():
             raise KeyboardInterrupt
@@ -198,27 +198,6 @@ class TimedTrainer(ABC):
         rate = (self.seen - seen) / max(1e-9, self.seconds - seconds)
         loss = sum(losses) / len(losses)
         return CurvePoint(self.seconds, self.seen, loss, self._accuracy(), self.learning_rate, rate)
-
-
-@contextmanager
-def _interrupt_noted() -> Iterator[Callable[[], bool]]:
-    """Yields whether the user has interrupted the program (Ctrl-C), which is only noted: a step that is cut off in the
-    middle would leave weights that fit nothing. A second time interrupts at once. In other threads nothing changes."""
-    times: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def note(number: int, frame: Any) -> None:
-        times.append(number)
-        signal.signal(signal.SIGINT, usual)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(times)
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 @contextmanager

@@ -1,0 +1,59 @@
+"""Ctrl-C at safe places only: Python raises it between any two instructions, in the middle of a lock's as well."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@contextmanager
+def interrupt_noted() -> Iterator[Callable[[], bool]]:
+    """Yields whether the user has interrupted the program since; a second Ctrl-C interrupts at once.
+
+    In other threads than the main one, and where the program handles interrupts in its own way, nothing changes.
+    """
+    times: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def note(number: int, frame: Any) -> None:
+        times.append(number)
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(times)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def interrupt_held() -> Iterator[None]:
+    """Puts an interrupt off to the end of the ``with`` statement; see ``interrupt_noted``.
+
+    Raises:
+        KeyboardInterrupt: at the end, if the user has asked for it meanwhile.
+    """
+    with interrupt_noted() as interrupted:
+        yield
+    if interrupted():
+        raise KeyboardInterrupt
+
+
+def map_threads(executor: Executor, work: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
+    """``executor.map`` to its end, in order.
+
+    Whoever waits for threads is inside a lock nearly all the time; an interrupt there ends as another error than
+    ``KeyboardInterrupt`` (``RuntimeError``: cannot release un-acquired lock).
+
+    Raises:
+        KeyboardInterrupt: when all is done, if the user has asked for it meanwhile.
+    """
+    with interrupt_held():
+        return list(executor.map(work, *arguments))
