@@ -67,6 +67,7 @@ def train_command(
         _print_ratings(ratings)
         console = Console()
         console.print(f"Best network: {run.checkpoint(figures['best'])} ({figures['promotions']} promotions)")
+        console.print(f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time")
     return figures
 
 

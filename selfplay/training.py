@@ -75,7 +75,7 @@ class Training:
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
-        self._gate_seconds = 0.0
+        self._gate_seconds = self._playing_s = self._learning_s = 0.0
         self._exam: EndgameExam | None = None
         self._player = self._searcher(self._best.network, "best")
 
@@ -135,7 +135,12 @@ class Training:
         return summary
 
     def summary(self) -> dict[str, Any]:
-        """The figures of ``crownhead train --json``."""
+        """The figures of ``crownhead train --json``.
+
+        ``actors_busy`` and ``learner_busy`` are shares of this process's time: of playing, on the average of the
+        actors, and of training steps.
+        """
+        elapsed = max(time.monotonic() - self._started, 1e-9)
         return {
             "run": str(self.folder.path),
             "iterations": self.state.iteration,
@@ -145,6 +150,8 @@ class Training:
             "minutes": round(self.minutes, 3),
             "steps": self.trainer.steps,
             "best": self.state.best,
+            "actors_busy": round(self._playing_s / self.config.selfplay.actors / elapsed, 3),
+            "learner_busy": round(self._learning_s / elapsed, 3),
         }
 
     def _draw(self) -> None:
@@ -194,6 +201,7 @@ class Training:
         for result in played:
             self.replay.add(result.shard.path)
             stats = result.stats
+            self._playing_s += stats.seconds
             figures = {
                 "actor": result.actor,
                 "games": result.shard.games,
@@ -211,11 +219,12 @@ class Training:
                 self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
 
     def _train_step(self) -> None:
-        trainer, config = self.trainer, self.config.trainer
+        trainer, config, began = self.trainer, self.config.trainer, time.monotonic()
         # A step's samples follow from its number, so a resumed run draws what it would have drawn.
         rng = np.random.default_rng([self.config.seed, trainer.steps])
         samples = self.replay.sample(config.batch_size, rng)
         figures = trainer.step(to_training_batch(samples, config.wdl_search_weight))
+        self._learning_s += time.monotonic() - began
         if trainer.steps % _LOG_STEPS == 0:
             self.folder.log("learn", steps=trainer.steps, **{key: round(value, 5) for key, value in figures.items()})
             for key, value in figures.items():

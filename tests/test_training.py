@@ -73,6 +73,10 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     run = tmp_path / "run"
     figures = last_json(crownhead("train", "--preset", "smoke", "--run", run, "--json"))
     assert {"run", "iterations", "games", "samples", "promotions", "minutes"} <= set(figures)
+    assert 0 < figures["actors_busy"] <= 1
+    assert 0 < figures["learner_busy"] < 1
+    played = sum(event["seconds"] for event in events(run, "play"))
+    assert figures["actors_busy"] * figures["minutes"] * 60 == pytest.approx(played, rel=0.05)
     assert figures["iterations"] == 2
     assert figures["promotions"] >= 1
     shards = [read_shard_info(path) for path in (run / "shards").glob("*.shard")]
