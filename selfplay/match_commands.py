@@ -146,6 +146,8 @@ def match_command(
     test = None if sprt is None else Sprt.parse(sprt)
     if resume and pdn is None:
         raise MatchError("--resume goes on with the games of a file: name it with --pdn")
+    if pdn is not None and not resume and pdn.is_file() and pdn.stat().st_size:
+        raise MatchError(f"{pdn} is there already: go on with its games by --resume, or name another file")
     facts = (inspect_player(player_a, simulations, control), inspect_player(player_b, simulations, control))
     chosen = make_openings(openings, (games + 1) // 2, seed)
     file, kept = None, {}

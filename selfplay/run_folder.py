@@ -135,10 +135,17 @@ class RunFolder:
         """
         try:
             state = RunState.model_validate_json(self.state_path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise RunError(f"{self.state_path} cannot be read: {_first_line(error)}") from error
+        except OSError as error:
+            raise RunError(f"{self.state_path} cannot be read: {error.strerror or error}") from error
+        except ValidationError as error:
+            what = " ".join(error.errors()[0]["msg"].split())
+            raise RunError(
+                f"{self.state_path} is damaged ({what}): put a copy of it there, or begin another run"
+            ) from error
         if state != state.sealed():
-            raise RunError(f"{self.state_path} is damaged: its checksum is wrong")
+            raise RunError(
+                f"{self.state_path} is damaged (wrong checksum): put a copy of it there, or begin another run"
+            )
         return state
 
     def write_state(self, state: RunState) -> None:
@@ -193,7 +200,3 @@ def _try_lock(file: IO[bytes]) -> bool:
 def _last_byte(file: IO[bytes]) -> bytes:
     file.seek(-1, os.SEEK_END)
     return file.read(1)
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

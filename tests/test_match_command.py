@@ -128,6 +128,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, old: str, new: str,
     with pytest.raises(MatchError, match=f"cannot be resumed: .*{words}"):
         match(pdn=path, games=4, resume=True)
     assert path.read_text() == text
+    path.unlink()
     match(pdn=path, games=4)
     path.write_text(path.read_text() + "\n" + path.read_text())
     with pytest.raises(MatchError, match=r"game 5: round 1\.1 is there twice"):
@@ -155,6 +156,16 @@ def test_another_network_under_the_same_name_is_refused(tmp_path: Path) -> None:
         else:
             with pytest.raises(MatchError, match="BlackSettings is"):
                 match(f"{folder}@off", "random", **options, resume=True)
+
+
+def test_games_are_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    path.touch()  # an empty file holds nothing to lose
+    match("alphabeta:1", "random", games=2, pdn=path)
+    text = path.read_text()
+    with pytest.raises(MatchError, match=r"games\.pdn is there already: .*--resume"):
+        match("alphabeta:1", "random", games=2, pdn=path)
+    assert path.read_text() == text
 
 
 def test_what_the_file_says(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ Net = Annotated[
 Pieces = Annotated[int, typer.Option(min=2, max=7, help="Positions of 2 to so many pieces.")]
 Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
 MAX_SEED = (1 << 32) - 1
+MAX_GAMES = 20_000  # the openings of all are made beforehand
 Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the positions drawn.")]
 Backend = Annotated[
     str, typer.Option(help="What computes networks, like torch or openvino-int8; auto: the fastest here.")

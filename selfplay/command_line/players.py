@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from .options import PLAYER, Backend, Fen, Json, print_json
+from .options import MAX_GAMES, PLAYER, Backend, Fen, Json, print_json
 
 
 def match(
     player_a: Annotated[str, typer.Argument(metavar="PLAYER", help=PLAYER)],
     player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")],
-    games: Annotated[int, typer.Option(min=1, help="Games, in colour-swapped pairs.")] = 100,
+    games: Annotated[int, typer.Option(min=1, max=MAX_GAMES, help="Games, in colour-swapped pairs.")] = 100,
     simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
     clock: Annotated[
@@ -58,7 +58,9 @@ def match(
 
 def ladder(
     run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings a network's, or champion.")],
-    games: Annotated[int, typer.Option(min=1, help="Of every two who meet, in colour-swapped pairs.")] = 20,
+    games: Annotated[
+        int, typer.Option(min=1, max=MAX_GAMES, help="Of every two who meet, in colour-swapped pairs.")
+    ] = 20,
     anchors: Annotated[
         str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")
     ] = "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .options import MAX_SEED, Json, Seed, Tables, print_json
+from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, print_json
 
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
@@ -56,7 +56,7 @@ def reproduce_popic(
             help="Of the trainings together, earlier ones here included; the last gate and the games come on top.",
         ),
     ] = 30.0,
-    games: Annotated[int, typer.Option(min=2, help="Of the last version against each before it.")] = 50,
+    games: Annotated[int, typer.Option(min=2, max=MAX_GAMES, help="Of the last version against each before it.")] = 50,
     out: Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")] = Path(
         "popic-report"
     ),
