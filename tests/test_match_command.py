@@ -74,8 +74,6 @@ def test_a_match_goes_on_after_any_game(tmp_path: Path) -> None:
     longer = match(pdn=part, resume=True, games=8)  # a match may become longer
     assert (longer["games"], longer["kept"]) == (8, 6)
     assert part.read_text().startswith(whole.read_text())
-    assert match(pdn=part)["games"] == 6  # without --resume the file is begun anew
-    assert part.read_text() == whole.read_text()
     assert list(tmp_path.iterdir()) == [whole, part] or set(tmp_path.iterdir()) == {whole, part}
 
 
