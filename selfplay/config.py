@@ -111,7 +111,7 @@ _QUICK: dict[str, Any] = {
     "search": {"num_simulations": 32},
     "match_search": {"num_simulations": 32},
     "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
-    # With this reuse an actor and the learner keep a core each busy; at 5 the actor waited more than half of its time.
+    # On two cores the actor then plays 64 % of the time; with a reuse of 5 it waited more than half of it.
     "loop": {"minutes": 13.5, "steps_per_iteration": 1200, "reuse": 3.0, "anchor_games": 6},
     "gate": {"max_games": 60, "elo1": 80},
     "replay": {"window_start": 60_000},
