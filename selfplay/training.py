@@ -173,7 +173,8 @@ class Training:
             enough_games = self._games_due() <= 0
             enough = enough_games or self.replay.total_samples >= loop.samples_before_training
             may_train = tokens >= batch_size and enough
-            if tokens < (batch_size if enough_games else loop.bucket_steps * batch_size):
+            bucket_is_full = tokens >= (batch_size if enough_games else loop.bucket_steps * batch_size)
+            if not (enough and bucket_is_full):  # a bucket smaller than what training waits for must not stop the games
                 pool.refill()
             self._take_in(pool.collect(0.0 if may_train else _WAIT_SECONDS))
             if may_train:

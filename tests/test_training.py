@@ -98,6 +98,16 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert_refused(crownhead("train", "--run", tmp_path / "none", "--resume", check=False), "no run")
 
 
+def test_games_go_on_until_training_may_begin_though_the_bucket_be_full(tmp_path: Path) -> None:
+    settings = ["loop.max_iterations=1", "loop.steps_per_iteration=1", "loop.bucket_steps=1"]
+    settings += ["loop.samples_before_training=1500", "selfplay.positions_per_shard=100", "gate.max_games=2"]
+    given = [text for setting in settings for text in ("--set", setting)]
+    figures = last_json(crownhead("train", "--preset", "smoke", *given, "--run", tmp_path / "run", "--json"))
+    assert figures["iterations"] == 1
+    assert figures["samples"] >= 1500
+    assert figures["steps"] == 1
+
+
 @pytest.mark.slow
 def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
     run = tmp_path / "run"
