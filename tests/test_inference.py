@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -302,6 +303,25 @@ def test_the_fastest_is_chosen_and_remembered(fresh_choices, monkeypatch):
     assert choose_backend(network, batch=16) == chosen
     with pytest.raises(TypeError):
         choose_backend(network, batch=3)
+
+
+@pytest.mark.parametrize(
+    ("batch", "sizes"), [(1, {1}), (3, {2, 3}), (8, {4, 5, 6, 7, 8}), (10_000, {32, 40, 48, 56, 64})]
+)
+def test_speeds_are_measured_on_calls_of_changing_size(batch, sizes, monkeypatch):
+    class Recorder:
+        def __init__(self):
+            self.asked = []
+
+        def evaluate(self, positions):
+            self.asked.append(len(positions))
+
+    recorders = {"torch": Recorder(), "openvino": Recorder()}
+    monkeypatch.setattr(measuring, "_candidates", lambda *arguments: recorders)
+    assert all(rate > 0 for rate in measuring.measure_rates(moderate(TINY), batch).values())
+    for recorder in recorders.values():
+        assert set(recorder.asked) == sizes
+        assert all(before != after for before, after in pairwise(recorder.asked)) or len(sizes) < 5
 
 
 @pytest.mark.parametrize(

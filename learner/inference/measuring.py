@@ -6,9 +6,11 @@ with the same seed use the same backend and play the same games.
 
 import hashlib
 import logging
+import math
 import os
 import platform
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
@@ -28,6 +30,7 @@ from .evaluator import BackendError, NetworkEvaluator
 LARGEST_BATCH = 64  # that is measured; beyond it, speeds hardly change
 _ROUNDS = 3
 _ROUND_SECONDS = 0.03  # of one backend
+_FILLED = (1.0, 0.5, 0.875, 0.625, 0.75)  # shares of the batch that calls ask for, one after the other
 _LOG = logging.getLogger(__name__)
 
 Rates = dict[str, float]
@@ -59,21 +62,25 @@ def measured_rates(network: Network, batch: int, threads: int = 1) -> Rates:
 
 
 def measure_rates(network: Network, batch: int, threads: int = 1) -> Rates:
-    """Positions per second of every backend that is installed, on the CPU, in batches of this size.
+    """Positions per second of every backend that is installed, on the CPU, in batches of up to this size.
 
-    They take turns, and the best round of each counts: other work on the machine slows rounds, it speeds none. What
+    The sizes of the calls differ, as a search's do: a runtime may be fast as long as all are alike, and slow else. The
+    backends take turns, and the best round of each counts: other work on the machine slows rounds, it speeds none. What
     is not half as fast as the best takes no further turns.
     """
     evaluators = _candidates(network, threads)
-    positions = random_positions(LARGEST_BATCH)[: min(batch, LARGEST_BATCH)]
+    positions = random_positions(LARGEST_BATCH)
+    largest = min(batch, LARGEST_BATCH)
+    batches = [positions[: math.ceil(share * largest)] for share in _FILLED]
     rates = dict.fromkeys(evaluators, 0.0)
     for evaluator in evaluators.values():
-        evaluator.evaluate(positions)  # allocates, and compiles for this size
+        for asked in batches:
+            evaluator.evaluate(asked)  # allocates, and compiles for this size
     for _ in range(_ROUNDS):
         best = max(rates.values())
         for name, evaluator in evaluators.items():
             if rates[name] >= best / 2:
-                rates[name] = max(rates[name], _rate(evaluator, positions))
+                rates[name] = max(rates[name], _rate(evaluator, batches))
     return rates
 
 
@@ -90,12 +97,13 @@ def _candidates(network: Network, threads: int) -> dict[str, NetworkEvaluator]:
     return evaluators
 
 
-def _rate(evaluator: NetworkEvaluator, positions: np.ndarray) -> float:
+def _rate(evaluator: NetworkEvaluator, batches: Sequence[np.ndarray]) -> float:
     """Positions per second of one round."""
     start, done = time.perf_counter(), 0
     while (elapsed := time.perf_counter() - start) < _ROUND_SECONDS or done == 0:
-        evaluator.evaluate(positions)
-        done += len(positions)
+        for positions in batches:
+            evaluator.evaluate(positions)
+            done += len(positions)
     return done / elapsed
 
 
@@ -103,7 +111,7 @@ def _circumstances(network: Network, batch: int, threads: int) -> str:
     """What the rates depend on, as a digest."""
     facts = [
         network.config.model_dump_json(),
-        f"batch {min(batch, LARGEST_BATCH)}, {threads} threads, torch with {torch.get_num_threads()}",
+        f"batches up to {min(batch, LARGEST_BATCH)}, {threads} threads, torch with {torch.get_num_threads()}",
         f"{platform.node()}, {os.cpu_count()} x {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
         *(f"{package} {_version(package)}" for package in ("torch", "onnx", "onnxruntime", "openvino")),
     ]
