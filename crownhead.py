@@ -40,11 +40,28 @@ app = typer.Typer(
     cls=_Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="AlphaZero-style self-play engine for English draughts: train, measure, analyse.",
 )
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong in one line
+
+
+def _tell_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    from engine.version import installed_version
+
+    print(f"crownhead {installed_version()}")
+    raise typer.Exit
+
+
+@app.callback()
+def options(
+    tell_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """AlphaZero-style self-play engine for English draughts: train, measure, analyse."""
 
 
 @app.command()

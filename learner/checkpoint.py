@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +23,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from engine.files import atomic_write, sha256_of, sync_folder
+from engine.version import installed_version
 
 from .network import Network, NetworkConfig, NetworkError, check_tensors
 
@@ -31,6 +31,7 @@ SCHEMA_VERSION: Literal[1] = 1
 Fields = TypeVar("Fields", bound=BaseModel)
 WEIGHTS_FILE = "weights.safetensors"
 INFO_FILE = "checkpoint.json"
+_ADVICE = "copy it anew from where it came, or use another"
 
 
 class CheckpointError(ValueError):
@@ -90,7 +91,7 @@ def save_checkpoint(
             parent=parent,
             digest=sha256_of(weights),
             created=datetime.now(UTC),
-            crownhead=program_version(),
+            crownhead=installed_version(),
         )
     except ValueError as error:
         raise CheckpointError(f"{folder}: {one_line(error)}") from error
@@ -155,7 +156,7 @@ def read_weights(path: Path, digest: str, recorded_in: str) -> bytes:
     with naming_errors(path):
         data = path.read_bytes()
     if sha256_of(data) != digest:
-        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {recorded_in}")
+        raise CheckpointError(f"{path}: damaged, its sha256 is not the one recorded in {recorded_in}; {_ADVICE}")
     return data
 
 
@@ -196,13 +197,13 @@ def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         tensors = safetensors.torch.load(data)
     except SafetensorError as error:
-        raise CheckpointError(f"{path}: cut off or no safetensors file ({one_line(error)})") from error
+        raise CheckpointError(f"{path}: cut off or no safetensors file ({one_line(error)}); {_ADVICE}") from error
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, JSON header, tensors
     notes = header.get("__metadata__", {})
     if not {"info", "sha256"} <= notes.keys():
         raise CheckpointError(f"{path}: not written by this program (no checksum)")
     if _digest(tensors, notes["info"]) != notes["sha256"]:
-        raise CheckpointError(f"{path}: damaged, its contents do not have the sha256 recorded in it")
+        raise CheckpointError(f"{path}: damaged, its contents do not have the sha256 recorded in it; {_ADVICE}")
     return tensors, parse_json(path, notes["info"])
 
 
@@ -259,7 +260,7 @@ def parse_json(path: Path, text: bytes | str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cut off or no JSON ({one_line(error)})") from error
+        raise CheckpointError(f"{path}: cut off or no JSON ({one_line(error)}); {_ADVICE}") from error
 
 
 def _remove(folder: Path) -> None:
@@ -279,10 +280,3 @@ def naming_errors(path: Path) -> Iterator[None]:
 
 def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
-
-
-def program_version() -> str:
-    try:
-        return version("crownhead")
-    except PackageNotFoundError:
-        return "not installed"

@@ -305,7 +305,8 @@ def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "settings"
-        raise ConfigError(f"{source}: {place}: {first['msg']}") from error
+        reason = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+        raise ConfigError(f"{source}: {place}: {reason}") from error
 
 
 def config_json(config: RunConfig) -> bytes:

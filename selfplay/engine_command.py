@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import get_args
 
@@ -10,6 +9,7 @@ from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
 from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName, one_of
+from engine.version import installed_version
 
 _MOST_SIMULATIONS = 200_000
 _MOST_THREADS = 64
@@ -48,8 +48,5 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
         backend, threads = str(values["backend"]), int(values["threads"])
         return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
 
-    try:
-        number = version("crownhead")
-    except PackageNotFoundError:
-        number = ""
-    serve(make, sys.stdin, sys.stdout, identity=Identity(version=number), params=[] if built_in is not None else params)
+    identity = Identity(version=installed_version())
+    serve(make, sys.stdin, sys.stdout, identity=identity, params=[] if built_in is not None else params)

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
-from learner.checkpoint import load_checkpoint, program_version
+from engine.version import installed_version
+from learner.checkpoint import load_checkpoint
 from learner.inference import TorchEvaluator
 from learner.inference.export import ExportedNetwork, ExportFormat, check_export, export_onnx, export_torchscript
 from learner.network import Network
@@ -56,7 +57,7 @@ def export_command(
         raise ExportError("--int8 is for --format onnx: TorchScript files hold float32")
     use_single_thread()
     loaded = load_checkpoint(checkpoint_folder(checkpoint))
-    metadata = {"digest": loaded.info.digest, "crownhead": program_version()}
+    metadata = {"digest": loaded.info.digest, "crownhead": installed_version()}
     start = time.perf_counter()
     if format == "onnx":
         export_onnx(loaded.network, out, int8, metadata=metadata)

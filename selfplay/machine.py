@@ -13,7 +13,8 @@ _CPU_INFO = "/proc/cpuinfo"
 
 def describe_machine(device: str) -> str:
     """Device, its name, cores, and the versions that figures depend on."""
-    name = torch.cuda.get_device_name() if device.startswith("cuda") else _processor()
+    processor = f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})"  # half of a small network's speed
+    name = torch.cuda.get_device_name() if device.startswith("cuda") else processor
     versions = ", ".join(f"{package} {version(package)}" for package in ("torch", "numba", "numpy"))
     return f"{device}: {name}, {num_cores()} cores; Python {platform.python_version()}, {versions}"
 

@@ -180,10 +180,10 @@ def match_command(
 
 def _tell_untimed(facts: tuple[PlayerFacts, ...], control: TimeControl) -> None:
     """Says of which players a limit in seconds changes nothing."""
-    for player in facts:
-        if control.kind != "none" and not player.timed:
-            text = f"{player.text} takes as long as it takes: no limit in seconds changes it"
-            Console(stderr=True).print(text, markup=False, soft_wrap=True)
+    untimed = {player.text: None for player in facts if not player.timed}  # each once, also against itself
+    for name in untimed if control.kind != "none" else ():
+        text = f"{name} takes as long as it takes: no limit in seconds changes it"
+        Console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
 def _play(

@@ -14,7 +14,7 @@ from engine.players.network_text import CHAMPION, NetworkText
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
-from learner.checkpoint import INFO_FILE, load_checkpoint
+from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, load_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network
 
@@ -42,6 +42,8 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
         return run.best_checkpoint
     if str(path) == CHAMPION:
         return _champion_folder()
+    if (folder / WEIGHTS_FILE).is_file():
+        raise PlayerError(f"{folder}: no whole checkpoint, {INFO_FILE} is missing; copy the folder anew")
     raise PlayerError(
         f"{str(path)!r} is no player: write random, rollout:SIMULATIONS, alphabeta:DEPTH, champion, "
         "or the folder of a checkpoint or a run, if need be with options like @off or @800 behind it"

@@ -11,7 +11,7 @@ import numpy as np
 from engine.players import parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
-from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.network import Network
 from learner.trainer import Trainer
 
@@ -91,7 +91,11 @@ class Training:
         network = load_checkpoint(first).network
         trainer = Trainer(network, self.config.trainer, self._device)
         if self.folder.trainer_path.exists():
-            trainer.load(self.folder.trainer_path)
+            try:
+                trainer.load(self.folder.trainer_path)
+            except CheckpointError as error:
+                best = self.folder.checkpoint(self.state.best)
+                raise RunError(f"{error}; else begin a new run with --init {best}") from error
         elif self.state.iteration > 0:
             raise RunError(f"{self.folder.trainer_path} is missing: the learner cannot go on where it was")
         return trainer
@@ -156,7 +160,7 @@ class Training:
 
     def _draw(self) -> None:
         minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
-        title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.0f} minutes"
+        title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.3g} minutes"
         draw_ratings(self.folder.figure_path, self.ratings.table(), self.ratings.reference, minutes, title)
 
     def _loop(self, pool: Pool) -> None:

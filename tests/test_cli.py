@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 from engine.pdn import read_games
 from engine.search import SearchConfig
+from engine.version import ABSENT, installed_version
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
 from selfplay.config import PRESETS, ConfigError, make_config
@@ -147,6 +149,11 @@ def test_help_needs_no_torch() -> None:
     assert "train" in done.stdout
 
 
+def test_version() -> None:
+    assert crownhead("--version").stdout == f"crownhead {version('crownhead')}\n"
+    assert installed_version("no-such-package") == ABSENT
+
+
 def test_presets_and_settings() -> None:
     for preset in PRESETS:
         assert make_config(preset).preset == preset
@@ -155,6 +162,8 @@ def test_presets_and_settings() -> None:
     assert config.search.num_simulations == 7
     assert config.search.root == make_config("quick").search.root
     assert config.loop.anchors == ()
+    with pytest.raises(ConfigError, match=r"search\.c_pict: there is no such setting"):
+        make_config("quick", ["search.c_pict=1"])
     with pytest.raises(ConfigError, match="never ends"):
         make_config("quick", ["loop.minutes=null"])
     assert SearchConfig(num_simulations=3) != SearchConfig()

@@ -350,6 +350,8 @@ def test_limits_that_make_no_difference_are_told(capsys: pytest.CaptureFixture[s
     assert "alphabeta" not in said
     match("random", "alphabeta:1", games=1, quiet=False)
     assert "takes as long" not in capsys.readouterr().err
+    match("random", "random", games=1, seconds=0.01, quiet=False)
+    assert capsys.readouterr().err.count("takes as long") == 1
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,15 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     assert_refused(crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False), "weights.safetensors")
     assert_refused(crownhead("match", run, "random", "--games", 2, check=False), "weights.safetensors")
     weights.write_bytes(data)
+    trainer = run / "trainer.safetensors"
+    sound = trainer.read_bytes()
+    trainer.write_bytes(sound[:-7])
+    refused = crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False)
+    assert_refused(refused, trainer.name, f"--init {weights.parent}")
+    trainer.write_bytes(sound)
+    (weights.parent / "checkpoint.json").rename(run / "away")
+    assert_refused(crownhead("match", weights.parent, "random", check=False), "checkpoint.json is missing")
+    (run / "away").rename(weights.parent / "checkpoint.json")
     state = run / "state.json"
     state.write_text(state.read_text().replace('"iteration": 2', '"iteration": 3'))
     assert_refused(crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False), "state.json")

@@ -18,6 +18,7 @@ from torch.autograd.function import once_differentiable
 from engine.encoding import encode_planes
 from engine.files import sha256_of
 from engine.tablebase.material import MAX_PIECES
+from engine.version import installed_version
 
 from ..checkpoint import (
     INFO_FILE,
@@ -26,7 +27,6 @@ from ..checkpoint import (
     load_checkpoint,
     naming_errors,
     one_line,
-    program_version,
     read_fields,
     read_weights,
     whole_folder,
@@ -334,7 +334,7 @@ def save_endgame_network(
             figures=dict(figures or {}),
             digest=sha256_of(weights),
             created=datetime.now(UTC),
-            crownhead=program_version(),
+            crownhead=installed_version(),
         )
     except ValueError as error:
         raise CheckpointError(f"{folder}: {one_line(error)}") from error

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from engine.files import sha256_of
 from engine.tablebase.material import MAX_PIECES
+from engine.version import installed_version
 
 from ..checkpoint import (
     CheckpointError,
     naming_errors,
     one_line,
-    program_version,
     read_fields,
     read_weights,
     whole_folder,
@@ -113,7 +113,7 @@ def write_members(
             )
         )
     card = OracleCard(
-        members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=program_version()
+        members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=installed_version()
     )
     contents[ORACLE_FILE] = (card.model_dump_json(indent=2) + "\n").encode()
     check_oracle_place(folder)

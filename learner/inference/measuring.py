@@ -11,7 +11,6 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +20,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.files import StorageError, atomic_write, make_folder
+from engine.version import installed_version
 
 from ..network import Network, has_bf16
 from .backends import RUNTIMES, open_backend
@@ -113,16 +113,9 @@ def _circumstances(network: Network, batch: int, threads: int) -> str:
         network.config.model_dump_json(),
         f"batches up to {min(batch, LARGEST_BATCH)}, {threads} threads, torch with {torch.get_num_threads()}",
         f"{platform.node()}, {os.cpu_count()} x {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-        *(f"{package} {_version(package)}" for package in ("torch", "onnx", "onnxruntime", "openvino")),
+        *(f"{package} {installed_version(package)}" for package in ("torch", "onnx", "onnxruntime", "openvino")),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "absent"
 
 
 def _read(path: Path) -> _Measured:

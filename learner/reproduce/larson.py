@@ -99,11 +99,11 @@ def larson_command(
         KeyboardInterrupt: with a message that says what the report holds.
     """
     names = chosen_experiments(experiment, NETWORKS_COMPARED, minutes, out, _TITLE)
-    make_writable_folder(out)
     torch.set_num_threads(1)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         read = read_with_progress(games, progress)
+        make_writable_folder(out)  # now, not after minutes of training
         study = _Study(split_by_game(read, seed), minutes / len(names), seed, progress)
 
         def facts() -> Facts:
