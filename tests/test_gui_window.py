@@ -111,6 +111,7 @@ def set_up_by_keys(seen: RealWindow) -> None:
     """From the main menu: White against random, all by keys."""
     until(lambda: seen.picture().any(), "the menu")
     seen.focus()
+    shown = seen.still_picture(seconds=0.3)
     for keys in (
         ("Down", "Return"),  # New game
         ("Down", "Down", "Right"),  # You play: White
@@ -120,8 +121,10 @@ def set_up_by_keys(seen: RealWindow) -> None:
         ("Escape",),
         ("Up", "Up", "Up"),  # Start
     ):
-        seen.still_picture(seconds=0.3)
         seen.keys(*keys)
+        # A busy machine may rest before it has taken the keys: those of the next page would then go to this one.
+        until(lambda shown=shown: not np.array_equal(seen.picture(), shown), f"what {keys} do")  # type: ignore[misc]
+        shown = seen.still_picture(seconds=0.3)
     seen.keys("Return")
 
 
