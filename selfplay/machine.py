@@ -2,9 +2,10 @@
 
 import os
 import platform
-from importlib.metadata import version
 
 import torch
+
+from engine.version import installed_version
 
 from .threads import num_cores
 
@@ -15,7 +16,7 @@ def describe_machine(device: str) -> str:
     """Device, its name, cores, and the versions that figures depend on."""
     processor = f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})"  # half of a small network's speed
     name = torch.cuda.get_device_name() if device.startswith("cuda") else processor
-    versions = ", ".join(f"{package} {version(package)}" for package in ("torch", "numba", "numpy"))
+    versions = ", ".join(f"{package} {installed_version(package)}" for package in ("torch", "numba", "numpy"))
     return f"{device}: {name}, {num_cores()} cores; Python {platform.python_version()}, {versions}"
 
 
