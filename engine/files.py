@@ -76,7 +76,12 @@ def make_folder(path: str | os.PathLike[str]) -> None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(error.errno, f"cannot make the folder {path}: {error.strerror or error}") from error
+        why = (
+            "a file is in the way"
+            if isinstance(error, FileExistsError | NotADirectoryError)
+            else error.strerror or error
+        )
+        raise StorageError(error.errno, f"cannot make the folder {path}: {why}") from error
 
 
 def remove_stale_temporaries(folder: str | os.PathLike[str], older_than_s: float = 60.0) -> int:

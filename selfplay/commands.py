@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.board import Board
+from engine.console import progress_console
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.players.network_text import NetworkText, oracle_name
@@ -37,6 +38,10 @@ def train_command(
     from .training import Training
 
     changes: dict[str, Any] = {}
+    if address:
+        from .ray_pool import check_address
+
+        check_address(address)
     if pool or address:
         changes |= {"pool": pool or "ray", "address": address}
     if resume:
@@ -171,4 +176,4 @@ def bench_command(net: str, board: str | None, quiet: bool, backend: str = "auto
         return board_rates_command(board, quiet, backend)
     from .bench import run_bench
 
-    return run_bench(net, Console(stderr=True, quiet=quiet), backend)
+    return run_bench(net, progress_console(quiet), backend)

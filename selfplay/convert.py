@@ -27,6 +27,7 @@ from .openings import MatchError, Opening
 from .progress import MatchProgress
 
 PIECES = 5  # of the exact values that come with the package
+_EXAMPLES = {n: "B:WK32:B" + ",".join(f"K{square}" for square in range(1, n)) for n in range(2, PIECES + 1)}
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
 _SHOWN = 10  # positions that were not won
 
@@ -105,9 +106,10 @@ def convert_command(
     control = time_control(simulations, seconds, None)
     defence = TablebasePlayer(folder, seed)
     facts = (inspect_player(player, simulations, control), inspect_player(defence.name, None, control))
-    values = load_tables(SHIPPED, pieces)
-    boards = [board for n in range(2, pieces + 1) for board in won_positions(n, positions, seed, values)]
     with open_tablebase(folder) as tables:  # a missing table is told before the first game
+        tables.probe_distance(Board(_EXAMPLES[pieces]))  # and if all are missing, at once
+        values = load_tables(SHIPPED, pieces)
+        boards = [board for n in range(2, pieces + 1) for board in won_positions(n, positions, seed, values)]
         tables.probe_distance_many(np.array([board.words() for board in boards], np.uint32))
     pairing = make_pairing(facts, control, simulations, seed)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black

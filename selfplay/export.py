@@ -1,6 +1,7 @@
 """``crownhead export``: a network as a file for other programs, and on request how true that file is."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,8 +16,9 @@ from learner.inference import TorchEvaluator
 from learner.inference.export import ExportedNetwork, ExportFormat, check_export, export_onnx, export_torchscript
 from learner.network import Network
 
-from .match import MatchResult, make_openings, play_match
+from .match import MatchGame, MatchResult, make_openings, play_match
 from .players import checkpoint_folder
+from .progress import MatchProgress
 from .threads import use_single_thread
 
 CHECK_GAMES = 100
@@ -75,22 +77,38 @@ def export_command(
         kind: ExportFormat = "onnx" if format == "onnx" else "torchscript"
         figures["check"] = check_export(out, kind, loaded.network)
         if int8 and games:
-            figures["check"]["match"] = exported_match(out, kind, loaded.network, games).summary()
+            with MatchProgress(games, quiet) as progress:
+                result = exported_match(out, kind, loaded.network, games, on_game=progress.game)
+            figures["check"]["match"] = result.summary()
     if not quiet:
         _print(figures)
     return figures
 
 
 def exported_match(
-    path: Path, format: ExportFormat, network: Network, games: int, simulations: int = _SIMULATIONS
+    path: Path,
+    format: ExportFormat,
+    network: Network,
+    games: int,
+    simulations: int = _SIMULATIONS,
+    on_game: Callable[[MatchGame], bool | None] | None = None,
 ) -> MatchResult:
-    """A match of an exported file against its network in float32, at equal simulations, from ballots."""
+    """A match of an exported file against its network in float32, at equal simulations, from ballots; ``on_game``: see
+    ``match.play_match``.
+    """
     config = SearchConfig(num_simulations=simulations)
     exported = SearchPlayer(path.name, ExportedNetwork(path, format), config)
     exact = SearchPlayer("float32", TorchEvaluator(network, precision="float32"), config)
     openings = make_openings("ballots", (games + 1) // 2, _MATCH_SEED)
     return play_match(
-        exported, exact, openings, games, seed=_MATCH_SEED, concurrency=_CONCURRENCY, max_plies=_MAX_PLIES
+        exported,
+        exact,
+        openings,
+        games,
+        seed=_MATCH_SEED,
+        concurrency=_CONCURRENCY,
+        max_plies=_MAX_PLIES,
+        on_game=on_game,
     )
 
 

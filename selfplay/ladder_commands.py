@@ -13,7 +13,7 @@ from learner.report import Table as ReportTable
 
 from .figures import ratings_image
 from .ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
-from .match_commands import choose_jobs, inspect_player, make_pairing, time_control
+from .match_commands import choose_jobs, inspect_player, make_pairing, start_engines, time_control
 from .match_pool import MatchPool, Pairing, Task, make_tasks
 from .openings import MatchError, Opening, make_openings
 from .progress import LadderProgress
@@ -101,6 +101,7 @@ def ladder_command(
         raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
     target = out or (Path("ladder") if doublings is not None else folder / "ladder")
     settings = {"time_control": str(control), "openings": openings, "seed": seed}
+    start_engines(facts.values())
     make_writable_folder(target)
     results = LadderResults(target / _RESULTS_FILE, settings)
     wanted = choose_jobs(jobs, (), control, games * len(pairs))
@@ -256,9 +257,8 @@ def _summary(standings: Standings) -> str:
         for verdict in ("stronger", "within the error", "weaker")
     }
     return (
-        f"Of {len(steps)} steps, {counts['stronger']} are stronger than the error, {counts['within the error']} within "
-        f"it and {counts['weaker']} weaker. {climb.network} is {climb.elo:.0f} ± {climb.elo_error:.0f} Elo above "
-        f"{climb.before}."
+        f"Steps stronger than the error: {counts['stronger']}, within it: {counts['within the error']}, weaker: "
+        f"{counts['weaker']}. {climb.network} against {climb.before}: Elo {climb.elo:+.0f} ± {climb.elo_error:.0f}."
     )
 
 
@@ -271,6 +271,6 @@ def _print(standings: Standings, folder: Path, errors: Sequence[str]) -> None:
         table.add_row(line.player, *cells, verdicts.get(line.player, ""))
     console.print(table)
     console.print(_summary(standings), soft_wrap=True)
-    for error in errors:
-        console.print(error, markup=False, soft_wrap=True)
+    if errors:  # told in full when they happened
+        console.print(f"forfeited or lost on time: {len(errors)} games")
     console.print(f"Report: {folder / 'report.html'}", markup=False, soft_wrap=True)

@@ -1,7 +1,7 @@
 """What ``crownhead match`` does."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,19 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl, pla
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in ("policy_temperature", "shot_prior", "draw_value"))
     settings = f"{limit}{backend}oracle={named.oracle} {fixed} weights={digest[:12]}"
     return PlayerFacts(text, True, False, True, settings, named.ponder)
+
+
+def start_engines(facts: Iterable[PlayerFacts]) -> None:
+    """Starts every external engine once, and ends it again: one that never gets ready is refused before any game.
+
+    Raises:
+        EngineError: it does not get ready.
+    """
+    for text in {player.text for player in facts if player.external}:
+        player = parse_player(text)
+        assert isinstance(player, HubPlayer)
+        with player:
+            player.start()
 
 
 def time_control(simulations: int | None, seconds: float | None, clock: str | None) -> TimeControl:
@@ -165,10 +178,11 @@ def match_command(
     if not quiet:
         _tell_untimed(facts, control)
     pairing = make_pairing(facts, control, simulations, seed, backend)
+    start_engines(facts)
     starts = [(index, chosen[index // 2]) for index in range(games) if index not in kept]
     with MatchProgress(games, quiet) as progress, MatchPool(choose_jobs(jobs, facts, control, len(starts))) as pool:
         result = _play(pool, pairing, starts, games, kept, test, file, progress)
-    figures: dict[str, Any] = result.summary()
+    figures: dict[str, Any] = {**result.summary(), "errors": result.errors}
     if test is not None:
         figures["sprt"] = test.report()
     if resume:
@@ -243,5 +257,5 @@ def _print(result: MatchResult, test: Sprt | None) -> None:
     )
     if test is not None:
         console.print(str(test), soft_wrap=True)
-    for error in result.errors:
-        console.print(error, markup=False, soft_wrap=True)
+    if result.errors:  # told in full when they happened
+        console.print(f"forfeited or lost on time: {len(result.errors)} of {result.games} games")

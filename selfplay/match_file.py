@@ -87,7 +87,7 @@ class MatchFile:
         tags = pdn.headers
         index = _index(tags.get("Round", ""))
         if index >= self._games:
-            raise MatchError(f"it is number {index + 1} of a match of {self._games} games")
+            raise MatchError(f"it is one too many for --games {self._games}: give --games {index + 1} or more")
         for name, expected in self._tags_of(index).items():
             if tags.get(name, "") != expected:
                 raise MatchError(f"its {name} is {tags.get(name, '')!r}, not {expected!r}")

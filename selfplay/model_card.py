@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from engine.board import Board
+from engine.console import progress_console
 from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
@@ -105,7 +106,7 @@ def card_command(
     def write() -> None:
         atomic_write(target / CARD_FILE, to_markdown(_card(info, network, data, run, config)).encode())
 
-    console = Console(stderr=True, quiet=quiet)
+    console = progress_console(quiet)
     if config is not None:
         atomic_write(target / CONFIG_FILE, config_json(config))
     for name, measure in _measurements(net, folder, target, tables, jobs, quiet):

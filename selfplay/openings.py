@@ -100,7 +100,7 @@ def _file_openings(text: str) -> list[Opening]:
         except DraughtsError as error:
             raise MatchError(f"openings in {path}: {error}") from error
     for number, board in enumerate(boards, 1):
-        if board.outcome() is not None:
+        if board.outcome() is not None or not board.words()[1]:  # nothing left to move for who is not to move now
             raise MatchError(f"openings in {path}: the game is over in number {number}, {board.fen()}")
     if not boards:
         raise MatchError(f"openings in {path}: there are none")

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from engine.console import progress_console
 
 from .match import MatchGame
 
@@ -14,11 +16,11 @@ _RATE_SECONDS = 30.0
 
 
 class _Display:
-    """A progress bar; quiet ones and those not on a terminal show events as lines or nothing."""
+    """A progress bar on a terminal; elsewhere events are shown as lines, or not at all if it is to be quiet."""
 
     def __init__(self, quiet: bool, *columns: Any) -> None:
-        self.console = Console(stderr=True, quiet=quiet)
-        self.progress = Progress(*columns, console=self.console, disable=quiet or not self.console.is_terminal)
+        self.console = progress_console(quiet)
+        self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -89,12 +91,22 @@ class TrainingProgress(_Display):
         self.progress.update(self._task, completed=minutes, description=text, left=left)
 
 
+class _GameRate(ProgressColumn):
+    """Games a minute."""
+
+    def render(self, task: Task) -> Text:
+        rate = task.finished_speed or task.speed
+        return Text("" if rate is None else f"{60 * rate:.3g} games/min", style="progress.data.speed")
+
+
+_GAMES = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
+
+
 class MatchProgress(_Display):
-    """Progress of a match: games, score so far, time left."""
+    """Progress of a match: games, score so far, rate, time left."""
 
     def __init__(self, games: int, quiet: bool) -> None:
-        columns = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
-        super().__init__(quiet, *columns, TimeRemainingColumn())
+        super().__init__(quiet, *_GAMES, _GameRate(), TimeRemainingColumn())
         self._task = self.progress.add_task("", total=games)
         self._points = 0.0
         self._games = 0
@@ -107,15 +119,14 @@ class MatchProgress(_Display):
 
 
 class LadderProgress(_Display):
-    """Progress of a ladder: games, who plays, time left.
+    """Progress of a ladder: games, who plays, rate, time left.
 
     Args:
         games: in all; ``kept``: those that have been played before.
     """
 
     def __init__(self, games: int, kept: int, quiet: bool) -> None:
-        columns = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
-        super().__init__(quiet, *columns, TimeRemainingColumn())
+        super().__init__(quiet, *_GAMES, _GameRate(), TimeRemainingColumn())
         self._task = self.progress.add_task("", total=games, completed=kept)
 
     def game(self, game: MatchGame) -> None:

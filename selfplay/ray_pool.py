@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from .shards import ShardError, read_shard_info
 from .worker import Played, Weights, Worker
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights only
+_ANSWER_S = 5.0  # that a cluster's head node gets to answer
 _MOST_DEATHS = 5  # of one actor without a shard in between
 _LOG = logging.getLogger(__name__)
 
@@ -135,6 +137,26 @@ def _import_ray(address: str | None) -> Any:
     except ModuleNotFoundError as error:
         raise PoolError(f"--pool ray needs Ray (pip install 'crownhead[ray]'), or use --pool local: {error}") from error
     return ray
+
+
+def check_address(address: str) -> None:
+    """Whether anything answers where a cluster is said to be; Ray itself would try for minutes.
+
+    Args:
+        address: ``HOST:PORT``, with or without ``ray://``; for other words (``auto``) Ray looks by itself.
+
+    Raises:
+        PoolError: nothing answers.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise PoolError(
+            f"no Ray cluster answers at {address}: {error}; write HOST:PORT of its head node, or leave --address out"
+        ) from error
 
 
 def _connect(ray: Any, address: str | None) -> None:

@@ -56,7 +56,7 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
     for key in [*changes, *(("stages",) if changed.stages != config.stages else ())]:
         for kept, reason in KEPT.items():
             if key == kept or key.startswith(f"{kept}."):
-                raise ConfigError(f"--set {key}: a run keeps its {kept}: {reason}")
+                raise ConfigError(f"--set {key} cannot change a run under way: {reason}")
     if not changes:
         return config
     stage = Stage(iteration=iteration, steps=steps, changes=changes)

@@ -99,10 +99,13 @@ def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsy
     assert failed["termination"] in ("REPETITION", "REVERSIBLE_PLIES", "NO_MOVES")
 
 
-def test_what_cannot_be_done_is_said_before_the_first_game(network: Path) -> None:
+def test_what_cannot_be_done_is_said_before_the_first_game(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MatchError, match="--pieces 6: exact values of 2 to 5 pieces are at hand"):
         convert(str(network), pieces=6)
     with pytest.raises(MissingTableError, match=r"no table with distances .* build it with"):
+        convert(str(network), pieces=5, positions=30, folder=SHIPPED)
+    monkeypatch.setattr("selfplay.convert.load_tables", None)  # nothing is loaded for it
+    with pytest.raises(MissingTableError, match="4100"):
         convert(str(network), pieces=5, positions=30, folder=SHIPPED)
     with pytest.raises(PlayerError, match="is no player"):
         convert(str(network / "x"))

@@ -259,7 +259,7 @@ def test_a_ladder(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"+{against['losses']} ={against['draws']} −{against['wins']}" in row
     said = capsys.readouterr().out
     assert "000004" in said
-    assert "Of 2 steps" in said
+    assert "Steps stronger than the error: " in said
 
 
 def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``crownhead match``: files of games that go on after anything, early ends, openings from files, limits of time."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import torch
 
 from engine.board import Board
 from engine.pdn import PdnGame, read_games
-from engine.players import HubPlayer
+from engine.players import EngineError, HubPlayer
+from engine.players.base import PlayerError
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
@@ -21,6 +23,7 @@ from selfplay.gate import log_likelihood_ratio
 from selfplay.match_commands import choose_jobs, inspect_player, match_command
 from selfplay.match_record import FLAG, MatchGame, MoveNote
 from selfplay.openings import MatchError, make_openings
+from selfplay.players import checkpoint_folder
 from selfplay.sprt import Sprt
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +60,8 @@ def moves_of(path: Path) -> list[list[str]]:
 def test_a_match_goes_on_after_any_game(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole.pdn", tmp_path / "part.pdn"
     figures = match(pdn=whole)
-    assert list(figures) == ["player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"]
+    keys = ["player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error", "errors"]
+    assert list(figures) == keys
     texts = [text + "\n" for text in whole.read_text().split("\n\n[")]
     texts = [texts[0], *("[" + text for text in texts[1:])]
     assert len(texts) == 6
@@ -96,7 +100,7 @@ def test_a_game_that_was_cut_short_is_played_again(tmp_path: Path) -> None:
         ({"seed": 2}, "Seed is '1', not '2'"),
         ({"player_a": "rollout:3"}, "Event is"),
         ({"openings": "ballots"}, "Openings is 'random:4', not 'ballots'"),
-        ({"games": 4}, "number 5 of a match of 4 games"),
+        ({"games": 4}, "one too many for --games 4: give --games 5 or more"),
         ({"clock": "60+1"}, "TimeControl is '-', not '60[+]1'"),
     ],
 )
@@ -327,6 +331,7 @@ def test_openings_of_a_file_of_games(tmp_path: Path) -> None:
         ("", "there are none"),
         ("B:WK10,K11:BK30\nB:W40:B1\n", "line 2: .*40"),
         ("B:W1:B32\nB:WK1:B\n", "game is over in number|line"),
+        ("B:W21:B1\nW:W21:B\n", "game is over in number 2"),
         ("1. 11-15 23-19 2. 8-12", "line 1, column"),
     ],
 )
@@ -409,7 +414,45 @@ def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp
     )
     figures = match(f"hub:{sys.executable} {script}", "random", games=2, clock="9+0.5")
     assert figures["losses"] == 2
+    assert [error.partition(":")[0] for error in figures["errors"]] == ["game 1", "game 2"]
+    assert "illegal move" in figures["errors"][0]
     assert len(clocks) == 2, "only for its moves"
     assert clocks[0] == (9.0, 0.5)
     assert clocks[1] in ((9.0, 0.5), (9.5, 0.5))  # where its first move was forced it has gained by that
     assert "level time=8.5 inc=0.5" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("", "left before it was ready"),
+        ("print('hub'); input(); print('wait', flush=True)", "left before it was ready"),
+    ],
+)
+def test_a_program_that_never_gets_ready_is_refused_before_any_game(tmp_path: Path, script: str, words: str) -> None:
+    path, pdn = tmp_path / "engine.py", tmp_path / "games.pdn"
+    path.write_text(script)
+    with pytest.raises(EngineError, match=words):
+        match("random", f"hub:{sys.executable} {path}", pdn=pdn)
+    assert not pdn.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nobody", "'nobody' is no player: not the folder of a checkpoint or a run"),
+        ("random@800", "'random' is a player without a network: it takes no options behind @"),
+        ("champion@foo", "'foo' is no option of champion: behind @ stands off, tablebase"),
+        ("champion@-4", "'-4' is no option of champion: behind @ stands off, tablebase"),
+    ],
+)
+def test_what_is_wrong_with_a_player_is_said(text: str, words: str) -> None:
+    with pytest.raises(PlayerError, match=f"^{re.escape(words)}|: {re.escape(words)}"):
+        match(text, "random")
+
+
+def test_a_network_alone_has_no_options() -> None:
+    with pytest.raises(PlayerError, match="'champion@800': the network alone is wanted here"):
+        checkpoint_folder("champion@800")
+    with pytest.raises(PlayerError, match="'rollout:3' is a player without a network"):
+        checkpoint_folder("rollout:3")

@@ -1,4 +1,4 @@
-"""The live line of commands that train or test: shares, times and phases of unknown length."""
+"""The live lines of commands: shares, rates, times and phases of unknown length."""
 
 import io
 import re
@@ -6,16 +6,18 @@ import re
 import pytest
 from rich.console import Console
 
+from engine.board import Board
+from engine.fen import Color
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import CurvePoint
+from selfplay.match_record import MatchGame
+from selfplay.progress import MatchProgress
 
 
 @pytest.fixture
 def progress(monkeypatch: pytest.MonkeyPatch) -> OracleProgress:
-    def terminal(**_: object) -> Console:
-        return Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
-
-    monkeypatch.setattr("learner.endgame.progress.Console", terminal)
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr("learner.endgame.progress.progress_console", lambda _: terminal)
     return OracleProgress(quiet=False)
 
 
@@ -61,3 +63,34 @@ def test_the_longest_lines_show_the_time_left_at_80_columns(progress: OracleProg
     assert line(progress).endswith("99.123% right 50% -:--:--")
     progress.rate("training 12/22, then 12.9 min: Wang's network", point)
     assert line(progress) == "training 12/22, then 12.9 min: Wang's network, 1234.0 k/s 50% -:--:--"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("quiet", [True, False])
+def test_quiet_commands_are_quiet_where_nobody_watches(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, quiet: bool
+) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: terminal)
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    with MatchProgress(4, quiet) as progress:
+        progress.console.print("event")
+        for index in range(2):
+            progress.game(MatchGame(index, "start", "a", "b", True, Board().fen(), (), Color.BLACK, "NO_MOVES"))
+    assert ("event" in shown.getvalue()) == (terminal or not quiet)
+    assert ("2/4 games" in shown.getvalue()) == terminal
+
+
+def test_a_match_tells_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100, color_system=None)
+    monkeypatch.setattr("selfplay.progress.progress_console", lambda _: terminal)
+    display, now = MatchProgress(10, quiet=False), [100.0]
+    monkeypatch.setattr(display.progress, "get_time", lambda: now[0])
+    for index in range(3):
+        now[0] += 4.0
+        display.game(MatchGame(index, "start", "a", "b", True, Board().fen(), (), Color.WHITE, "NO_MOVES"))
+    console = Console(file=io.StringIO(), width=100)
+    console.print(display.progress.get_renderable())
+    shown = re.sub(r"[━╸╺\s]+", " ", console.file.getvalue()).strip()  # type: ignore[attr-defined]
+    assert shown == "3/10 games score 0.0% 15 games/min 0:00:28"

@@ -56,7 +56,7 @@ def test_what_changes_nothing_is_no_stage() -> None:
         ("loop.reuse=1", "counted from its beginning"),
         ("trainer.batch_size=64", "counted from its beginning"),
         ("trainer.optimizer=sgd", "its state"),
-        ("stages=[]", "a run keeps its stages"),
+        ("stages=[]", "cannot change a run under way: they are what --set writes"),
         ("search.c_pict=1", "c_pict"),
         ("search.c_puct=-1", "c_puct"),
     ],
@@ -81,7 +81,9 @@ def test_a_resumed_run_takes_on_settings(tmp_path: Path) -> None:
     before = (run / "config.json").read_bytes()
     resume = ("train", "--run", run, "--resume", "--set")
     assert_refused(crownhead(*resume, "search.num_simulations=6", check=False), "its 1 iterations")
-    assert_refused(crownhead(*resume, "network=4x48", check=False), "a run keeps its network")
+    assert_refused(
+        crownhead(*resume, "network=4x48", check=False), "cannot change a run under way: its weights have that size"
+    )
     assert (run / "config.json").read_bytes() == before
     crownhead(*resume, "loop.max_iterations=2", "--set", "search.num_simulations=6")
     folder, config = RunFolder.open(run)

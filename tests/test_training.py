@@ -263,6 +263,10 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     assert_refused(refused, "leave --set network or --init out")
     assert_refused(crownhead("train", "--run", run, "--resume", "--init", "x", check=False), "--init cannot be given")
     assert_refused(crownhead("train", "--init", tmp_path, "--run", tmp_path / "x", check=False), "is no player")
+    nobody = "127.0.0.1:1"  # a port on which nothing listens
+    refused = crownhead("train", "--run", tmp_path / "x", "--address", nobody, check=False)
+    assert_refused(refused, f"no Ray cluster answers at {nobody}")
+    assert not (tmp_path / "x").exists()
     shutil.rmtree(run / "checkpoints" / "000000")
     state = json.loads((run / "state.json").read_text())
     (run / "state.json").write_text(json.dumps({**state, "best": "000001"}))

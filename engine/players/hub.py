@@ -154,6 +154,14 @@ class HubPlayer:
 
     # --- its process
 
+    def start(self) -> None:
+        """Starts the engine, if it does not run.
+
+        Raises:
+            EngineError: it cannot be started, or does not get ready.
+        """
+        self._ready()
+
     def close(self) -> None:
         """Ends the engine: it is told to quit, then made to. It starts again when it is asked again."""
         self._end("quit")

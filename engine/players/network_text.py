@@ -21,6 +21,8 @@ BackendName = Literal[
 ]
 """``auto``: the fastest here. ``torch`` uses bf16 where the device has it; a runtime without an ending uses float32."""
 
+OPTIONS = "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations or a backend"
+
 
 @dataclass(frozen=True)
 class NetworkText:

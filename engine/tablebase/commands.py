@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..console import progress_console
 from .build import Builder, Step
 from .folder import SHIPPED, build_advice, default_folder
 from .stats import table_stats
@@ -21,10 +22,10 @@ class StepProgress:
     """A bar on standard error while pairs of slices are worked on: rate and time left, by what was worked on here."""
 
     def __init__(self, title: str, quiet: bool) -> None:
-        console = Console(stderr=True, quiet=quiet)
+        console = progress_console(quiet)
         columns = TimeElapsedColumn(), BarColumn(20), TextColumn("{task.percentage:.0f} %")
         self._progress = Progress(
-            *columns, TextColumn("{task.description}"), console=console, disable=quiet or not console.is_terminal
+            *columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal
         )
         self._title = title
         self._task = self._progress.add_task(title, total=None)

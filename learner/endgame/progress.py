@@ -2,24 +2,24 @@
 
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from engine.console import progress_console
 from engine.tablebase.build import Step
 
 from .training import CurvePoint
 
 
 class OracleProgress:
-    """One live line: what is being done, how far, and the time left; nothing if ``quiet`` or not on a terminal.
+    """One live line: what is being done, how far, and the time left; nothing where that is not a terminal.
 
     On a terminal of 80 columns there is room for a description of 56 letters.
     """
 
     def __init__(self, quiet: bool) -> None:
-        self.console = Console(stderr=True, quiet=quiet)
+        self.console = progress_console(quiet)
         columns = (TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=self.console, disable=quiet or not self.console.is_terminal)
+        self._progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
         self._task = self._progress.add_task("starting", total=None)
 
     def __enter__(self) -> Self:

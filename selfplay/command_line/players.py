@@ -15,7 +15,8 @@ def match(
     simulations: Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
     clock: Annotated[
-        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; who oversteps it loses.")
+        str | None,
+        typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses."),
     ] = None,
     openings: Annotated[
         str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
@@ -27,7 +28,7 @@ def match(
     resume: Annotated[bool, typer.Option("--resume", help="Keep the games that --pdn has already.")] = False,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes [one a core; 1 for networks without a time, whose games go in step]."),
+        typer.Option(min=1, help="Processes; one a core if left out, or 1 for networks without a time, in step."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of openings and players.")] = 1,
     backend: Backend = "auto",

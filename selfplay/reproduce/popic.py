@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from engine.console import progress_console
 from engine.players.time_control import TimeControl
 from learner.report import Figure, make_writable_folder
 from learner.reproduce.experiment import (
@@ -304,7 +303,7 @@ def popic_command(
     for system in systems:
         check_run(system.run, system.config)  # now, not after the training of another one
     make_writable_folder(out)
-    console = Console(stderr=True, quiet=quiet)
+    console = progress_console(quiet)
     errors: list[str] = []
     try:
         for system in systems:
