@@ -117,6 +117,8 @@ class Node:
     draw_sum: np.float32 = ZERO
     proof: str | None = None
     proof_plies: int = 0
+    raw: tuple[np.float32, np.float32] | None = None
+    shared: bool = False
     waits: bool = False
     pledges: list[np.float32] = field(default_factory=list)
 
@@ -139,6 +141,19 @@ class Node:
             self.mark(LOSS, max(child.proof_plies for child in self.children) + 1)
         return True
 
+    @property
+    def position_visits(self) -> int:
+        """Visits of the position: its evaluation, and those of its children."""
+        return (self.raw is not None) + sum(child.visits for child in self.children)
+
+    def refresh(self) -> None:
+        """Gives the node the mean of its position."""
+        value, draw = self.raw or (F(0), F(0))
+        for child in self.children:
+            value, draw = F(value - child.value_sum), F(draw + child.draw_sum)
+        share = F(F(self.visits) / F(max(self.position_visits, 1)))
+        self.value_sum, self.draw_sum = F(value * share), F(draw * share)
+
 
 class ReferenceSearch:
     """The search of one game, with the positions before it that count for repetitions."""
@@ -148,6 +163,7 @@ class ReferenceSearch:
         self.history: list[Words] = board.history()[:-1]
         self.root = Node(board.words(), board.reversible_plies)
         self.tainted = False
+        self.judged: dict[Words, Node] = {}  # by position, what may be shared
         self.raw_value = F(0)
         self.gumbels: np.ndarray | None = None
 
@@ -226,21 +242,43 @@ class ReferenceSearch:
                 proof = self._by_the_rules(path, len(moves))
                 if proof is not None:
                     node.mark(proof, 0)
-                    for parent in path[-2::-1]:
-                        if not parent.settle():
-                            break
+                    self._prove_above(path)
+                elif twin := self._twin(path, moves):
+                    node.children, node.raw = twin.children, twin.raw
+                    node.shared = twin.shared = True
                 else:
                     self._expand(node, moves)
                     if len(moves) > 1 or len(path) == 1:
                         return path, "waits"
             elif node.waits:
                 return path, "waits already"
-            if node.proof is not None:
+            if node.shared and len(path) > 1 and node.proof is None:
+                node.settle()
+            if node.proof is not None and self.config.transpositions:
+                self._prove_above(path)
+            known = node.shared and len(path) > 1 and node.visits < node.position_visits
+            if node.proof is not None or known:
                 self._backup(path, F(0), F(0))
                 return path, "backed up"
             if self.config.shot_prior and node.visits == 1 and len(node.children) > 1:
                 self._raise_prior(node)
             path.append(self._select(node, F(self.config.draw_value * (1 if len(path) % 2 else -1))))
+
+    def _prove_above(self, path: list[Node]) -> None:
+        for parent in path[-2::-1]:
+            if not parent.settle():
+                return
+
+    def _twin(self, path: list[Node], moves: list[tuple[int, Words]]) -> Node | None:
+        """A node with the position of the path's new end, whose children it is to share."""
+        node = path[-1]
+        if not self.config.transpositions or len(path) == 1 or len(moves) == 1 or node.reversible or node.visits:
+            return None
+        return self.judged.get(node.words)
+
+    def _enter(self, node: Node) -> None:
+        if node.raw is not None and not node.reversible and len(node.children) > 1:
+            self.judged.setdefault(node.words, node)
 
     def _by_the_rules(self, path: list[Node], count: int) -> str | None:
         node = path[-1]
@@ -268,8 +306,11 @@ class ReferenceSearch:
         priors, value, draw = judge(evaluator, node.words, node.reversible, self.config.policy_temperature)
         for child, prior in zip(node.children, priors, strict=True):
             child.prior = prior
+        node.raw = value, draw
         if len(path) == 1:
             self.raw_value = value
+        else:
+            self._enter(node)
         self._backup(path, value, draw)
 
     def _raise_prior(self, node: Node) -> None:
@@ -283,6 +324,9 @@ class ReferenceSearch:
         node.children[shot].prior = least
 
     def _backup(self, path: list[Node], value: np.float32, draw: np.float32) -> None:
+        if self.config.transpositions:
+            self._backup_shared(path, value, draw)
+            return
         for node in reversed(path):
             if node.proof is not None:
                 value, draw = VALUES[node.proof], F(node.proof == DRAW)
@@ -290,6 +334,16 @@ class ReferenceSearch:
             node.value_sum = F(node.value_sum + value)
             node.draw_sum = F(node.draw_sum + draw)
             value = -value
+
+    def _backup_shared(self, path: list[Node], value: np.float32, draw: np.float32) -> None:
+        for node in reversed(path):
+            node.visits += 1
+            if node.proof is not None:
+                node.mark(node.proof, node.proof_plies)
+            elif node is path[-1] and not node.children:
+                node.value_sum, node.draw_sum = F(node.value_sum + value), F(node.draw_sum + draw)
+            else:
+                node.refresh()
 
     def _select(self, node: Node, draw_value: np.float32) -> Node:
         if len(node.children) == 1:
@@ -390,8 +444,26 @@ class ReferenceSearch:
         self.history = [*self.history, self.root.words] if child.reversible else []
         if self.config.reuse_tree and self.config.root == "puct" and not self.tainted and child.children:
             self.root = child
+            if child.shared and child.proof is None:
+                child.visits = child.position_visits
+                child.refresh()
+            child.shared = False
         else:
             self.root, self.tainted = Node(child.words, child.reversible), False
+        self._enter_anew()
+
+    def _enter_anew(self) -> None:
+        """Notes what may be shared below the root, level by level."""
+        self.judged, level, seen = {}, [self.root], set()
+        while level:
+            families = [node.children for node in level if node.children and id(node.children) not in seen]
+            level = []
+            for children in families:
+                if id(children) not in seen:
+                    seen.add(id(children))
+                    level += children
+            for node in level:
+                self._enter(node)
 
 
 def halving_schedule(considered: int, simulations: int) -> list[int]:

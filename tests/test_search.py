@@ -22,6 +22,11 @@ CONFIGS = {
     "flat policy": SearchConfig(num_simulations=60, policy_temperature=1.7),
     "shots": SearchConfig(num_simulations=60, shot_prior=0.3),
     "contempt": SearchConfig(num_simulations=80, draw_value=-0.4),
+    "shared": SearchConfig(num_simulations=160, transpositions=True),
+    "shared in flight": SearchConfig(
+        num_simulations=160, transpositions=True, leaves_in_flight=16, shot_prior=0.3, draw_value=-0.4
+    ),
+    "shared without reuse": SearchConfig(num_simulations=120, transpositions=True, reuse_tree=False),
     "gumbel": SearchConfig(num_simulations=48, root="gumbel", leaves_in_flight=7),
     "few": SearchConfig(
         num_simulations=12, root="gumbel", gumbel_considered=4, c_visit=20, c_scale=1.0, rescale_q=False
@@ -31,7 +36,7 @@ CONFIGS = {
 
 def check_same(search: LockstepSearch, slot: int, plain: ReferenceSearch) -> set[tuple[str, bool]]:
     """Both trees are the same, node by node; returns what was met: (proof, below the root)."""
-    pairs, met = [(search._root(slot), plain.root)], set()
+    pairs, met, seen = [(search._root(slot), plain.root)], set(), set[int]()
     found: list[tuple[float, ...]] = []
     expected: list[tuple[float, ...]] = []
     while pairs:
@@ -44,7 +49,10 @@ def check_same(search: LockstepSearch, slot: int, plain: ReferenceSearch) -> set
             met.add((other.proof, other is not plain.root))
         found.append((0.0 if other is plain.root else node["prior"], node["value_sum"], node["draw_sum"]))
         expected.append((0.0 if other is plain.root else other.prior, -other.value_sum, other.draw_sum))
-        pairs += zip(children_of(search, node), other.children, strict=True)
+        assert bool(node["shared"]) == other.shared
+        if id(other.children) not in seen:
+            seen.add(id(other.children))
+            pairs += zip(children_of(search, node), other.children, strict=True)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     result, children = search.result(slot), plain.root.children
     assert result.visits.tolist() == [child.visits for child in children]
@@ -76,7 +84,7 @@ def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
     for slot, board in enumerate(boards):
         search.set_board(slot, board)
         search.reseed(slot, slot)
-    playing, met, endings, kept, dropped = list(range(len(boards))), set(), set(), 0, 0
+    playing, met, endings, kept, dropped, shared = list(range(len(boards))), set(), set(), 0, 0, 0
     for _ in range(4):
         for slot in playing:
             search.start(slot, explore=explore)
@@ -85,6 +93,7 @@ def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
         search.run(HashEvaluator())
         for slot in playing.copy():
             met |= check_same(search, slot, plain[slot])
+            shared += sum(node.shared for node in plain[slot].judged.values())
             rngs[slot].random()  # ``choose`` has drawn
             dropped += plain[slot].tainted
             _, ending = search.play(slot, plain[slot].best())
@@ -97,6 +106,7 @@ def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
     assert dropped > 0, (dropped, kept, endings)
     assert kept > 5 if config.root == "puct" and config.reuse_tree else kept == 0
     assert Ending.REVERSIBLE in endings
+    assert (shared > 20) == config.transpositions, shared
 
 
 class CertainOfDraws:

@@ -22,7 +22,12 @@ from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 VALUE_OF_PROOF = {tree.WIN: -1, tree.DRAW: 0, tree.LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
 KING_WALK = "B:WK2:BK28,K32"  # won in 31 plies, none of them but the last irreversible
 KING_TAKES = "W:WK2,K3:BK28,7"  # one piece more than the tables have, until 2x11 or 3x10
-ROOTS = {"puct": {"root": "puct"}, "gumbel": {"root": "gumbel"}, "flight": {"root": "puct", "leaves_in_flight": 4}}
+ROOTS = {
+    "puct": {"root": "puct"},
+    "gumbel": {"root": "gumbel"},
+    "flight": {"root": "puct", "leaves_in_flight": 4},
+    "shared": {"root": "puct", "leaves_in_flight": 4, "transpositions": True},
+}
 
 
 class Silent(TableOracle):

@@ -392,3 +392,41 @@ def test_leaves_in_flight_are_different_positions() -> None:
     assert max(sizes[:32]) == 8  # of at most 256 visits
     assert np.mean(sizes) > 6
     assert search.result(0).simulations == 800
+
+
+def test_no_position_is_judged_twice_where_nothing_looks_back() -> None:
+    boards, evaluator = [random_game(random.Random(seed), 10 + 3 * seed) for seed in range(12)], HashEvaluator()
+    search, saved = LockstepSearch(SearchConfig(transpositions=True, num_simulations=300), 1), 0
+    for board in boards:
+        evaluator.seen.clear()
+        search.set_board(0, board)
+        search.start(0)
+        search.run(evaluator)
+        after_no_return = [seen[:3] for seen in evaluator.seen if seen[3] == 0]
+        assert len(after_no_return) == len(set(after_no_return))
+        saved += 301 - len(evaluator.seen)
+        assert search.result(0).simulations >= 300 or search.result(0).proofs.any()
+    assert saved > 200
+
+
+def test_a_tree_kept_for_long_neither_grows_nor_forgets() -> None:
+    search = LockstepSearch(SearchConfig(transpositions=True, num_simulations=150), 1)
+    search.set_board(0, Board())
+    kept = 0
+    for _ in range(60):
+        search.start(0, explore=False)
+        search.run(HashEvaluator())
+        index = search.choose(0)
+        child = int(search._root(0)["first_child"]) + index
+        visits, family = int(search._nodes[child]["visits"]), int(search._nodes[child]["num_children"])
+        ending = search.play(0, index)[1]
+        if ending is not Ending.RUNNING:
+            break
+        root = search._root(0)
+        if root["visits"]:
+            kept += 1
+            assert root["visits"] >= visits
+            assert root["num_children"] == family
+            children = search._nodes[int(root["first_child"]) :][:family]
+            assert root["visits"] == int(root["judged"]) + children["visits"].sum() or root["proof"]
+    assert kept > 20

@@ -64,6 +64,11 @@ class SearchConfig(BaseModel):
     virtual_loss: float = Field(
         0.0, ge=0, le=2, description="how far below a node's mean a leaf in flight counts; with 0 it counts as the mean"
     )
+    transpositions: bool = Field(
+        False,
+        description="positions after a capture or a man's move that are reached on several ways share what was found "
+        "below them (PUCT root only)",
+    )
     reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
 
     def temperature_at(self, ply: int) -> float:

@@ -7,8 +7,9 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT, take_back
-from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, backup, mark, prove, same_position, settle
+from .in_flight import take_back
+from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT, back_up
+from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, mark, prove, same_position, settle
 
 
 @njit(cache=True)
@@ -75,7 +76,7 @@ def settle_leaves(nodes, slots, paths, depths, pledges, histories, waiting, outc
         if settled[i]:
             if lanes > 1:
                 take_back(nodes, paths, depths, pledges, lane)
-            backup(nodes, paths, lane, np.int64(depths[lane]), np.float32(0.0), np.float32(0.0))
+            back_up(nodes, slots[lane // lanes], paths, lane, np.int64(depths[lane]), np.float32(0.0), np.float32(0.0))
     return settled
 
 
@@ -178,5 +179,5 @@ def settle_root(nodes, slots, paths, depths, pledges, histories, lane, outcomes,
     slot.waiting -= 1
     if lanes > 1:
         take_back(nodes, paths, depths, pledges, lane)
-    backup(nodes, paths, lane, 0, np.float32(0.0), np.float32(0.0))
+    back_up(nodes, slot, paths, lane, 0, np.float32(0.0), np.float32(0.0))
     return True

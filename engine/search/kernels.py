@@ -10,11 +10,7 @@ Each slot has a number of lanes (one, or ``leaves_in_flight``): leaves of its tr
     paths [lane, MAX_DEPTH]      nodes from the root to the leaf that waits for its evaluation
     depths [lane]                index of that leaf in its path
     codes [lane, MAX_MOVES]      move codes of the leaf's children
-    pledges [lane, MAX_DEPTH]    what the leaf added to the values of its path's nodes while it waits
-
-Where a tree has several lanes, a waiting leaf counts as a visit of every node of its path already, with a value that is
-``virtual_loss`` below the node's own mean, so that the next leaf is another one (0: like "watch the unobserved" of Liu
-et al. 2020). The visit is taken back before the true one is backed up.
+    pledges [lane, MAX_DEPTH]    see ``in_flight``
 """
 
 import numpy as np
@@ -22,7 +18,9 @@ from numba import njit
 
 from ..bitboard import borrowed, exp32, turned
 from ..encoding import move_logit
+from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, prove_above, share
 from .gumbel import select_gumbel
+from .in_flight import IN_FLIGHT, pledge, take_back
 from .shots import raise_prior
 from .tree import (
     DRAW,
@@ -31,10 +29,10 @@ from .tree import (
     add_children,
     backup,
     legal_at,
-    mark,
     prove,
     same_position,
     select_puct,
+    settle,
 )
 
 MAX_DEPTH = 512
@@ -42,7 +40,6 @@ MAX_HISTORY = 96
 REVERSIBLE_LIMIT = 80
 REPETITION_LIMIT = 3
 _FIRST_REPETITION = 4  # plies from a position back to itself, at the least
-_IN_FLIGHT = 255  # ``proof_plies`` of a leaf that waits beside others of its tree
 _COLLISION = -2
 _LEAST_IN_FLIGHT = 8  # leaves of one tree; more only where the root has
 _VISITS_PER_LEAF = 32  # so many visits for each: leaves that wait must be few beside those that are judged
@@ -62,6 +59,7 @@ SLOT = np.dtype(
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
         ("ending", np.uint8),
+        ("shares", np.uint8),  # positions are shared, see ``graph``
     ],
     align=True,
 )
@@ -96,6 +94,15 @@ def _draw(nodes, slots, paths, histories, g, lane, depth):
 
 
 @njit(cache=True, inline="always")
+def back_up(nodes, slot, paths, lane, depth, value, draw):
+    """``tree.backup``, or that of shared positions."""
+    if slot.shares:
+        backup_shared(nodes, paths, lane, depth, value, draw)
+    else:
+        backup(nodes, paths, lane, depth, value, draw)
+
+
+@njit(cache=True, inline="always")
 def _descend(
     nodes,
     slots,
@@ -117,13 +124,14 @@ def _descend(
     shot_moves,
     moves,
     scores,
+    table,
 ):
     """One simulation of game ``g`` down to its end.
 
     Returns:
         Number of moves of a leaf that waits for its evaluation (0, and no children, where the tree has no room for
-        them); -1 if the simulation ended in a proven node and is backed up already; ``_COLLISION`` if it came to a
-        leaf that waits already.
+        them); -1 if the simulation ended in a proven node, or where the mean is known, and is backed up already;
+        ``_COLLISION`` if it came to a leaf that waits already.
     """
     slot = slots[g]
     depth, index = 0, slot.root
@@ -137,16 +145,28 @@ def _descend(
                 proof = _draw(nodes, slots, paths, histories, g, lane, depth)
             if proof != UNKNOWN:
                 prove(nodes, paths, lane, depth, proof, 0)
-                backup(nodes, paths, lane, depth, np.float32(0.0), np.float32(0.0))
+                back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
                 return -1
-            depths[lane] = depth
-            if slot.used + count > slot.limit or depth == MAX_DEPTH - 1:
-                return 0
-            slot.used = np.int32(add_children(nodes, slot.used, index, moves, count))
-            if count > 1 or depth == 0:
-                return count
-        elif node.proof_plies == _IN_FLIGHT:
+            twin = np.int64(NO_NODE)
+            if slot.shares and depth > 0 and count > 1 and node.reversible == 0 and node.visits == 0:
+                twin = find_twin(nodes, table, slots.shape[0], g, index)
+            if twin != NO_NODE:
+                share(nodes, index, twin)
+            else:
+                depths[lane] = depth
+                if slot.used + count > slot.limit or depth == MAX_DEPTH - 1:
+                    return 0
+                slot.used = np.int32(add_children(nodes, slot.used, index, moves, count))
+                if count > 1 or depth == 0:
+                    return count
+        elif node.proof_plies == IN_FLIGHT:
             return _COLLISION
+        known = node.shared and depth > 0 and (settle(nodes, index) or node.visits < position_visits(nodes, node))
+        if known or depth == MAX_DEPTH - 1:  # a node with children lies so deep only by way of a twin
+            if node.proof != UNKNOWN:
+                prove_above(nodes, paths, lane, depth)
+            back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
+            return -1
         if shot_prior > 0 and node.visits == 1 and node.num_children > 1:
             raise_prior(nodes, node, shot_prior, frames, shot_moves)  # now: most leaves are never visited again
         if node.num_children == 1:
@@ -162,51 +182,10 @@ def _descend(
         depth += 1
         paths[lane, depth] = index
         if nodes[index].proof != UNKNOWN:
-            backup(nodes, paths, lane, depth, np.float32(0.0), np.float32(0.0))
+            if slot.shares:
+                prove_above(nodes, paths, lane, depth)
+            back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
-
-
-@njit(cache=True)
-def _pledge(nodes, paths, pledges, lane, depth, virtual_loss):
-    """Counts a leaf that waits as a visit of its path, with values ``virtual_loss`` below each node's mean."""
-    value = np.float32(0.0)
-    for i in range(depth + 1):
-        node = nodes[paths[lane, i]]
-        # A node without visits is worth what the node above it is, seen from the other side.
-        value = np.float32(-value) if node.visits == 0 else np.float32(node.value_sum / np.float32(node.visits))
-        pledges[lane, i] = value - virtual_loss
-        node.visits += 1
-        node.value_sum += pledges[lane, i]
-    nodes[paths[lane, depth]].proof_plies = np.uint8(_IN_FLIGHT)
-
-
-@njit(cache=True)
-def take_back(nodes, paths, depths, pledges, lane):
-    """Takes the visit back that a waiting leaf counts as; what has been proven meanwhile keeps its exact value."""
-    depth = depths[lane]
-    for i in range(depth + 1):
-        node = nodes[paths[lane, i]]
-        node.visits -= 1
-        if node.proof == UNKNOWN:
-            node.value_sum -= pledges[lane, i]
-        else:
-            mark(node, node.proof, node.proof_plies)
-    leaf = nodes[paths[lane, depth]]
-    if leaf.proof == UNKNOWN:
-        leaf.proof_plies = np.uint8(0)
-
-
-@njit(cache=True)
-def drop_leaves(nodes, slots, paths, depths, pledges, waiting, n):
-    """Forgets the ``n`` leaves of ``waiting``, as if nobody had come to them; the room of their children stays lost."""
-    lanes = depths.shape[0] // slots.shape[0]
-    for i in range(n):
-        lane = np.int64(waiting[i])
-        if slots[lane // lanes].waiting > 0:
-            slots[lane // lanes].waiting -= 1
-            if lanes > 1:
-                take_back(nodes, paths, depths, pledges, lane)
-            nodes[paths[lane, depths[lane]]].num_children = np.uint8(0)
 
 
 @njit(cache=True, nogil=True)
@@ -232,6 +211,7 @@ def select_leaves(
     shot_moves,
     moves,
     scores,
+    table,
     leaves,
     waiting,
     n,
@@ -245,6 +225,7 @@ def select_leaves(
         shot_prior: float32, given to a shot when a node is visited for the second time, see ``shots.raise_prior``; 0
             looks for none. frames, shot_moves: its buffers.
         moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
+        table: see ``graph``.
         leaves: uint32 [lanes, 4], filled with the positions to judge.
         waiting: int32 [lanes], filled with their lanes.
         n: how many of both are filled already.
@@ -256,7 +237,7 @@ def select_leaves(
     histories, gumbels, schedule = borrowed(histories), borrowed(gumbels), borrowed(schedule)
     moves, scores, leaves, waiting = borrowed(moves), borrowed(scores), borrowed(leaves), borrowed(waiting)
     depths, pledges, frames, shot_moves = borrowed(depths), borrowed(pledges), borrowed(frames), borrowed(shot_moves)
-    lanes = depths.shape[0] // slots.shape[0]
+    table, lanes = borrowed(table), depths.shape[0] // slots.shape[0]
     for g in range(slots.shape[0]):
         slot = slots[g]
         if slot.active == 0 or slot.waiting != 0:
@@ -289,6 +270,7 @@ def select_leaves(
                 shot_moves,
                 moves,
                 scores,
+                table,
             )
             if count == _COLLISION:
                 break
@@ -302,7 +284,7 @@ def select_leaves(
                 slot.waiting += 1
                 n += 1
                 if lanes > 1:
-                    _pledge(nodes, paths, pledges, lane, depths[lane], virtual_loss)
+                    pledge(nodes, paths, pledges, lane, depths[lane], virtual_loss)
                 lane = lane + 1 if depths[lane] > 0 else end
     return n
 
@@ -349,6 +331,7 @@ def backup_leaves(
     policy_logits,
     wdl_logits,
     sharpness,
+    table,
 ):
     """Gives every waiting leaf its priors and backs its value up.
 
@@ -357,10 +340,11 @@ def backup_leaves(
         policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
             leave the priors equal.
         sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
+        table: see ``graph``.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)
-    policy_logits, wdl_logits = borrowed(policy_logits), borrowed(wdl_logits)
+    policy_logits, wdl_logits, table = borrowed(policy_logits), borrowed(wdl_logits), borrowed(table)
     lanes = depths.shape[0] // slots.shape[0]
     for i in range(n):
         lane = np.int64(waiting[i])
@@ -385,4 +369,7 @@ def backup_leaves(
                 slot.raw_value = value
                 if slot.noise > 0:
                     mix_noise(nodes, slots, noises, g)
-        backup(nodes, paths, lane, depth, value, draw)
+            leaf.judged, leaf.raw_value, leaf.raw_draw = np.uint8(1), value, draw
+            if depth > 0:
+                enter(nodes, table, slots.shape[0], g, np.int64(paths[lane, depth]))
+        back_up(nodes, slot, paths, lane, depth, value, draw)

@@ -14,7 +14,9 @@ from . import kernels
 from . import root as root_kernels
 from .config import SearchConfig
 from .evaluator import Evaluator
+from .graph import table_size
 from .gumbel import considered_visits
+from .in_flight import drop_leaves
 from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
 from .leaf_judge import LeafJudge
 from .leaf_oracle import LeafOracle
@@ -112,6 +114,10 @@ class LockstepSearch:
         self._noises = np.zeros((slots, MAX_MOVES), np.float32)
         self._gumbels = np.zeros((slots, MAX_MOVES), np.float32)
         self._scratch = np.zeros(capacity, NODE)
+        self._moved = np.zeros(capacity, np.int32)
+        shares = config.transpositions and config.root == "puct"
+        self._slots["shares"] = shares
+        self._table = np.zeros(slots * table_size(capacity) if shares else 0, np.int32)
         self._leaves = np.zeros((lanes, 4), np.uint32)
         self._waiting = np.zeros(lanes, np.int32)
         self._moves = new_moves()
@@ -154,6 +160,7 @@ class LockstepSearch:
             *self._shot_room,
             self._moves,
             self._scores,
+            self._table,
             self._leaves,
             self._waiting,
         )
@@ -161,7 +168,8 @@ class LockstepSearch:
     @property
     def memory_bytes(self) -> int:
         """Size of the trees."""
-        return sum(part.nbytes for part in (self._nodes, self._paths, self._pledges, self._histories, self._scratch))
+        parts = (self._nodes, self._paths, self._pledges, self._histories, self._scratch, self._moved, self._table)
+        return sum(part.nbytes for part in parts)
 
     def reseed(self, slot: int, seed: int) -> None:
         """Starts the slot's random numbers anew."""
@@ -180,7 +188,7 @@ class LockstepSearch:
             target["kings"] = turned(np.uint32(kings))
         state["num_history"], state["active"], state["waiting"] = len(before), 0, 0
         root["reversible"] = min(board.reversible_plies, MAX_PLIES)
-        root_kernels.clear_root(self._nodes, self._slots, slot)
+        root_kernels.clear_root(self._nodes, self._slots, self._table, slot)
         root_kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
         return Ending(int(state["ending"]))
 
@@ -214,7 +222,7 @@ class LockstepSearch:
         if count == 0:
             raise ValueError("the side to move has no legal move: there is nothing to search")
         if self._judge is not None and self._judge.judges_root(self._root(slot)):
-            root_kernels.clear_root(self._nodes, self._slots, slot)
+            root_kernels.clear_root(self._nodes, self._slots, self._table, slot)
         schedule, noise = -1, 0.0
         if config.root == "gumbel":
             schedule = self._schedule_row(simulations, min(count, config.gumbel_considered))
@@ -224,7 +232,7 @@ class LockstepSearch:
             drawn = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
             self._noises[slot, :count] = drawn / drawn.sum()
             noise = config.noise_fraction
-        root_kernels.start_root(self._nodes, self._slots, slot, simulations, schedule, np.float32(noise))
+        root_kernels.start_root(self._nodes, self._slots, self._table, slot, simulations, schedule, np.float32(noise))
         if noise > 0 and self._root(slot)["visits"] > 0:
             kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
 
@@ -286,6 +294,7 @@ class LockstepSearch:
                 policy_logits,
                 wdl_logits,
                 self._sharpness,
+                self._table,
             )
         return n
 
@@ -304,7 +313,7 @@ class LockstepSearch:
     def stop(self) -> None:
         """Ends all searches where they are; their results so far stand."""
         trees = (self._nodes, self._slots, self._paths, self._depths, self._pledges)
-        kernels.drop_leaves(*trees, self._waiting, self._num_waiting)
+        drop_leaves(*trees, self._waiting, self._num_waiting)
         self._slots["active"], self._num_waiting = 0, 0
 
     def active(self) -> np.ndarray:
@@ -362,11 +371,13 @@ class LockstepSearch:
             self._nodes,
             self._slots,
             self._histories,
+            self._table,
             slot,
             move,
             reuse,
             through_forced,
             self._scratch,
+            self._moved,
             self._moves,
         )
         return int(plies), Ending(int(state["ending"]))

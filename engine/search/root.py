@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
+from .graph import enter, forget, position_visits, refresh
 from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q
 from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
 from .tree import (
@@ -18,6 +19,7 @@ from .tree import (
     UNKNOWN,
     WIN,
     add_children,
+    clear,
     keep_subtree,
     legal_at,
     node_value,
@@ -29,27 +31,22 @@ RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to
 
 
 @njit(cache=True)
-def clear_root(nodes, slots, g):
+def clear_root(nodes, slots, table, g):
     """Forgets all but the root's position."""
-    root = nodes[slots[g].root]
-    root.visits = 0
-    root.value_sum = np.float32(0.0)
-    root.draw_sum = np.float32(0.0)
-    root.num_children = np.uint8(0)
-    root.proof = np.uint8(UNKNOWN)
-    root.proof_plies = np.uint8(0)
+    clear(nodes[slots[g].root])
+    forget(table, slots.shape[0], g)
     slots[g].used = slots[g].root + 1
     slots[g].tainted = 0
 
 
 @njit(cache=True)
-def start_root(nodes, slots, g, target, schedule, noise):
+def start_root(nodes, slots, table, g, target, schedule, noise):
     """Makes a slot active. A Gumbel root (``schedule`` >= 0) begins with no visits, as its schedule wants it."""
     slot = slots[g]
     slot.target, slot.schedule, slot.noise = target, schedule, noise
     slot.active, slot.waiting = 1, 0
     if schedule >= 0:
-        clear_root(nodes, slots, g)
+        clear_root(nodes, slots, table, g)
 
 
 @njit(cache=True)
@@ -84,11 +81,27 @@ def _remember_root(nodes, slots, histories, g):
 
 
 @njit(cache=True)
-def play_root(nodes, slots, histories, g, child_index, reuse, through_forced, scratch, moves):
+def _share_anew(nodes, slots, table, g):
+    """Enters the nodes that were kept into the table; all visits of the root's position are its own from here on."""
+    slot = slots[g]
+    root = nodes[slot.root]
+    if root.shared and root.proof == UNKNOWN:
+        root.visits = np.int32(position_visits(nodes, root))
+        refresh(nodes, root)
+    root.shared = np.uint8(0)
+    forget(table, slots.shape[0], g)
+    for index in range(slot.root + 1, slot.used):
+        enter(nodes, table, slots.shape[0], g, np.int64(index))
+
+
+@njit(cache=True)
+def play_root(nodes, slots, histories, table, g, child_index, reuse, through_forced, scratch, moved, moves):
     """Plays root move ``child_index`` and, if asked, every forced move after it; returns the number of plies played.
 
     Args:
+        table: see ``graph``.
         reuse: keep the subtree of the move, unless it holds draws by repetition of positions that are now past.
+        scratch, moved: see ``keep_subtree``.
     """
     slot = slots[g]
     plies = 0
@@ -103,10 +116,12 @@ def play_root(nodes, slots, histories, g, child_index, reuse, through_forced, sc
         else:
             _remember_root(nodes, slots, histories, g)
         if reuse and slot.tainted == 0 and child.num_children > 0:
-            slot.used = np.int32(keep_subtree(nodes, slot.root, index, scratch))
+            slot.used = np.int32(keep_subtree(nodes, slot.root, index, slot.used, scratch, moved))
+            if slot.shares:
+                _share_anew(nodes, slots, table, g)
         else:
             nodes[slot.root] = child
-            clear_root(nodes, slots, g)
+            clear_root(nodes, slots, table, g)
         plies += 1
         judge_root(nodes, slots, histories, g, moves)
         if not through_forced or slot.ending != RUNNING or slot.num_legal != 1:

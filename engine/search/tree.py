@@ -27,10 +27,14 @@ NODE = np.dtype(
         ("visits", np.int32),
         ("value_sum", np.float32),
         ("draw_sum", np.float32),
+        ("raw_value", np.float32),  # the evaluation for the side to move, once it is ``judged``
+        ("raw_draw", np.float32),
         ("num_children", np.uint8),
         ("reversible", np.uint8),
         ("proof", np.uint8),
         ("proof_plies", np.uint8),
+        ("judged", np.uint8),
+        ("shared", np.uint8),  # has a twin, see ``graph``
     ],
     align=True,
 )
@@ -152,6 +156,21 @@ def prove(nodes, paths, g, depth, proof, plies):
 
 
 @njit(cache=True, inline="always")
+def clear(node):
+    """Forgets all but a node's position and how it is reached."""
+    node.visits = 0
+    node.value_sum = np.float32(0.0)
+    node.draw_sum = np.float32(0.0)
+    node.raw_value = np.float32(0.0)
+    node.raw_draw = np.float32(0.0)
+    node.num_children = np.uint8(0)
+    node.proof = np.uint8(UNKNOWN)
+    node.proof_plies = np.uint8(0)
+    node.judged = np.uint8(0)
+    node.shared = np.uint8(0)
+
+
+@njit(cache=True, inline="always")
 def add_children(nodes, used, index, moves, count):
     """Gives a leaf its ``count`` children, unvisited, from generated ``moves``; returns the new end."""
     parent = nodes[index]
@@ -166,13 +185,8 @@ def add_children(nodes, used, index, moves, count):
         quiet = moves[i].opp == opponents and (moves[i].own & ~moves[i].kings) == man_squares
         node.reversible = np.uint8(min(np.int64(parent.reversible) + 1, MAX_PLIES) if quiet else 0)
         node.prior = prior
-        node.visits = 0
-        node.value_sum = np.float32(0.0)
-        node.draw_sum = np.float32(0.0)
         node.first_child = 0
-        node.num_children = np.uint8(0)
-        node.proof = np.uint8(UNKNOWN)
-        node.proof_plies = np.uint8(0)
+        clear(node)
     return used + count
 
 
@@ -189,19 +203,27 @@ def same_position(a, b):
 
 
 @njit(cache=True)
-def keep_subtree(nodes, root, child, scratch):
-    """Makes ``child`` the root: its subtree moves to the front of the game's nodes. Returns their new end."""
+def keep_subtree(nodes, root, child, end, scratch, moved):
+    """Makes ``child`` the root: its subtree moves to the front of the game's nodes. Returns their new end.
+
+    Args:
+        end: of the game's nodes in use.
+        scratch, moved: buffers, ``NODE`` and int32 [nodes of the game].
+    """
     scratch[0] = nodes[child]
+    moved[: end - root] = 0  # where children go, by the first of them: nodes with a twin have the same
     used = 1
     i = 0
     while i < used:
         count = np.int32(scratch[i].num_children)
         if count > 0:
             first = scratch[i].first_child
-            for j in range(count):
-                scratch[used + j] = nodes[first + j]
-            scratch[i].first_child = np.int32(root + used)
-            used += count
+            if moved[first - root] == 0:
+                for j in range(count):
+                    scratch[used + j] = nodes[first + j]
+                moved[first - root] = used
+                used += count
+            scratch[i].first_child = np.int32(root + moved[first - root])
         i += 1
     for i in range(used):
         nodes[root + i] = scratch[i]
