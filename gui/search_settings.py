@@ -27,6 +27,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "shot_prior": ("Shots", ""),
         "draw_value": ("Worth of a draw", "puct root"),
         "reuse_tree": ("Keep the tree", "puct root"),
+        "transpositions": ("Share positions", "puct root"),
         "leaves_in_flight": ("Leaves in flight", "puct root"),
         "virtual_loss": ("Virtual loss", "puct root, leaves in flight"),
     },

@@ -56,7 +56,7 @@ def test_perft() -> None:
 def test_match(tmp_path: Path, checkpoint: Path) -> None:
     pdn = tmp_path / "games.pdn"
     report = figures("match", checkpoint, "random", "--games", 5, "--simulations", 4, "--pdn", pdn)
-    keys = {"player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"}
+    keys = {"player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error", "errors"}
     assert set(report) == keys
     assert report["games"] == 5 == report["wins"] + report["draws"] + report["losses"]
     assert report["score"] == (report["wins"] + report["draws"] / 2) / 5

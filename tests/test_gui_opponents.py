@@ -231,6 +231,7 @@ def test_settings_without_effect_are_known() -> None:
         "policy_temperature",
         "shot_prior",
         "reuse_tree",
+        "transpositions",
         "leaves_in_flight",
         "draw_value",
         "oracle",
@@ -241,12 +242,9 @@ def test_settings_without_effect_are_known() -> None:
     assert used(timed=True) == plain - {"num_simulations"}
     assert used(vary=True) == plain | variety
     assert used(vary=True, noise_fraction=0.0) == plain | variety - {"dirichlet_scale"}
-    assert used(root="gumbel") == (plain | gumbel) - {"reuse_tree", "leaves_in_flight", "draw_value"}
-    assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - {
-        "reuse_tree",
-        "leaves_in_flight",
-        "draw_value",
-    }
+    puct = {"reuse_tree", "transpositions", "leaves_in_flight", "draw_value"}
+    assert used(root="gumbel") == (plain | gumbel) - puct
+    assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - puct
     assert used(leaves_in_flight=8) == plain | {"virtual_loss"}
     assert used(oracle="network") == plain | {"oracle_pieces", "oracle_confidence"}
     assert used(kind="alphabeta") == set()
