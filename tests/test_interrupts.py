@@ -38,7 +38,7 @@ def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240
         while not ready():
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < until
@@ -47,7 +47,7 @@ def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
         while said is None:  # Python drops an interrupt that comes while an object is being destroyed
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                _, said = process.communicate(timeout=40)
+                _, said = process.communicate(timeout=100)
             assert time.monotonic() < until
     finally:
         process.kill()
