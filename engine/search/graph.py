@@ -19,7 +19,7 @@ index + 1, 0 where there is none; of size 0 where positions are not shared.
 import numpy as np
 from numba import njit
 
-from .tree import DRAW, UNKNOWN, proven_value, same_position, settle
+from .tree import UNKNOWN, mark, same_position
 
 NO_NODE = -1
 
@@ -41,32 +41,29 @@ def _place(node, size):
 
 
 @njit(cache=True)
-def find_twin(nodes, table, slots, g, index):
-    """A node of the slot that has been judged and has the same position; ``NO_NODE`` if there is none."""
+def _entry(nodes, table, slots, g, index):
+    """Where the node's position stands in the table, or would stand."""
     node, size = nodes[index], table.shape[0] // slots
     place = _place(node, size)
-    while True:
-        other = np.int64(table[g * size + place]) - 1
-        if other == NO_NODE or same_position(nodes[other], node):
-            return other
+    while table[g * size + place] > 0 and not same_position(nodes[table[g * size + place] - 1], node):
         place = (place + 1) & (size - 1)
+    return g * size + place
+
+
+@njit(cache=True)
+def find_twin(nodes, table, slots, g, index):
+    """A node of the slot that has been judged and has the same position; ``NO_NODE`` if there is none."""
+    return np.int64(table[_entry(nodes, table, slots, g, index)]) - 1
 
 
 @njit(cache=True)
 def enter(nodes, table, slots, g, index):
     """Enters a node into the table, if it may be shared and its position is not there."""
-    node, size = nodes[index], table.shape[0] // slots
-    if size == 0 or node.judged == 0 or node.reversible > 0 or node.num_children < 2:
-        return
-    place = _place(node, size)
-    while True:
-        other = np.int64(table[g * size + place]) - 1
-        if other == NO_NODE:
-            table[g * size + place] = index + 1
-            return
-        if same_position(nodes[other], node):
-            return
-        place = (place + 1) & (size - 1)
+    node = nodes[index]
+    if node.judged and node.reversible == 0 and node.num_children > 1:
+        entry = _entry(nodes, table, slots, g, index)
+        if table[entry] == 0:
+            table[entry] = index + 1
 
 
 @njit(cache=True)
@@ -111,14 +108,6 @@ def refresh(nodes, node):
 
 
 @njit(cache=True)
-def prove_above(nodes, paths, lane, depth):
-    """Carries a proof at the end of the path up as far as it reaches: it may have been found on another way."""
-    for i in range(depth - 1, -1, -1):
-        if not settle(nodes, paths[lane, i]):
-            return
-
-
-@njit(cache=True)
 def backup_shared(nodes, paths, lane, depth, value, draw):
     """``tree.backup`` where positions are shared: every mean on the path is made anew.
 
@@ -129,9 +118,7 @@ def backup_shared(nodes, paths, lane, depth, value, draw):
         node = nodes[paths[lane, i]]
         node.visits += 1
         if node.proof != UNKNOWN:
-            visits = np.float32(node.visits)
-            node.value_sum = np.float32(proven_value(node.proof) * visits)
-            node.draw_sum = visits if node.proof == DRAW else np.float32(0.0)
+            mark(node, node.proof, node.proof_plies)
         elif i == depth and node.num_children == 0:  # there was no room for them
             node.value_sum -= value
             node.draw_sum += draw

@@ -18,7 +18,7 @@ from numba import njit
 
 from ..bitboard import borrowed, exp32, turned
 from ..encoding import move_logit
-from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, prove_above, share
+from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .gumbel import select_gumbel
 from .in_flight import IN_FLIGHT, pledge, take_back
 from .shots import raise_prior
@@ -30,6 +30,7 @@ from .tree import (
     backup,
     legal_at,
     prove,
+    prove_above,
     same_position,
     select_puct,
     settle,
@@ -370,6 +371,6 @@ def backup_leaves(
                 if slot.noise > 0:
                     mix_noise(nodes, slots, noises, g)
             leaf.judged, leaf.raw_value, leaf.raw_draw = np.uint8(1), value, draw
-            if depth > 0:
+            if slot.shares and depth > 0:
                 enter(nodes, table, slots.shape[0], g, np.int64(paths[lane, depth]))
         back_up(nodes, slot, paths, lane, depth, value, draw)

@@ -147,12 +147,18 @@ def settle(nodes, index):
 
 
 @njit(cache=True)
-def prove(nodes, paths, g, depth, proof, plies):
-    """Marks the end of the path as proven and carries the proof up as far as it reaches."""
-    mark(nodes[paths[g, depth]], proof, plies)
+def prove_above(nodes, paths, g, depth):
+    """Carries a proof at the end of the path up as far as it reaches."""
     for i in range(depth - 1, -1, -1):
         if not settle(nodes, paths[g, i]):
             return
+
+
+@njit(cache=True)
+def prove(nodes, paths, g, depth, proof, plies):
+    """Marks the end of the path as proven and carries the proof up as far as it reaches."""
+    mark(nodes[paths[g, depth]], proof, plies)
+    prove_above(nodes, paths, g, depth)
 
 
 @njit(cache=True, inline="always")
