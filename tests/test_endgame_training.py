@@ -151,7 +151,7 @@ def test_time_is_a_budget_too(tables: DenseTables) -> None:
     trainer.step()
     began = time.monotonic()
     trainer.run()
-    assert 1.2 <= trainer.seconds <= time.monotonic() - began < 3
+    assert 1.2 <= trainer.seconds <= time.monotonic() - began < 30
     assert trainer.learning_rate == 0
 
 

@@ -248,7 +248,7 @@ def test_a_player_against_time_keeps_its_tree() -> None:
     player.choose([board])  # compiles
     begun = time.perf_counter()
     (move,) = player.choose([board])
-    assert 0.04 < time.perf_counter() - begun < 2.0
+    assert 0.04 < time.perf_counter() - begun < 10.0
     board.push(move)
     later = player.begin(board)
     assert later.advance(0.0)
