@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from programs import ROOT, crownhead_program
 
 from engine.pdn import read_games
 from engine.search import SearchConfig
@@ -16,14 +17,12 @@ from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
 from selfplay.config import PRESETS, ConfigError, make_config
 
-ROOT = Path(__file__).parents[1]
 SHOT = "B:W18,K32:B14,K5"  # 14x23 is forced
 FREE = "W:WK32,31,22:BK1,12,3"
 
 
 def crownhead(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "crownhead", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return subprocess.run(crownhead_program(*arguments), cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 def figures(*arguments: object) -> dict[str, object]:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from programs import ROOT, crownhead_program
 
 from engine.board import Board
 from engine.fen import Color
@@ -37,8 +37,6 @@ from learner.network import NETWORKS, Network
 from learner.reproduce import larson
 from learner.reproduce.experiment import ReproduceError
 from learner.reproduce.larson import InceptionNetwork, larson_command, piece_numbers
-
-ROOT = Path(__file__).parents[1]
 
 
 def random_game(seed: int, plies: int = 30) -> PdnGame:
@@ -296,7 +294,7 @@ def test_ctrl_c_saves_what_was_learnt(collection: Path, tmp_path: Path) -> None:
     digest = load_checkpoint(out).info.digest
     for patience in (6, 12, 24, 48):  # until the training has begun: that depends on what else the machine does
         process = subprocess.Popen(
-            [sys.executable, "-m", "crownhead", "pretrain", str(collection), "--out", str(out), "--net", "tiny"],
+            crownhead_program("pretrain", collection, "--out", out, "--net", "tiny"),
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,

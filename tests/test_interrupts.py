@@ -4,19 +4,18 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from programs import ROOT, crownhead_program
 
 import crownhead
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import read_tensors
 from learner.endgame.commands import STATE_FILE
 
-ROOT = Path(__file__).parents[1]
 INTERRUPTED = 130
 SYZYGY = Path(os.environ.get("CROWNHEAD_SHARED", ROOT.parent / "shared")) / "data" / "syzygy"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -28,7 +27,7 @@ def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
     Where the tests themselves run with interrupts ignored, the command must not inherit that.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "crownhead", *map(str, arguments)],
+        crownhead_program(*arguments),
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from programs import ROOT, crownhead_program
 
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
@@ -19,8 +19,6 @@ from selfplay.ladder_commands import ladder_command
 from selfplay.match_pool import MatchPool
 from selfplay.openings import MatchError
 from selfplay.run_folder import Promotion, RunError, RunFolder, RunState
-
-ROOT = Path(__file__).parents[1]
 
 
 def player(name: str) -> LadderPlayer:
@@ -324,7 +322,7 @@ def test_what_a_ladder_cannot_do(run: RunFolder, tmp_path: Path) -> None:
 
 def test_from_the_command_line(run: RunFolder, tmp_path: Path) -> None:
     def crownhead(*arguments: object) -> dict[str, Any]:
-        command = [sys.executable, "-m", "crownhead", *map(str, arguments), "--json"]
+        command = crownhead_program(*arguments, "--json")
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from programs import ROOT, crownhead_program
 
 from engine.board import Board
 from engine.pdn import PdnGame, read_games
@@ -26,7 +27,6 @@ from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
 from selfplay.sprt import Sprt
 
-ROOT = Path(__file__).parents[1]
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 
 
@@ -212,26 +212,20 @@ def test_a_flag_falls(tmp_path: Path) -> None:
     assert match("random", "rollout:30000", games=2, clock="0.2", pdn=path, resume=True)["kept"] == 2
 
 
-def crownhead(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "crownhead", *map(str, arguments)]
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
     path = tmp_path / "games.pdn"
-    arguments = ("match", "rollout:30", "random", "--games", 400, "--pdn", path, "--jobs", 2)
-    process = subprocess.Popen(crownhead(*arguments), cwd=ROOT, stderr=subprocess.PIPE, text=True, process_group=0)
+    command = crownhead_program("match", "rollout:30", "random", "--games", 400, "--pdn", path, "--jobs", 2)
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, process_group=0)
     try:
         deadline = time.monotonic() + 120
         while not path.exists() or path.read_text().count("[Event") < 3:
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        began = time.monotonic()
         os.killpg(process.pid, end) if end is signal.SIGINT else process.send_signal(end)
         _, said = process.communicate(timeout=60)
-        took = time.monotonic() - began
     finally:
         process.kill()
     rounds = [game.headers["Round"].split(".") for game in games_of(path)]
@@ -239,7 +233,6 @@ def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
     assert 3 <= kept < 400
     if end is signal.SIGINT:
         assert process.returncode == 130
-        assert took < 10
         words = f"{kept} of 400 games are in {path}; the same command with --resume goes on"
         assert said.strip() == f"crownhead: interrupted: {words}"
     games = max(2 * int(pair) for pair, _ in rounds)

@@ -4,15 +4,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from programs import ROOT, crownhead_program
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-ROOT = Path(__file__).parents[1]
 LISTENING = "0A"
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
@@ -65,7 +64,7 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
     run = tmp_path / "run"
     settings = ["loop.anchor_games=0", "loop.max_iterations=100000", "gate.max_games=2", "selfplay.actors=2"]
     options = [text for setting in settings for text in ("--set", setting)]
-    command = [sys.executable, "-m", "crownhead", "train", "--preset", "smoke", "--pool", "ray", "--run", str(run)]
+    command = crownhead_program("train", "--preset", "smoke", "--pool", "ray", "--run", run)
     with open(tmp_path / "log", "w") as log:
         process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=log, stderr=log)
 

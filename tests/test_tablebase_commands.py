@@ -6,12 +6,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import ROOT, crownhead_program
 
 from engine.tablebase.build import Builder, Step, peak_bytes
 from engine.tablebase.commands import StepProgress, build_command, stats_command, verify_command
@@ -26,7 +26,6 @@ from engine.tablebase.solve import grid_of
 from engine.tablebase.verify import Verifier
 from engine.tablebase.wdl_codec import encode_slice
 
-ROOT = Path(__file__).parents[1]
 TOTALS = {  # pieces → wins, draws, losses of both sides to move
     "2": (716, 2370, 402),
     "3": (100250, 8477, 87305),
@@ -250,7 +249,7 @@ def test_build_reports_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_commands(folder: Path) -> None:
     def crownhead(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "crownhead", "tablebase", *map(str, arguments)]
+        command = crownhead_program("tablebase", *arguments)
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
     for name, keys in (

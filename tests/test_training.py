@@ -5,13 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from programs import ROOT, crownhead_program
 from torch import Tensor
 
 from learner.checkpoint import load_checkpoint, save_checkpoint
@@ -22,19 +22,18 @@ from selfplay.run_folder import RunError, RunFolder
 from selfplay.shards import read_shard_info
 from selfplay.training import token_balance
 
-ROOT = Path(__file__).parents[1]
 FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", "--set", "gate.max_games=2"]
 
 
 def crownhead(*arguments: object, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "crownhead", *map(str, arguments)]
+    command = crownhead_program(*arguments)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, **options)
     assert not check or done.returncode == 0, done.stderr
     return done
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "crownhead", *map(str, arguments)], cwd=ROOT)
+    return subprocess.Popen(crownhead_program(*arguments), cwd=ROOT)
 
 
 def last_json(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
