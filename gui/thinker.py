@@ -236,7 +236,7 @@ class Thinker:
         elif job.mode is None:
             self._review(job, player)
         else:
-            thinking = player.begin(job.board, job.mode == "analyse")
+            thinking = player.begin(job.board, "analysis" if job.mode == "analyse" else "move")
             self._show(job, player=getattr(player, "title", "") or job.spec.name)
             self._watch(job, thinking)
 

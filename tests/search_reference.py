@@ -166,13 +166,18 @@ class ReferenceSearch:
         self.judged: dict[Words, Node] = {}  # by position, what may be shared
         self.raw_value = F(0)
         self.gumbels: np.ndarray | None = None
+        self.draw_value = F(0)
 
-    def search(self, evaluator: HashEvaluator, simulations: int, noise: np.ndarray | None = None) -> None:
+    def search(
+        self, evaluator: HashEvaluator, simulations: int, noise: np.ndarray | None = None, pondering: bool = False
+    ) -> None:
         """Searches until the root's moves have so many visits together, or the root is proven.
 
         Args:
             noise: float32, Dirichlet noise or Gumbel values of the root's moves; none if left out.
+            pondering: it is the opponent of the side to move that values draws so.
         """
+        self.draw_value = F(self.config.draw_value * (-1 if pondering else 1))
         gumbel = self.config.root == "gumbel"
         if gumbel:
             self.root, self.tainted = Node(self.root.words, self.root.reversible), False
@@ -262,7 +267,7 @@ class ReferenceSearch:
                 return path, "backed up"
             if self.config.shot_prior and node.visits == 1 and len(node.children) > 1:
                 self._raise_prior(node)
-            path.append(self._select(node, F(self.config.draw_value * (1 if len(path) % 2 else -1))))
+            path.append(self._select(node, F(self.draw_value * (1 if len(path) % 2 else -1))))
 
     def _prove_above(self, path: list[Node]) -> None:
         for parent in path[-2::-1]:

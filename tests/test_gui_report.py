@@ -8,7 +8,7 @@ import pytest
 
 from engine.board import Board, Move
 from engine.fen import Color
-from engine.players import AlphaBetaPlayer, MoveThought, Thought
+from engine.players import AlphaBetaPlayer, MoveThought, Purpose, Thought
 from gui.game_report import GameReport, GameReview, judge, move_accuracy
 from gui.opponents import Opponents, OpponentSpec
 from gui.thinker import Thinker
@@ -40,8 +40,8 @@ class Scripted:
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         raise AssertionError("not asked")
 
-    def begin(self, board: Board, endless: bool = False) -> "Scripted":
-        assert not endless
+    def begin(self, board: Board, purpose: Purpose = "move") -> "Scripted":
+        assert purpose == "move"
         self.board = board.copy()
         self.begun.append(board.ply)
         self.left = self.steps

@@ -8,7 +8,7 @@ import pytest
 
 from engine.board import Board, Move
 from engine.fen import Color
-from engine.players import MoveThought, PlayerError, Thought
+from engine.players import MoveThought, PlayerError, Purpose, Thought
 from engine.players import search_player as search_player_module
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
@@ -73,7 +73,7 @@ class SteppedPlayer:
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         raise AssertionError("a player that can be watched is watched")
 
-    def begin(self, board: Board, endless: bool = False) -> SteppedSearch:
+    def begin(self, board: Board, purpose: Purpose = "move") -> SteppedSearch:
         return SteppedSearch(board, self)
 
     def close(self) -> None:
@@ -227,7 +227,7 @@ def test_a_cancelled_search_cannot_come_back(table) -> None:
             thinker.thinker.cancel()
             return search(self)
 
-    player.begin = lambda board, endless=False: Late(board, player)  # type: ignore[method-assign]
+    player.begin = lambda board, purpose="move": Late(board, player)  # type: ignore[method-assign]
     thinker.thinker.request(Board(), NETWORK)
     until(lambda: player.total == 10 and not thinker.thinker.busy)
     assert thinker.thinker.snapshot.status == "stopped"
@@ -296,7 +296,7 @@ def test_time_limits(table, own: float | None, clock_left: float | None, steps: 
 
 
 def test_an_analysis_has_no_end_of_its_own_and_no_move(table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_player_module, "ENDLESS", 300)
+    monkeypatch.setattr(search_player_module, "ANALYSIS", 300)
     thinker = table(first=network)
     thinker.thinker.request(Board(), NETWORK.changed(timed=True, seconds=0.05), "analyse", seconds=0.0)
     snapshot = thinker.wait()

@@ -355,19 +355,19 @@ def test_an_abandoned_search_is_stopped(make: Make, tmp_path: Path) -> None:
     log = tmp_path / "log"
     changes = 'def go(): say("info nodes=1")\ndef stop(): say("done move=9-13")'
     with make(changes, str(log), patience=0.2) as player:
-        thinking = player.begin(Board(), endless=True)
-        deadline = time.monotonic() + 0.4  # endless: patience is no limit
+        thinking = player.begin(Board(), "analysis")
+        deadline = time.monotonic() + 0.4  # patience is no limit
         while time.monotonic() < deadline:
             assert thinking.advance(0.05)
         assert log.read_text().splitlines()[-2:] == ["level infinite", "go analyze"]
         del thinking
         assert soon(lambda: log.read_text().splitlines()[-1] == "stop")
-        first = player.begin(Board(), endless=True)
-        second = player.begin(Board(), endless=True)  # ends the first
+        first = player.begin(Board(), "analysis")
+        second = player.begin(Board(), "analysis")  # ends the first
         assert second.advance(0.05)
         assert str(second.choose()) == "9-13"
         del first
-        third = player.begin(Board(), endless=True)
+        third = player.begin(Board(), "analysis")
         assert third.advance(0.05)
         assert log.read_text().count("stop\n") == 3  # one for each
 
@@ -384,12 +384,12 @@ def test_one_that_does_not_stop_is_ended(make: Make, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("engine.players.hub._STOP_PATIENCE", 0.2)
     changes = "def go(): pass"
     with make(changes) as player:
-        thinking = player.begin(Board(), endless=True)
+        thinking = player.begin(Board(), "analysis")
         thinking.advance(0.0)
         assert len(thinking.thought().line) == 1
         with pytest.raises(EngineError, match=r"did not move within 0.2 s of 'stop'"):
             thinking.choose()
-        player.begin(Board(), endless=True)
+        player.begin(Board(), "analysis")
         with pytest.raises(EngineError, match=r"did not stop within 0.2 s"):
             player.begin(Board())
 

@@ -23,7 +23,8 @@ from engine.hub.messages import Message, parse_message
 from engine.hub.notation import format_pos, parse_move, play_moves, turned_pos
 from engine.hub.params import Param
 from engine.hub.server import Identity, PlayerMaker, serve
-from engine.players import AlphaBetaPlayer, HubPlayer, Player, RandomPlayer, RolloutPlayer
+from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
+from engine.players.alphabeta import Deepening
 from selfplay.match import Opening, make_openings, play_match
 
 ROOT = Path(__file__).parent.parent
@@ -224,6 +225,21 @@ def test_levels_hold(talks: Talks) -> None:
     assert len([message for message in talk.passed if message.command == "info"]) >= 2
     talk.done("level", "go think")
     assert talk.passed[-1].args["depth"] == "2"  # the player's own
+
+
+def test_a_player_plays_in_its_own_way_and_analyses_impartially(talks: Talks) -> None:
+    class Asked(AlphaBetaPlayer):
+        def begin(self, board: Board, purpose: Purpose = "move") -> Deepening:
+            begun.append(purpose)
+            return super().begin(board, purpose)
+
+    begun: list[Purpose] = []
+    talk = talks(lambda _: Asked(2))
+    talk.done("init", "go think")
+    talk.done("level move-time=0.01", "go think")
+    talk.done("level nodes=100", "go think")
+    talk.done("level move-time=0.01", "go analyze")
+    assert begun[1:] == ["move", "game", "game", "analysis"]  # the first was to warm up
 
 
 def test_depth_is_no_limit_for_a_search_that_does_not_go_by_depth(talks: Talks) -> None:

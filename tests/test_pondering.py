@@ -72,7 +72,7 @@ def test_it_stops_when_it_is_told(player: PonderingPlayer) -> None:
 
 
 def test_an_analysis_is_not_pondered_on(player: PonderingPlayer) -> None:
-    thinking = player.begin(Board(), endless=True)
+    thinking = player.begin(Board(), "analysis")
     thinking.advance(0.01)
     thinking.choose()
     assert player._thread is None

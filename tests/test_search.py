@@ -85,11 +85,12 @@ def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
         search.set_board(slot, board)
         search.reseed(slot, slot)
     playing, met, endings, kept, dropped, shared = list(range(len(boards))), set(), set(), 0, 0, 0
-    for _ in range(4):
+    for turn in range(4):
+        pondering = turn % 2 == 1  # so that draws have the same worth to each game's first player throughout
         for slot in playing:
-            search.start(slot, explore=explore)
+            search.start(slot, explore=explore, pondering=pondering)
             noise = noise_for(config, rngs[slot], search.num_legal(slot)) if explore else None
-            plain[slot].search(HashEvaluator(), config.num_simulations, noise)
+            plain[slot].search(HashEvaluator(), config.num_simulations, noise, pondering)
         search.run(HashEvaluator())
         for slot in playing.copy():
             met |= check_same(search, slot, plain[slot])

@@ -122,7 +122,7 @@ def test_the_final_thought_holds_the_figures_of_the_search() -> None:
     assert [by_move[move].visits for move in search_moves(board)] == result.visits.tolist()
     assert [by_move[move].prior for move in search_moves(board)] == result.priors.tolist()
     alphabeta = AlphaBetaPlayer(6)
-    found, thought = alphabeta.analyse(board), watched(AlphaBetaPlayer(6).begin(board, endless=False))[-1]
+    found, thought = alphabeta.analyse(board), watched(AlphaBetaPlayer(6).begin(board))[-1]
     assert thought.depth == found.depth == 6
     assert abs(thought.value - np.tanh(found.score / (2 * LOGISTIC_SCALE))) < 0.02  # noise of up to two hundredths
 
@@ -135,23 +135,41 @@ def test_proofs_are_told_with_their_distance() -> None:
         assert best.proof_plies == 2
 
 
-def test_an_endless_search_goes_on_beyond_the_players_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_player_module, "ENDLESS", 600)
+def test_an_analysis_is_impartial_and_goes_on_beyond_the_player_s_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_player_module, "ANALYSIS", 600)
     board = boards()[1]
     for player in (search_player(10), search_player(10, root="gumbel"), search_player(10, explore=True)):
-        assert watched(player.begin(board, endless=True))[-1].count == 600
+        assert watched(player.begin(board, "analysis"))[-1].count == 600
     varied = ({}, {"explore": True}, {"draw_value": -1})
-    one, *others = (search_player(10, **settings).begin(board, endless=True) for settings in varied)
+    one, *others = (search_player(10, **settings).begin(board, "analysis") for settings in varied)
     expected = watched(one)[-1]
     assert all(watched(other)[-1] == expected for other in others)
     assert watched(search_player(600, draw_value=-1).begin(board))[-1] != expected
-    rollouts = RolloutPlayer(10).begin(board, endless=True)
+    rollouts = RolloutPlayer(10).begin(board, "analysis")
     assert rollouts.advance(0.0)
     assert rollouts.count > 10
-    deep = AlphaBetaPlayer(1).begin(board, endless=True)
+    deep = AlphaBetaPlayer(1).begin(board, "analysis")
     while deep.depth < 4:
         assert deep.advance(0.0)
     assert deep.progress < 4.5 / MAX_DEPTH
+
+
+def test_in_a_game_a_player_goes_beyond_its_limit_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_player_module, "_TIMED_SIMULATIONS", (100, 600))
+    board = boards()[1]
+    for settings in ({}, {"draw_value": -1}):
+        own = watched(search_player(600, **settings).begin(board))[-1]
+        assert watched(search_player(10, **settings).begin(board, "game"))[-1] == own
+    assert watched(search_player(10, root="gumbel").begin(board, "game"))[-1].count == 600
+    rollouts = RolloutPlayer(10).begin(board, "game")
+    assert rollouts.advance(0.0)
+    assert rollouts.count > 10
+    deep, analysis = AlphaBetaPlayer(1).begin(board, "game"), AlphaBetaPlayer(1).begin(board, "analysis")
+    while deep.depth < 4:
+        assert deep.advance(0.0)
+    while analysis.depth < 4:
+        assert analysis.advance(0.0)
+    assert deep.score != analysis.score  # that one without noise
 
 
 def test_a_step_is_short_even_where_no_leaf_needs_an_evaluation() -> None:
@@ -160,7 +178,7 @@ def test_a_step_is_short_even_where_no_leaf_needs_an_evaluation() -> None:
     assert len(board.legal_moves) == 2
     config = SearchConfig(oracle="network")
     player = SearchPlayer("p", PiecesEvaluator(), config, leaf_oracle=DrawOracle())
-    thinking = player.begin(board, endless=True)
+    thinking = player.begin(board, "analysis")
     counts = [0]
     while counts[-1] < 5000:
         assert thinking.advance(0.0)

@@ -151,7 +151,7 @@ class _Worker:
         self._drop()
         player = self._make_player(values)
         if isinstance(player, WatchablePlayer):
-            thinking = player.begin(Board(), endless=True)
+            thinking = player.begin(Board(), "game")
             thinking.advance(_WARM_UP)
             thinking.thought()
             thinking.choose()

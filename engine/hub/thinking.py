@@ -120,7 +120,7 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
     """The search as the level wants it: one that goes as far as it is let, or the player's own."""
     if search.level is None and search.mode != "analyze":
         return player.begin(search.board)
-    thinking = player.begin(search.board, endless=True)
+    thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")
     level = search.level
     if level is not None and level.limited and (level.nodes, level.seconds) == (None, None):
         thinking.advance(0.0)

@@ -1,5 +1,5 @@
-"""Players that need no network: random, UCT with random roll-outs, alpha-beta, endgame tables, external engines; and
-how the command line names them.
+"""Players: random, UCT with random roll-outs, alpha-beta, endgame tables, external engines, and the search with an
+evaluator that is handed in; how the command line names them.
 """
 
 import re
@@ -10,7 +10,7 @@ from .hub import PREFIX, EngineError, HubPlayer
 from .random_player import RandomPlayer
 from .rollout import MAX_SIMULATIONS, RolloutPlayer
 from .tablebase_player import TablebasePlayer
-from .watching import MoveThought, Thinking, Thought, WatchablePlayer
+from .watching import MoveThought, Purpose, Thinking, Thought, WatchablePlayer
 
 __all__ = [
     "AlphaBetaPlayer",
@@ -20,6 +20,7 @@ __all__ = [
     "Player",
     "PlayerError",
     "PlayerSpecError",
+    "Purpose",
     "RandomPlayer",
     "RolloutPlayer",
     "TablebasePlayer",

@@ -12,7 +12,7 @@ from .alphabeta_kernels import MAX_PLY, NO_MOVE, SearchState, exact_move, new_st
 from .base import PlayerError, check_range, search_moves
 from .evaluation import LEAST_WIN, WIN
 from .kernels import new_random, next_random, start_line
-from .watching import MoveThought, Proof, Thought, Unit
+from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
 MAX_DEPTH = 64
 TABLE_SLOTS = 1 << 18  # 12 MiB
@@ -93,9 +93,10 @@ class AlphaBetaPlayer:
         self.values.append(search.value)
         return search.choose()
 
-    def begin(self, board: Board, endless: bool = False) -> "Deepening":
+    def begin(self, board: Board, purpose: Purpose = "move") -> "Deepening":
         """See ``WatchablePlayer.begin``."""
-        noise, depth = (0, MAX_DEPTH) if endless else (NOISE, self.depth)
+        noise = 0 if purpose == "analysis" else NOISE
+        depth = self.depth if purpose == "move" else MAX_DEPTH
         return Deepening(self._state, board, depth, noise, next_random(self._random))
 
     def analyse(self, board: Board) -> AlphaBetaResult:

@@ -15,7 +15,7 @@ from ..hub.notation import format_move, format_pos, parse_move
 from ..hub.process import LineProcess
 from ..hub.score import value_of_score
 from .base import PlayerError, PlayerSpecError, search_moves
-from .watching import MoveThought, Thought, Unit
+from .watching import MoveThought, Purpose, Thought, Unit
 
 PREFIX = "hub:"
 DEFAULT_SECONDS = 1.0
@@ -121,7 +121,7 @@ class HubPlayer:
             pass
         return thinking.choose()
 
-    def begin(self, board: Board, endless: bool = False) -> "HubThinking":
+    def begin(self, board: Board, purpose: Purpose = "move") -> "HubThinking":
         """See ``WatchablePlayer.begin``; the engine keeps its own time. A search that nobody refers to any more is
         stopped.
 
@@ -139,8 +139,9 @@ class HubPlayer:
         played = " ".join(format_move(move) for move in board.move_stack)
         args = {"pos": format_pos(Board(board.start_fen))} | ({"moves": played} if played else {})
         engine.send(format_message("pos", args))
+        endless = purpose != "move"
         engine.send(format_message("level", {"infinite": None} if endless else self._level))
-        engine.send("go analyze" if endless else "go think")
+        engine.send("go analyze" if purpose == "analysis" else "go think")
         self._searches += 1
         self._running = self._searches
         return HubThinking(self, board, moves, self._searches, endless)

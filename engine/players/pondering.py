@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ..board import Board, Move
 from .base import search_moves
 from .search_player import SearchPlayer
-from .watching import Thinking, Thought, Unit
+from .watching import Purpose, Thinking, Thought, Unit
 
 _SLICE_S = 0.02  # of search between two looks at whether the opponent has moved
 
@@ -46,14 +46,14 @@ class PonderingPlayer:
         self.stop()
         moves = self._player.choose(boards)
         if len(boards) == 1:
-            self._ponder(boards[0], moves[0])
+            self._ponder(boards[0], moves[0], "move")
         return moves
 
-    def begin(self, board: Board, endless: bool = False) -> Thinking:
+    def begin(self, board: Board, purpose: Purpose = "move") -> Thinking:
         """See ``WatchablePlayer.begin``; the search's ``choose`` begins to ponder on the move."""
         self.stop()
-        thinking = self._player.begin(board, endless)
-        return thinking if endless else _Pondered(self, board.copy(), thinking)
+        thinking = self._player.begin(board, purpose)
+        return thinking if purpose == "analysis" else _Pondered(self, board.copy(), purpose, thinking)
 
     def stop(self) -> None:
         """Ends the search in the opponent's time; what it found is kept."""
@@ -66,18 +66,18 @@ class PonderingPlayer:
         """See ``stop``."""
         self.stop()
 
-    def _ponder(self, board: Board, move: Move) -> None:
+    def _ponder(self, board: Board, move: Move, purpose: Purpose) -> None:
         after = board.copy()
         after.push(move)
         if after.outcome() is not None:
             return
         self._enough.clear()
-        self._thread = threading.Thread(target=self._search, args=(after,), name="ponder", daemon=True)
+        self._thread = threading.Thread(target=self._search, args=(after, purpose), name="ponder", daemon=True)
         self._thread.start()
 
-    def _search(self, board: Board) -> None:
+    def _search(self, board: Board, purpose: Purpose) -> None:
         search_moves(board)
-        thinking = self._player.begin(board)
+        thinking = self._player.begin(board, purpose, pondering=True)
         while not self._enough.is_set() and thinking.advance(_SLICE_S):
             pass
 
@@ -85,8 +85,8 @@ class PonderingPlayer:
 class _Pondered:
     """A search whose move is pondered on once it is chosen."""
 
-    def __init__(self, player: PonderingPlayer, board: Board, thinking: Thinking) -> None:
-        self._player, self._board, self._thinking = player, board, thinking
+    def __init__(self, player: PonderingPlayer, board: Board, purpose: Purpose, thinking: Thinking) -> None:
+        self._player, self._board, self._purpose, self._thinking = player, board, purpose, thinking
         self.unit: Unit = thinking.unit
 
     @property
@@ -105,5 +105,5 @@ class _Pondered:
     def choose(self) -> Move:
         """See ``Thinking.choose``."""
         move = self._thinking.choose()
-        self._player._ponder(self._board, move)
+        self._player._ponder(self._board, move, self._purpose)
         return move

@@ -16,7 +16,7 @@ from ..board import Board, Move
 from ..movegen import MAX_MOVES, generate, new_moves
 from .base import PlayerError, check_range, search_moves
 from .kernels import drawn, new_line, new_random, play, random_below, start_line
-from .watching import MoveThought, Thought, Unit
+from .watching import MoveThought, Purpose, Thought, Unit
 
 NODE = np.dtype(
     [
@@ -33,7 +33,7 @@ NODE = np.dtype(
 )
 NO_NODE = -1
 MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each
-ENDLESS = 200_000  # roll-outs of an analysis
+ENDLESS = 200_000  # roll-outs where the player is not to stop at its own limit
 _LEAST_VISITS = 10  # of a reply that is shown as expected
 _SLICE = 32  # roll-outs between two looks at the clock, about a millisecond
 MAX_ROLL_OUT_PLIES = 1000  # a longer roll-out counts as a draw; random games seldom reach 200
@@ -323,10 +323,10 @@ class RolloutPlayer:
         self._search.run(self.simulations)
         return self._search.choose()
 
-    def begin(self, board: Board, endless: bool = False) -> RolloutSearch:
+    def begin(self, board: Board, purpose: Purpose = "move") -> RolloutSearch:
         """See ``WatchablePlayer.begin``."""
         search = self._search
-        if endless:
+        if purpose != "move":
             search = self._endless = self._endless or RolloutSearch(ENDLESS, self._random, self.exploration)
         search.set_board(board)
         return search

@@ -7,10 +7,10 @@ from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
 from ..search.tree import NO_DISTANCE
 from .base import check_range, search_moves
-from .watching import MoveThought, Proof, Thought, Unit, Wdl
+from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
 
 MAX_SIMULATIONS = 200_000
-ENDLESS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
+ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
 _TIMED_SIMULATIONS = (50_000, 400_000)  # least and most that a tree has room for where time limits the search
 _FASTEST = 100_000  # simulations per second; memory for them is taken when it is needed
 _SLICE = 256  # simulations between two looks at the clock where no leaf needs its evaluation
@@ -60,7 +60,7 @@ class SearchPlayer:
         self._evaluator = evaluator
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
-        self._watched: dict[bool, TreeSearch] = {}  # by whether it is endless
+        self._watched: dict[Purpose, TreeSearch] = {}
         self.values: list[float] = []
         self.seed(seed)
 
@@ -123,24 +123,33 @@ class SearchPlayer:
         search = self.think([board])
         return search.result(0), line_of(search, board), search.choose(0)
 
-    def begin(self, board: Board, endless: bool = False) -> "TreeSearch":
+    def begin(self, board: Board, purpose: Purpose = "move", pondering: bool = False) -> "TreeSearch":
         """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
-        ``config.reuse_tree`` says so (PUCT root only); an endless search always has a PUCT root and no contempt, and
-        shares positions that it reaches on several ways.
+        ``config.reuse_tree`` says so (PUCT root only). A search not to the player's limit always has a PUCT root; an
+        analysis shares positions that it reaches on several ways.
+
+        Args:
+            pondering: search for the opponent of the side to move, see ``LockstepSearch.start``.
         """
-        if endless not in self._watched:
-            config = self.config
-            if endless:
-                long = {"root": "puct", "num_simulations": ENDLESS, "transpositions": True}
-                config = config.impartial().model_copy(update=long)
+        if purpose not in self._watched:
+            config = self._config_for(purpose)
             trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
             _reseed(trees, self._seed)
             few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None and config.oracle != "network" else 0
             step = _SLICE if config.root == "puct" else config.num_simulations
-            self._watched[endless] = TreeSearch(trees, self._evaluator, step, few, self.explore and not endless)
-        search = self._watched[endless]
-        search.set_board(board)
+            explore = self.explore and purpose != "analysis"
+            self._watched[purpose] = TreeSearch(trees, self._evaluator, step, few, explore)
+        search = self._watched[purpose]
+        search.set_board(board, pondering)
         return search
+
+    def _config_for(self, purpose: Purpose) -> SearchConfig:
+        if purpose == "move":
+            return self.config
+        if purpose == "game":
+            return self.config.model_copy(update={"root": "puct", "num_simulations": _TIMED_SIMULATIONS[1]})
+        long = {"root": "puct", "num_simulations": ANALYSIS, "transpositions": True}
+        return self.config.impartial().model_copy(update=long)
 
 
 class TreeSearch:
@@ -161,14 +170,14 @@ class TreeSearch:
         self._wanted = trees.config.num_simulations
         self._board: Board | None = None
         self._moves: list[Move] = []
-        self._asked, self._kept, self._finished = 0, 0, False
+        self._asked, self._kept, self._finished, self._pondering = 0, 0, False, False
 
     def seed(self, seed: int) -> None:
         """Starts the random numbers afresh and forgets the tree."""
         _reseed(self._trees, seed)
         self._board = None
 
-    def set_board(self, board: Board) -> None:
+    def set_board(self, board: Board, pondering: bool) -> None:
         """Begins anew, with what an earlier search found of the position; PlayerError if there is no legal move."""
         moves = search_moves(board)
         if not self._follow(board):
@@ -176,8 +185,8 @@ class TreeSearch:
         self._board, self._moves = board.copy(), moves
         own, opp, _ = board.words()
         step = self._wanted if (own | opp).bit_count() <= self._few else self._step
-        self._asked, self._finished = min(step, self._wanted), False
-        self._trees.start(0, self._asked, self._explore)
+        self._asked, self._finished, self._pondering = min(step, self._wanted), False, pondering
+        self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
 
     def _follow(self, board: Board) -> bool:
@@ -220,7 +229,7 @@ class TreeSearch:
         if self._asked >= self._wanted or self._made() < self._asked:
             return False
         self._asked = min(self._asked + self._step, self._wanted)
-        self._trees.start(0, self._asked, explore=False)
+        self._trees.start(0, self._asked, False, self._pondering)
         return True
 
     def choose(self) -> Move:

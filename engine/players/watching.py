@@ -9,6 +9,7 @@ from ..board import Board, Move
 Proof = Literal["win", "draw", "loss"]
 Unit = Literal["simulations", "roll-outs", "nodes"]
 Wdl = tuple[float, float, float]
+Purpose = Literal["move", "game", "analysis"]
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,13 @@ class WatchablePlayer(Protocol):
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """See ``Player.choose``."""
 
-    def begin(self, board: Board, endless: bool = False) -> Thinking:
+    def begin(self, board: Board, purpose: Purpose = "move") -> Thinking:
         """Begins to search a board, which is left as it is; the player's earlier search is over then.
 
         Args:
-            endless: search for analysis: without noise and not to the player's limit, but as far as its memory goes.
-                Otherwise the search is the one that ``choose`` makes; a limit in seconds is left to the caller.
+            purpose: ``move``: the search that ``choose`` makes; a limit in seconds is left to the caller. ``game``: the
+                same, but not to the player's limit: as far as its memory goes. ``analysis``: as far as that, too, and
+                to find the best move of either side: without noise, and without contempt for draws.
 
         Raises:
             PlayerError: the board has no legal move.

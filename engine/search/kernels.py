@@ -57,6 +57,7 @@ SLOT = np.dtype(
         ("schedule", np.int32),  # row of the table of considered visits; -1: PUCT root
         ("raw_value", np.float32),  # the network's value of the root for the side to move
         ("noise", np.float32),  # share of noise in the root prior
+        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
         ("ending", np.uint8),
@@ -119,7 +120,6 @@ def _descend(
     rescale,
     c_puct,
     fpu_reduction,
-    draw_value,
     shot_prior,
     frames,
     shot_moves,
@@ -135,7 +135,7 @@ def _descend(
         ``_COLLISION`` if it came to a leaf that waits already.
     """
     slot = slots[g]
-    depth, index = 0, slot.root
+    depth, index, draw_value = 0, slot.root, slot.draw_value
     paths[lane, 0] = index
     while True:
         node = nodes[index]
@@ -205,7 +205,6 @@ def select_leaves(
     rescale,
     c_puct,
     fpu_reduction,
-    draw_value,
     virtual_loss,
     shot_prior,
     frames,
@@ -265,7 +264,6 @@ def select_leaves(
                 rescale,
                 c_puct,
                 fpu_reduction,
-                draw_value,
                 shot_prior,
                 frames,
                 shot_moves,

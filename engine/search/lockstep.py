@@ -154,7 +154,6 @@ class LockstepSearch:
             *self._scales,
             np.float32(config.c_puct),
             np.float32(config.fpu_reduction),
-            np.float32(config.draw_value),
             np.float32(config.virtual_loss),
             np.float32(config.shot_prior),
             *self._shot_room,
@@ -205,12 +204,13 @@ class LockstepSearch:
         words = (turned(root["opp"]), turned(root["own"]), turned(root["kings"]))
         return np.array([*words, root["reversible"]], np.uint32)
 
-    def start(self, slot: int, simulations: int | None = None, explore: bool = True) -> None:
+    def start(self, slot: int, simulations: int | None = None, explore: bool = True, pondering: bool = False) -> None:
         """Begins the search of a slot's root.
 
         Args:
             simulations: visits wanted over all root moves, those kept from an earlier tree counted in.
             explore: add noise at the root (Dirichlet at a PUCT root, Gumbel at a Gumbel root).
+            pondering: search for the opponent of the side to move: ``draw_value`` is what a draw is worth to it.
 
         Raises:
             ValueError: there is no legal move, or more simulations than the arenas are sized for.
@@ -232,7 +232,9 @@ class LockstepSearch:
             drawn = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
             self._noises[slot, :count] = drawn / drawn.sum()
             noise = config.noise_fraction
-        root_kernels.start_root(self._nodes, self._slots, self._table, slot, simulations, schedule, np.float32(noise))
+        draw_value = np.float32(-config.draw_value if pondering else config.draw_value)
+        trees = self._nodes, self._slots, self._table
+        root_kernels.start_root(*trees, slot, simulations, schedule, np.float32(noise), draw_value)
         if noise > 0 and self._root(slot)["visits"] > 0:
             kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
 
