@@ -26,6 +26,7 @@ from engine.hub.notation import (
 from engine.hub.params import Param
 from engine.hub.score import MEN_PER_LOGIT, score_of_end, score_of_value, value_of_score
 from engine.players.alphabeta import LOGISTIC_SCALE
+from engine.players.time_control import TimeControl, move_budget
 
 START = "B" + "b" * 12 + "e" * 8 + "w" * 12
 TURNED_START = "W" + START[1:]
@@ -274,14 +275,15 @@ def test_wrong_levels_are_refused(text: str) -> None:
 
 
 def test_a_clock_is_shared_out() -> None:
-    assert Level(move_time=3.0).seconds == 3.0
-    assert Level(depth=3).seconds is None
-    assert Level(time=60.0).seconds == pytest.approx(2.0, abs=0.03)
-    assert Level(time=60.0, inc=1.0).seconds == pytest.approx(3.0, abs=0.03)
-    assert Level(time=10.0, moves=1).seconds == pytest.approx(10.0, abs=0.03)
-    assert Level(time=0.2, inc=10.0, moves=None).seconds == pytest.approx(5.1, abs=0.03)  # half of what is there
-    assert Level(time=-5.0).seconds == pytest.approx(0.0, abs=0.01)
-    assert Level(time=60.0, move_time=0.1).seconds == pytest.approx(0.1)
+    assert Level(move_time=3.0).seconds(0) == 3.0
+    assert Level(depth=3).seconds(0) is None
+    for made in (0, 50):  # as in matches, but that the clock has not had the increment for the move before
+        assert Level(time=60.0, inc=2.0).seconds(made) == move_budget(TimeControl("fischer", 99.0, 2.0), 62.0, made)
+    assert Level(time=10.0, moves=1).seconds(9) == pytest.approx(10.0, abs=0.05)
+    assert Level(time=10.0, moves=5).seconds(9) == pytest.approx(2.0, abs=0.05)
+    assert Level(time=0.2, inc=10.0, moves=None).seconds(0) == pytest.approx(5.1, abs=0.05)  # half of what is there
+    assert Level(time=-5.0).seconds(0) == pytest.approx(0.0, abs=0.01)
+    assert Level(time=60.0, move_time=0.1).seconds(0) == pytest.approx(0.1)
 
 
 @given(st.floats(0.5, 1000), st.floats(0, 10), st.integers(0, 60))
@@ -290,7 +292,7 @@ def test_a_clock_never_runs_out(time: float, inc: float, moves: int) -> None:
         left = None if moves == 0 else moves - played
         if left == 0:
             break
-        seconds = Level(time=time, inc=inc, moves=left).seconds
+        seconds = Level(time=time, inc=inc, moves=left).seconds(played)
         assert seconds is not None
         time += inc - seconds
         assert time > 0

@@ -4,12 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..players.time_control import clock_share
 from .messages import HubError, shown
 
-_HORIZON = 30  # moves that a clock is to last for, if nothing is said
-_MOST = 0.5  # of what a clock holds, for one move
-_OVERHEAD = 0.02  # seconds of a clock's time that a move's way to it may cost
-_FASTEST = 0.001  # seconds for a move when the clock has run out
 _GREATEST = 1e15  # of any number here
 Number = TypeVar("Number", int, float)
 
@@ -37,20 +34,21 @@ class Level:
     infinite: bool = False
 
     @property
-    def seconds(self) -> float | None:
-        """Seconds for the move, None for no limit; of a clock, an equal share of what it will hold."""
-        if self.time is None:
-            return self.move_time
-        moves = self.moves or _HORIZON
-        share = (self.time + moves * self.inc) / moves
-        now = max(0.0, self.time + self.inc)
-        share = max(_FASTEST, min(share, now if moves == 1 else _MOST * now) - _OVERHEAD)
-        return share if self.move_time is None else min(share, self.move_time)
+    def timed(self) -> bool:
+        """Whether it limits the time."""
+        return (self.time, self.move_time) != (None, None)
 
     @property
     def limited(self) -> bool:
         """Whether a search comes to an end by it."""
-        return not self.infinite and (self.depth, self.nodes, self.seconds) != (None, None, None)
+        return not self.infinite and (self.timed or (self.depth, self.nodes) != (None, None))
+
+    def seconds(self, moves_made: int) -> float | None:
+        """Seconds for the next move of a player that has made so many, None for no limit; see ``clock_share``."""
+        if self.time is None:
+            return self.move_time
+        share = clock_share(self.time + self.inc, self.inc, moves_made, self.moves)
+        return share if self.move_time is None else min(share, self.move_time)
 
 
 def parse_level(args: Mapping[str, str]) -> Level | None:

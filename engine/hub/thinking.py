@@ -90,7 +90,7 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
     """The move to play, and the reply expected if there is one."""
     started = told = time.monotonic()
     thinking = _begin(player, search)
-    seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds
+    seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds(search.board.ply // 2)
     if search.endless:
         seconds = None
     counted = search.level is not None and not search.endless and bool(search.level.depth or search.level.nodes)
@@ -122,7 +122,7 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")
     level = search.level
-    if level is not None and level.limited and (level.nodes, level.seconds) == (None, None):
+    if level is not None and level.limited and level.nodes is None and not level.timed:
         thinking.advance(0.0)
         if thinking.thought().depth is None:  # it does not go by depth, which is no limit for it
             return player.begin(search.board)

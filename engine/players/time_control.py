@@ -102,9 +102,14 @@ def move_budget(control: TimeControl, remaining_s: float, moves_made: int) -> fl
         return None
     if control.kind == "move":
         return control.base_s
+    return clock_share(remaining_s, control.increment_s, moves_made)
+
+
+def clock_share(remaining_s: float, increment_s: float, moves_made: int, moves: int | None = None) -> float:
+    """``move_budget`` of a clock; of one that must last for so many ``moves``, if that is known."""
+    moves = moves or max(_LEAST_MOVES, _GAME_MOVES - moves_made)
     left = max(0.0, remaining_s - _OVERHEAD_S)
-    share = left / max(_LEAST_MOVES, _GAME_MOVES - moves_made) + _INCREMENT_SHARE * control.increment_s
-    return max(SHORTEST_S, min(share, _MOST * left))
+    return max(SHORTEST_S, min(left / moves + _INCREMENT_SHARE * increment_s, left if moves == 1 else _MOST * left))
 
 
 @runtime_checkable
