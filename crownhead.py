@@ -146,6 +146,8 @@ def play(
         spec = spec_of(opponent or "champion", simulations, seconds, backend)
         if spec.kind == "network":
             _check_network(spec.checkpoint)
+        elif spec.kind == "external":
+            _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
         plan = plan_for(spec, side or "black", fen or START_FEN)
     run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=menu)
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 WINDOWS = os.name == "nt"
-TEMPORARY_SUFFIX = ".tmp"
+LARGEST_TEXT = 64 << 20  # bytes; a game in PDN has about 1,000
+_TEMPORARY = re.compile(r".+\.\d+-[0-9a-f]{8}\.tmp")  # as ``atomic_write`` names them: others' are left alone
 _REPLACE_ATTEMPTS = 10
 _REPLACE_PAUSE_S = 0.05
 
@@ -48,7 +50,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         StorageError: no room, no permission, no such folder; nothing is left behind.
     """
     target = Path(path)
-    temporary = target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    temporary = target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as file:
             if callable(data):
@@ -65,6 +67,27 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         if isinstance(error, OSError):
             raise StorageError(error.errno, f"cannot write {target}: {error.strerror or error}") from error
         raise
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file that people or older programs wrote: UTF-8, or Latin-1.
+
+    Raises:
+        StorageError: the file cannot be read, or is larger than ``LARGEST_TEXT``.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST_TEXT + 1)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        reason = getattr(error, "strerror", None) or error
+        shown = " ".join(str(path).encode("utf-8", "replace").decode().split())
+        raise StorageError(getattr(error, "errno", None), f"cannot read {shown}: {reason}") from error
+    if len(data) > LARGEST_TEXT:
+        raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_TEXT >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
@@ -90,7 +113,9 @@ def remove_stale_temporaries(folder: str | os.PathLike[str], older_than_s: float
     Younger files than ``older_than_s`` seconds stay: another process may be writing them.
     """
     removed = 0
-    for path in Path(folder).glob(f"*{TEMPORARY_SUFFIX}"):
+    for path in Path(folder).iterdir():
+        if not _TEMPORARY.fullmatch(path.name):
+            continue
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime >= older_than_s:
                 path.unlink()

@@ -10,10 +10,10 @@ from typing import IO
 import platformdirs
 
 from engine.errors import DraughtsError
-from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries
+from engine.files import StorageError, atomic_write, lock, make_folder, read_text, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_game
 
-from .pdn_files import read_text, title_of
+from .pdn_files import title_of
 from .seats import Seats, seats_path
 from .session import GameSession
 
@@ -80,7 +80,10 @@ class Autosave:
     def resume(self, path: Path) -> None:
         """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
         self._path, self._game = path, None
-        self._known = (path, _content(path))
+        self._writer.submit(self._know, path, _content(path))  # behind what of an earlier game is not written yet
+
+    def _know(self, path: Path, content: bytes) -> None:
+        self._known = (path, content)
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
         """Has the game written as it stands and returns at once. A game without a move is not worth a file.

@@ -56,7 +56,7 @@ def spec_of(
         search["num_simulations"] = number
     return spec.changed(
         checkpoint=None if named.folder == CHAMPION else named.folder,
-        search=spec.search.model_copy(update=search),
+        search=(spec.search.impartial() if named.impartial else spec.search).model_copy(update=search),
         backend=named.backend or backend,
         ponder=named.ponder,
         **timing,

@@ -3,16 +3,12 @@
 import re
 from io import StringIO
 from itertools import chain, islice, repeat
-from os import PathLike
-from pathlib import Path
 
 from engine.errors import PdnError
 from engine.fen import Color
-from engine.files import StorageError
 from engine.pdn import OLD_RESULTS, PdnGame, PdnNode, read_game
 from engine.pdn_tokens import Token, split_games, tokenize
 
-LARGEST_FILE = 64 << 20  # bytes; a game has about 1,000
 _CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")
 
 
@@ -29,26 +25,6 @@ def clean(text: str) -> str:
 def fen_of(text: str) -> str:
     """A FEN as people write or paste it, with spaces and small letters, as the rules' code reads it."""
     return "".join(text.split()).upper()
-
-
-def read_text(path: str | PathLike[str]) -> str:
-    """The text of a PDN file: UTF-8, or Latin-1 as older programs wrote.
-
-    Raises:
-        StorageError: the file cannot be read, or is too large.
-    """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        reason = getattr(error, "strerror", None) or error
-        raise StorageError(getattr(error, "errno", None), f"cannot read {one_line(str(path))}: {reason}") from error
-    if len(data) > LARGEST_FILE:
-        raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_FILE >> 20} MiB")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def note_clock(node: PdnNode, seconds: float | None) -> None:

@@ -7,13 +7,15 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from engine.errors import DraughtsError
-from engine.search import SearchConfig
+from engine.players.search_player import MAX_SIMULATIONS
+from engine.search import BOARD_SEARCH, SearchConfig
 
 from .opponents import OpponentSpec
 
 SettingKind = Literal["int", "float", "bool", "choice"]
 SettingValue = int | float | bool | str
 _ON, _OFF = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
+_MOST = {"num_simulations": MAX_SIMULATIONS}  # where the players set another limit than the search itself
 _SHOWN = 20  # characters of a wrong text that a message repeats
 
 # name → label, what has to be chosen for it to matter; the order is that of the menu
@@ -63,7 +65,7 @@ class Setting:
 
     Attributes:
         label, group: as the menu shows them. meaning: one phrase.
-        default: of ``SearchConfig``.
+        default: of ``BOARD_SEARCH``, with which networks play at the board.
         minimum, maximum: of a number; the minimum itself is excluded if ``above_minimum``.
         choices: of a choice.
         needs: what else has to be chosen for it to have an effect, in words; empty if nothing.
@@ -91,12 +93,20 @@ class Setting:
         low = f"above {self.minimum:g}" if self.above_minimum else f"{self.minimum:,.10g}"
         return f"{low} to {self.maximum:,.10g}"
 
+    @property
+    def default_text(self) -> str:
+        """Its default, as ``with_setting`` reads it."""
+        return _text(self.default)
+
     def text(self, config: SearchConfig) -> str:
         """Its value in a configuration, as ``with_setting`` reads it."""
-        value = getattr(config, self.name)
-        if isinstance(value, bool):
-            return "on" if value else "off"
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return _text(getattr(config, self.name))
+
+
+def _text(value: SettingValue) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _setting(name: str, field: FieldInfo, group: str, label: str, needs: str) -> Setting:
@@ -116,9 +126,9 @@ def _setting(name: str, field: FieldInfo, group: str, label: str, needs: str) ->
         meaning,
         group,
         kind,
-        field.default,
+        getattr(BOARD_SEARCH, name),
         bounds.get("gt", bounds.get("ge")),
-        bounds.get("le"),
+        _MOST.get(name, bounds.get("le")),
         "gt" in bounds,
         choices,
         needs,
@@ -155,11 +165,14 @@ def with_setting(config: SearchConfig, name: str, value: SettingValue) -> Search
             raise refusal
         value = word in _ON
     try:
-        return SearchConfig.model_validate(
+        changed = SearchConfig.model_validate(
             {**config.model_dump(), name: value.strip() if isinstance(value, str) else value}
         )
     except ValidationError as error:
         raise refusal from error
+    if entry.maximum is not None and getattr(changed, name) > entry.maximum:
+        raise refusal
+    return changed
 
 
 def in_use(spec: OpponentSpec, name: str) -> bool:

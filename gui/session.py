@@ -10,11 +10,11 @@ from os import PathLike
 from engine.board import RESULTS, Board, Move, Outcome
 from engine.errors import DraughtsError, FenError
 from engine.fen import START_FEN, Color
-from engine.files import atomic_write
+from engine.files import atomic_write, read_text
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
 from .move_reasons import why_no_game
-from .pdn_files import PdnGames, clean, fen_of, note_clock, one_line, read_text
+from .pdn_files import PdnGames, clean, fen_of, note_clock, one_line
 
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from engine.board import Board, Move
 from engine.errors import IllegalMoveError
 from engine.players import Player, PlayerError, Thinking, WatchablePlayer
-from engine.players.base import search_moves
+from engine.players.base import close_player, search_moves
 
 from .game_report import GameReport, GameReview
 from .opponents import Opponents, OpponentSpec
@@ -352,10 +352,9 @@ class _Bench:
 
 def _close(future: "Future[Player]") -> None:
     """Gives back what a player holds, if it holds anything."""
-    close = getattr(future.result(), "close", None) if future.exception() is None else None
-    if close is not None:
+    if future.exception() is None:
         try:
-            close()
+            close_player(future.result())
         except Exception:
             _log.exception("closing a player failed")
 

@@ -12,6 +12,7 @@ from engine.console import progress_console
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.players.network_text import NetworkText, oracle_name
+from engine.players.search_player import thoughts_of
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .config import RunConfig, make_config
@@ -126,22 +127,17 @@ def analyse_command(
     player = network_player(checkpoint.network, net, config, backend=named.backend or backend)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
-    moves = []
-    for index, move in enumerate(legal):
-        value, draw = float(result.values[index]), float(result.draws[index])
-        visits = int(result.visits[index])
-        proof = (None, "win", "draw", "loss")[result.proofs[index]]
-        known = visits > 0 or proof is not None
-        moves.append(
-            {
-                "move": board.pdn(move),
-                "visits": visits,
-                "prior": float(result.priors[index]),
-                "value": value if known else None,
-                "wdl": [(1 - draw + value) / 2, draw, (1 - draw - value) / 2] if known else None,
-                "proof": proof,
-            }
-        )
+    moves = [
+        {
+            "move": board.pdn(known.move),
+            "visits": known.visits,
+            "prior": known.prior,
+            "value": known.value,
+            "wdl": known.wdl,
+            "proof": known.proof,
+        }
+        for known in thoughts_of(result, legal)
+    ]
     moves.sort(key=lambda move: (move["proof"] == "win", move["visits"]), reverse=True)
     after, pv = board.copy(), []
     for move in line:

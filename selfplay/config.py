@@ -56,7 +56,9 @@ class LoopConfig(_Settings):
     )
     samples_before_training: int = Field(5000, ge=1, description="samples wanted before the first step")
     reuse: float = Field(4.0, gt=0, description="training samples drawn per new sample: the token bucket's rate")
-    bucket_steps: int = Field(500, ge=1, description="steps the bucket holds; self-play waits while it is full")
+    bucket_steps: int = Field(
+        500, ge=1, description="steps the bucket holds; while it is full, actors are asked for no more games"
+    )
     save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
     anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")
     anchor_games: int = Field(20, ge=0, description="games of each promoted network against each anchor")

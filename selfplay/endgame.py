@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.board import Board
+from engine.board import REVERSIBLE_PLIES_TO_DRAW, Board
 from engine.fen import Color
 from engine.movegen import jumpers_of
 from engine.search import Evaluator, LeafOracle
-from engine.search.kernels import REVERSIBLE_LIMIT
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from . import records
@@ -56,7 +55,7 @@ def adjudication(table: LeafOracle, position: np.ndarray, max_pieces: int, force
     if pieces > min(max_pieces, table.max_pieces) or jumpers_of(own, opp, kings):
         return UNKNOWN
     outcomes, plies = table.judge(position[None])
-    stands = outcomes[0] == DRAW or reversible <= forced or 0 <= plies[0] <= REVERSIBLE_LIMIT - int(reversible)
+    stands = outcomes[0] == DRAW or reversible <= forced or 0 <= plies[0] <= REVERSIBLE_PLIES_TO_DRAW - int(reversible)
     return int(outcomes[0]) if stands else UNKNOWN
 
 
@@ -96,7 +95,7 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
         if result == results[ply]:
             continue
         start = ply - min(ply, int(reversible[ply]))
-        certain = 0 <= plies[ply] <= REVERSIBLE_LIMIT - reversible[ply]
+        certain = 0 <= plies[ply] <= REVERSIBLE_PLIES_TO_DRAW - reversible[ply]
         repeated = any(times > 1 for _, _, times in boards[start : ply + 1])
         results[ply] = result if certain and not repeated else records.DRAW
     samples = record.samples

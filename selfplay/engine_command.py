@@ -9,10 +9,11 @@ from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
 from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName, one_of
+from engine.players.search_player import MAX_SIMULATIONS
 from engine.version import installed_version
 
-_MOST_SIMULATIONS = 200_000
 _MOST_THREADS = 64
+_FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a checkpoint or a run
 
 
 def engine_command(player: str, simulations: int, backend: str = "auto") -> None:
@@ -29,10 +30,16 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     built_in = parse_player(player)
     named = NetworkText.parse(player)
     one_of(backend, BackendName, "backend", PlayerError)
-    if built_in is None and named.folder != CHAMPION and not Path(named.folder).exists():
-        raise PlayerError(f"{player!r} is no player: there is no such folder")
+    if built_in is None and named.folder != CHAMPION:
+        folder = Path(named.folder)
+        if not named.folder or not any((folder / name).is_file() for name in _FILES):
+            what = "no checkpoint and no run in it" if named.folder and folder.is_dir() else "no such folder"
+            raise PlayerError(f"{player!r} is no player: there is {what}")
+    simulations = simulations if named.simulations is None else named.simulations
+    if not 0 <= simulations <= MAX_SIMULATIONS:
+        raise PlayerError(f"number of simulations is {simulations}, not in 0 to {MAX_SIMULATIONS}")
     params = [
-        Param("simulations", named.simulations or simulations, "int", 1, _MOST_SIMULATIONS),
+        Param("simulations", simulations, "int", 0, MAX_SIMULATIONS),
         Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
         Param("threads", 1, "int", 1, _MOST_THREADS),
         Param("contempt", not named.impartial, "bool"),

@@ -1,17 +1,18 @@
 """The PDN file of a match: written while it is played, and read again where it goes on."""
 
 import contextlib
+import errno
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from engine.board import Termination
 from engine.errors import PdnError
-from engine.files import StorageError, atomic_write, remove_stale_temporaries
+from engine.files import StorageError, atomic_write, read_text, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_games
 
 from .match_record import FLAG, FORFEIT, MatchGame
-from .openings import MatchError, Opening, read_text
+from .openings import MatchError, Opening
 from .steady_file import SteadyFile
 
 
@@ -58,9 +59,15 @@ class MatchFile:
         remove_stale_temporaries(self.path.parent)
         kept: dict[int, MatchGame] = {}
         bad: list[PdnError] = []
-        for number, pdn in enumerate(read_games(read_text(self.path), bad.append), 1):
+        games: list[PdnGame] = []
+        for pdn in read_games(read_text(self.path), bad.append):
             if bad:
-                break
+                raise self._misfit(str(bad[0]))
+            games.append(pdn)
+        if (needed := _games_in(games)) > self._games:
+            why = f"it has more than {self._games} games; give --games {needed}"
+            raise MatchError(f"{self.path} cannot be resumed: {why}")
+        for number, pdn in enumerate(games, 1):
             try:
                 game = self._checked(pdn)
                 if game is not None and game.index in kept:
@@ -70,10 +77,9 @@ class MatchFile:
             if game is not None:
                 kept[game.index] = game
                 self._texts[game.index] = format_game(pdn)
-        else:
-            if not bad or kept:
-                return kept
-        raise self._misfit(str(bad[0]))
+        if bad and not kept:
+            raise self._misfit(str(bad[0]))
+        return kept
 
     def _misfit(self, what: str) -> MatchError:
         return MatchError(f"{self.path} cannot be resumed: {what}; give the settings of that match, or another file")
@@ -86,8 +92,6 @@ class MatchFile:
         """
         tags = pdn.headers
         index = _index(tags.get("Round", ""))
-        if index >= self._games:
-            raise MatchError(f"it is one too many for --games {self._games}: give --games {index + 1} or more")
         for name, expected in self._tags_of(index).items():
             if tags.get(name, "") != expected:
                 raise MatchError(f"its {name} is {tags.get(name, '')!r}, not {expected!r}")
@@ -147,6 +151,15 @@ class MatchFile:
         return "\n".join(self._texts[index] for index in sorted(self._texts)).encode()
 
 
+def _games_in(games: Sequence[PdnGame]) -> int:
+    """How many games a match has at least that such games are of."""
+    indices = [-1]
+    for pdn in games:
+        with contextlib.suppress(MatchError):
+            indices.append(_index(pdn.headers.get("Round", "")))
+    return 1 + max(indices)
+
+
 def _index(round_tag: str) -> int:
     pair, dot, colour = round_tag.partition(".")
     if not (dot and pair.isdecimal() and int(pair) > 0 and colour in ("1", "2")):
@@ -166,6 +179,8 @@ def _whole(pdn: PdnGame, game: MatchGame) -> bool:
 
 def check_writable(path: Path) -> None:
     """Raises ``StorageError`` if nothing can be written beside ``path``: told before the games, not after them."""
+    if path.is_dir():
+        raise StorageError(errno.EISDIR, f"cannot write {path}: it is a folder")
     probe = path.with_name(f".{path.name}.probe")
     try:
         atomic_write(probe, b"probe")

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from engine.board import Board, Move
 from engine.players import HubPlayer, parse_player
-from engine.players.base import Player, PlayerError
+from engine.players.base import Player, PlayerError, close_player
 from engine.players.time_control import TimeControl, takes_time
 
 from .match import play_games, seed_players
@@ -124,7 +124,7 @@ class Players:
         key = text, role, pairing.simulations, pairing.control, pairing.backend, pairing.plain
         if key not in self._made:
             while len(self._made) >= _MOST_PLAYERS:
-                _close(self._made.popitem(last=False)[1])
+                close_player(self._made.popitem(last=False)[1])
             self._made[key] = _make(text, pairing)
             if pairing.control.kind != "none":
                 _warm_up(self._made[key])
@@ -132,9 +132,9 @@ class Players:
         return self._made[key]
 
     def close(self) -> None:
-        """Ends external engines."""
+        """Ends external engines, and what is pondered on."""
         for player in self._made.values():
-            _close(player)
+            close_player(player)
         self._made.clear()
 
 
@@ -153,11 +153,6 @@ def _make(text: str, pairing: Pairing) -> Player:
     use_single_thread()
     batch = _SHARE if pairing.lockstep else 1
     return make_player(text, pairing.simulations, seconds, backend=pairing.backend, batch=batch, plain=pairing.plain)
-
-
-def _close(player: Player) -> None:
-    if isinstance(player, HubPlayer):
-        player.close()
 
 
 def _warm_up(player: Player) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 from engine.ballots import ballot_board, playable_ballots
 from engine.board import Board
 from engine.errors import DraughtsError
-from engine.files import StorageError
+from engine.files import read_text
 from engine.pdn import PdnGame, read_games
 
 MAX_RANDOM_PLIES = 40
-LARGEST_FILE = 64 << 20  # bytes
 _FILE = "file:"
 _GAME_PLIES = 6  # of a finished game in a file; an unfinished one is an opening as a whole
 _RANDOM_ATTEMPTS = 20  # tries to find an opening that no pair has had yet
@@ -105,25 +104,6 @@ def _file_openings(text: str) -> list[Opening]:
     if not boards:
         raise MatchError(f"openings in {path}: there are none")
     return [Opening(f"{path.name} {number}", board) for number, board in enumerate(boards, 1)]
-
-
-def read_text(path: Path) -> str:
-    """The text of a file of positions or games.
-
-    Raises:
-        StorageError: it cannot be read, or is too large.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise StorageError(error.errno, f"cannot read {path}: {error.strerror or error}") from error
-    if len(data) > LARGEST_FILE:
-        raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_FILE >> 20} MiB")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def _fen_boards(path: Path, content: str) -> Iterator[Board]:

@@ -44,7 +44,7 @@ class Pool(Protocol):
 
 
 def actor_seed(config: RunConfig, actor: int, start: int) -> int:
-    """Seed of an actor that begins when ``start`` shards have been asked for in the run: never the same twice."""
+    """Seed of an actor that begins with shard number ``start`` of the run: never the same for two shards."""
     return int(np.random.SeedSequence([config.seed, actor, start]).generate_state(1)[0])
 
 
@@ -53,7 +53,7 @@ class LocalPool:
 
     Args:
         next_path: gives each shard its name.
-        start: number of shards the run has asked for before; seeds the actors.
+        start: number of the first shard asked for, larger with every start that has kept any; seeds the actors.
     """
 
     def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:

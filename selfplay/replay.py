@@ -179,6 +179,7 @@ class ReplayBuffer:
 
     Raises:
         StorageError: the folder cannot be made.
+        ShardError: the count of deleted shards is damaged.
     """
 
     def __init__(self, folder: str | os.PathLike[str], config: ReplayConfig | None = None) -> None:
@@ -217,6 +218,11 @@ class ReplayBuffer:
         While a shard is added, it and a second copy of one column are held besides.
         """
         return self._packed.nbytes
+
+    @property
+    def next_number(self) -> int:
+        """Of the next shard: more than any shard's that was ever in the folder."""
+        return self._next_number
 
     def next_path(self) -> Path:
         """A name for the next shard, new and behind all others in the order of names. Each call gives another."""
@@ -320,8 +326,11 @@ class ReplayBuffer:
         except FileNotFoundError:
             return _Ledger()
         except ValueError as error:
-            self._set_aside(path, ValueError(f"{path} is damaged, the shards it counted are forgotten: {error}"))
-            return _Ledger()
+            why = " ".join(str(error).split())
+            raise ShardError(
+                f"{path} is damaged ({why}): it counts the shards that were deleted, and without it the learner would "
+                "wait for as many games again; restore it from a copy, or begin a new run"
+            ) from error
 
     def _delete_outside(self) -> None:
         """Deletes the shards that the window has left behind, if it may; first it writes down what they held."""

@@ -119,7 +119,7 @@ class RunFolder:
 
     def begin_stage(self, config: RunConfig) -> None:
         """Replaces the configuration by one of ``stages.next_stage`` and logs what changes; raises ``StorageError``."""
-        atomic_write(self.config_path, (config.model_dump_json(indent=2) + "\n").encode())
+        atomic_write(self.config_path, config_json(config))
         self.log("settings", **config.stages[-1].model_dump(mode="json"))
 
     def steps_of(self, iteration: int) -> int:

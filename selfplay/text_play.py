@@ -9,7 +9,7 @@ from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.pdn import PdnGame, format_game
 from engine.players import parse_player
-from engine.players.base import Player, search_moves
+from engine.players.base import Player, close_player, search_moves
 from engine.players.network_text import CHAMPION, NetworkText
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
@@ -172,4 +172,7 @@ def text_play(
         console.print(text, markup=False, soft_wrap=True)
 
     write(f"Type {HELP}.")
-    TextGame(board, player, adviser, SIDES[side], input, write).play()
+    try:
+        TextGame(board, player, adviser, SIDES[side], input, write).play()
+    finally:
+        close_player(player)

@@ -4,10 +4,12 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import numpy as np
 
+from engine.interrupts import interrupt_held
 from engine.players import parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
@@ -125,13 +127,12 @@ class Training:
         self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps)
         pool = make_pool(self.config, self.replay)
         self._listen("begin", self.summary())
-        try:
+        with ExitStack() as closing:  # each of these, though another fails
+            closing.callback(self._writer.close)
+            closing.callback(pool.close)
+            closing.callback(self._save)
             pool.set_weights(Weights.of(self._best.network, self._best.info.digest))
             self._loop(pool)
-        finally:
-            self._save()
-            pool.close()
-            self._writer.close()
         self._draw()
         summary = self.summary()
         self.folder.log("end", **summary)
@@ -228,7 +229,8 @@ class Training:
         # A step's samples follow from its number, so a resumed run draws what it would have drawn.
         rng = np.random.default_rng([self.config.seed, trainer.steps])
         samples = self.replay.sample(config.batch_size, rng)
-        figures = trainer.step(to_training_batch(samples, config.wdl_search_weight))
+        with interrupt_held():  # half a step must not be saved
+            figures = trainer.step(to_training_batch(samples, config.wdl_search_weight))
         self._learning_s += time.monotonic() - began
         if trainer.steps % _LOG_STEPS == 0:
             self.folder.log("learn", steps=trainer.steps, **{key: round(value, 5) for key, value in figures.items()})
@@ -361,9 +363,8 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
     Raises:
         PoolError: it cannot be started; for Ray, also if Ray is not installed.
     """
-    start = len(list(replay.folder.iterdir()))
     if config.pool == "local":
-        return LocalPool(config, replay.next_path, start)
+        return LocalPool(config, replay.next_path, replay.next_number)
     from .ray_pool import RayPool
 
-    return RayPool(config, replay.next_path, start)
+    return RayPool(config, replay.next_path, replay.next_number)

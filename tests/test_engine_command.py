@@ -1,8 +1,10 @@
 """``crownhead engine`` as another program meets it: a real process that speaks the Hub protocol."""
 
+import contextlib
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,7 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].startswith("id name=Crownhead version=")
-    assert "param name=simulations value=33 type=int min=1 max=200000" in lines
+    assert "param name=simulations value=33 type=int min=0 max=200000" in lines
     assert "param name=threads value=1 type=int min=1 max=64" in lines
     assert "param name=contempt value=true type=bool" in lines
     assert any(line.startswith("param name=backend value=auto type=enum values=") for line in lines)
@@ -42,8 +44,48 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     assert done.stderr == ""
 
 
-def test_an_unknown_player_is_told_at_once() -> None:
-    done = subprocess.run(shlex.split(command("nobody")), input="hub\n", capture_output=True, text=True)
+def test_a_network_without_search() -> None:
+    done = subprocess.run(shlex.split(command("champion@0")), input="init\ngo think\n", capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "nodes=0" in done.stdout
+    assert "done move=" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("player", "why"),
+    [
+        ("nobody", "'nobody' is no player: there is no such folder"),
+        (".", "'.' is no player: there is no checkpoint and no run in it"),
+        ("", "'' is no player: there is no such folder"),
+        ("champion@9999999999", "number of simulations is 9999999999, not in 0 to 200000"),
+    ],
+)
+def test_a_wrong_player_is_told_at_once(player: str, why: str) -> None:
+    done = subprocess.run(shlex.split(command(player)), input="hub\n", capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "crownhead: 'nobody' is no player: there is no such folder\n"
+    assert done.stderr == f"crownhead: {why}\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_nobody_searches_for_a_program_that_has_gone() -> None:
+    """Its client is killed, with the pipes, while it thinks about a move for an hour."""
+    code = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=-1, stdout=-1, text=True)\n"
+    code += "p.stdin.write('init\\nlevel move-time=3600\\ngo think\\n'); p.stdin.flush()\n"
+    code += "while not p.stdout.readline().startswith('info'): pass\nprint(p.pid, flush=True); p.wait()"
+    client = subprocess.Popen(
+        [sys.executable, "-c", code, *shlex.split(command("alphabeta:40"))], stdout=subprocess.PIPE, text=True
+    )
+    engine = int(client.stdout.readline())
+    client.kill()
+    client.communicate()
+    until = time.monotonic() + 60
+    while _runs(engine):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    return False

@@ -10,6 +10,7 @@ import pytest
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players import PlayerSpecError
+from engine.search.config import BOARD_SEARCH
 from gui.launch import plan_for, spec_of
 from gui.opponents import OpponentError
 
@@ -30,6 +31,8 @@ def test_networks_with_oracles_and_strengths() -> None:
     assert spec_of("runs/quick").checkpoint == "runs/quick"
     spec = spec_of("runs/quick@off", simulations=33)
     assert (spec.checkpoint, spec.search.oracle, spec.search.num_simulations) == ("runs/quick", "off", 33)
+    assert spec.search.draw_value == BOARD_SEARCH.draw_value
+    assert spec_of("champion@impartial").search == BOARD_SEARCH.impartial()
     assert spec_of("odd@name").checkpoint == "odd@name"
     timed = spec_of("champion@network", seconds=0.5)
     assert (timed.checkpoint, timed.search.oracle, timed.by_time, timed.amount) == (None, "network", True, 0.5)

@@ -12,7 +12,7 @@ from engine.board import Board
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import MAX_DEPTH
-from engine.search import SearchConfig
+from engine.search import BOARD_SEARCH, SearchConfig
 from engine.tablebase import open_tablebase
 from gui.endgame_info import EndgameInfo, Verdict
 from gui.opponents import (
@@ -178,7 +178,7 @@ def test_every_field_of_the_search_is_a_setting_with_its_meaning_and_range() -> 
         assert entry.label
         assert entry.meaning
         assert entry.range_text
-        assert entry.default == SearchConfig.model_fields[entry.name].default
+        assert entry.default_text == entry.text(BOARD_SEARCH)
         assert with_setting(SearchConfig(), entry.name, entry.text(SearchConfig())) == SearchConfig()
     assert len({entry.label for entry in SETTINGS}) == len(SETTINGS)
 
@@ -210,7 +210,7 @@ def test_how_ranges_are_written() -> None:
     assert [setting(name).range_text for name in names] == [
         "above 0 to 20",
         "0 to 2",
-        "0 to 1,000,000",
+        "0 to 200,000",
         "puct or gumbel",
         "off, tablebase or network",
         "on or off",

@@ -13,9 +13,9 @@ from engine.ballots import ballots
 from engine.board import Board, Move
 from engine.errors import DraughtsError, FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
-from engine.files import StorageError
+from engine.files import StorageError, read_text
 from engine.pdn import PdnGame, format_game, read_game, read_games
-from gui.pdn_files import PdnGames, read_text, title_of
+from gui.pdn_files import PdnGames, title_of
 from gui.session import EndKind, GameSession, SessionError
 
 ACF_GAMES = Path(__file__).parents[2] / "shared" / "data" / "acf_games.pdn"
@@ -397,7 +397,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_a_file_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gui.pdn_files.LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr("engine.files.LARGEST_TEXT", 1 << 20)
     (tmp_path / "large.pdn").write_bytes(b" " * ((1 << 20) + 1))
     with pytest.raises(StorageError, match="larger than 1 MiB"):
         read_text(tmp_path / "large.pdn")

@@ -100,7 +100,7 @@ def test_a_game_that_was_cut_short_is_played_again(tmp_path: Path) -> None:
         ({"seed": 2}, "Seed is '1', not '2'"),
         ({"player_a": "rollout:3"}, "Event is"),
         ({"openings": "ballots"}, "Openings is 'random:4', not 'ballots'"),
-        ({"games": 4}, "one too many for --games 4: give --games 5 or more"),
+        ({"games": 4}, "it has more than 4 games; give --games 6"),
         ({"clock": "60+1"}, "TimeControl is '-', not '60[+]1'"),
     ],
 )
@@ -108,7 +108,7 @@ def test_another_match_is_refused(tmp_path: Path, changes: dict[str, Any], words
     path = tmp_path / "games.pdn"
     match(pdn=path)
     text = path.read_text()
-    with pytest.raises(MatchError, match=rf"games\.pdn cannot be resumed: game [15]: .*{words}") as caught:
+    with pytest.raises(MatchError, match=rf"games\.pdn cannot be resumed: (game [15]: )?.*{words}") as caught:
         match(**{"pdn": path, "resume": True, **changes})
     assert "\n" not in str(caught.value)
     assert path.read_text() == text

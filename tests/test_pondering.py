@@ -1,5 +1,6 @@
 """Players that search while their opponent thinks."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +18,13 @@ from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
 from selfplay.match import play_games
 from selfplay.match_commands import choose_jobs, inspect_player
+from selfplay.match_pool import MatchPool, Pairing, make_tasks
 from selfplay.openings import Opening
 from selfplay.players import board_player, make_player
 
 ENOUGH = 20_000  # simulations that take much longer than these tests wait
 CONTROL = TimeControl("move", 0.02)
+ENDGAME = Opening("end", Board("B:BK1,K2,12:WK31,K32,21"))
 
 
 @pytest.fixture
@@ -88,7 +91,7 @@ def test_nothing_is_pondered_when_the_game_is_over(player: PonderingPlayer) -> N
 
 def test_games_with_pondering_players(player: PonderingPlayer) -> None:
     other = PonderingPlayer(SearchPlayer("other", UniformEvaluator(), SearchConfig(), seconds=0.02))
-    starts = [(index, Opening("end", Board("B:BK1,K2,12:WK31,K32,21"))) for index in range(2)]
+    starts = [(index, ENDGAME) for index in range(2)]
     games = list(play_games(player, other, starts, control=CONTROL))
     assert len(games) == 2
     assert all(game.error is None for game in games)
@@ -114,3 +117,13 @@ def test_text_and_board(tmp_path: Path) -> None:
     (move,) = at_the_board.choose([board])
     assert move in board.legal_moves
     at_the_board.close()
+
+
+def test_after_a_match_nobody_ponders(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    pairing = Pairing(f"{tmp_path / 'net'}@ponder@off", "random", CONTROL)
+    with MatchPool(1) as pool:
+        played = list(pool.play(make_tasks(pairing, [(number, ENDGAME) for number in range(2)], 1)))
+        assert len(played) == 2
+    assert not [thread for thread in threading.enumerate() if thread.name == "ponder"]

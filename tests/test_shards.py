@@ -434,12 +434,17 @@ def test_windows_waits_for_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_stale_temporaries_go(tmp_path: Path) -> None:
-    for name in ("a.shard.1-ab.tmp", "b.shard.2-cd.tmp", "c.shard"):
-        (tmp_path / name).write_bytes(b"")
-    os.utime(tmp_path / "a.shard.1-ab.tmp", (0, 0))
-    os.utime(tmp_path / "c.shard", (0, 0))
+    names: list[Path] = []
+    for _ in range(2):
+        files.atomic_write(tmp_path / "a.shard", lambda file: names.append(Path(file.name)))
+    old, new = names
+    others = [tmp_path / "a.shard", tmp_path / "notes.tmp", tmp_path / "x.1-ab.tmp"]
+    for path in (old, new, *others):
+        path.write_bytes(b"")
+        if path != new:
+            os.utime(path, (0, 0))
     assert files.remove_stale_temporaries(tmp_path) == 1
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["b.shard.2-cd.tmp", "c.shard"]
+    assert sorted(tmp_path.iterdir()) == sorted([new, *others])
 
 
 def test_offsets_of() -> None:

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from ..board import Board
 from ..errors import DraughtsError
-from ..players.base import Player, search_moves
+from ..players.base import Player, close_player, search_moves
 from ..players.watching import WatchablePlayer
 from .level import Level, parse_level
 from .messages import HubError, format_message, parse_message, read_lines, shown
@@ -61,6 +61,7 @@ def serve(
     write = _Output(stdout)
     worker = _Worker(make_player, write)
     session = _Session(worker, write, identity or Identity(), params)
+    write.when_broken = session.stop
     try:
         if all(session.take(line) for line in read_lines(stdin)):
             session.end_of_input()
@@ -71,10 +72,15 @@ def serve(
 
 
 class _Output:
-    """Writes whole lines, from any thread; what nobody reads any more is lost."""
+    """Writes whole lines, from any thread; what nobody reads any more is lost.
+
+    Attributes:
+        when_broken: called once when the other side has gone: nobody wants an answer any more.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._lock, self._broken = stream, threading.Lock(), False
+        self.when_broken: Callable[[], None] = lambda: None
 
     def __call__(self, line: str) -> None:
         with self._lock:
@@ -87,6 +93,8 @@ class _Output:
                 self._broken = True
                 with contextlib.suppress(OSError, ValueError):  # or the interpreter complains when it ends
                     os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        if self._broken:
+            self.when_broken()
 
 
 def _error(error: BaseException | str) -> str:
@@ -162,10 +170,8 @@ class _Worker:
 
     def _drop(self) -> None:
         """Gives back what the player holds, if it holds anything."""
-        close = getattr(self._player, "close", None)
-        self._player = None
-        if close is not None:
-            close()
+        player, self._player = self._player, None
+        close_player(player)
 
 
 class _Session:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..board import Board, Move
+from ..random_words import new_random, next_random
 from .alphabeta_kernels import MAX_PLY, NO_MOVE, SearchState, exact_move, new_state, search_nodes, start
 from .base import PlayerError, check_range, search_moves
 from .evaluation import LEAST_WIN, WIN
-from .kernels import new_random, next_random, start_line
+from .kernels import start_line
 from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
 MAX_DEPTH = 64

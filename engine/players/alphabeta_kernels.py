@@ -33,13 +33,15 @@ from ..movegen import (
     move_hops,
     move_start,
 )
+from ..random_words import mix
 from .evaluation import DRAW, LEAST_WIN, WIN, evaluate
-from .kernels import mix, new_line, play, repeated
+from .kernels import new_line, play, repeated
 
 MAX_PLY = 160  # a line as long as this is cut off with a static evaluation
 INFINITY = 32_000
 NO_MOVE = 255
 EXACT, LOWER, UPPER = 1, 2, 3  # what a table score is to the true value; 0 marks a free entry
+_MOST_CUTOFFS = 1 << 30  # so that the counts of a long analysis stay numbers
 _NEAR_DRAW = 16  # plies of forced replies and captures that a depth may be longer than it says
 
 FRAME = np.dtype(
@@ -90,7 +92,8 @@ class SearchState(NamedTuple):
         line: uint32 [N, 4], see ``kernels``; frame ``ply`` is the position at ``root + ply``.
         moves: [MAX_PLY + 1, MAX_MOVES] of ``MOVE``.
         order: int32 [MAX_PLY + 1, MAX_MOVES]; the greatest comes next, below 0 is done.
-        cutoffs: int32 [2, 32, 4]: cut-offs by a step of (side, start bit, direction); deep ones count more.
+        cutoffs: int32 [2, 32, 4]: cut-offs by a step of (side, start bit, direction), ``_MOST_CUTOFFS`` at most; deep
+            ones count more.
         table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for none. The first of a slot's entries keeps the
             deeper search of the present age, the second takes what the first refuses.
     """
@@ -285,7 +288,9 @@ def _take(state, ply, score):
         return
     code = state.moves[ply, frame.move].code
     if not is_capture(code):
-        state.cutoffs[ply & 1, move_start(code), move_direction(code, 0)] += frame.depth * frame.depth
+        side, start, direction = ply & 1, move_start(code), move_direction(code, 0)
+        count = state.cutoffs[side, start, direction] + frame.depth * frame.depth
+        state.cutoffs[side, start, direction] = min(count, _MOST_CUTOFFS)
 
 
 @njit(cache=True)

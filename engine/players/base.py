@@ -38,6 +38,13 @@ class Player(Protocol):
         """
 
 
+def close_player(player: Player | None) -> None:
+    """Gives back what a player holds beside memory: an engine that runs, a search in its opponent's time."""
+    close = getattr(player, "close", None)
+    if close is not None:
+        close()
+
+
 def search_moves(board: Board) -> list[Move]:
     """The moves that lead to different positions, in the order of ``movegen.generate(distinct=True)``.
 

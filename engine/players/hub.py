@@ -79,10 +79,8 @@ class HubPlayer:
         for name, limit in self._level.items():
             if not 0 < limit < _ENDLESS:
                 raise PlayerError(f"{self.name}: {name} is {limit}, not more than 0")
-        self.seconds = seconds
-        if patience is None:
-            patience = _PATIENCE_UNTIMED if seconds is None else 2 * seconds + _PATIENCE
-        self.patience, self.start_patience = patience, start_patience
+        self._own_patience = patience
+        self.patience, self.start_patience = self._patience_for(seconds), start_patience
         self._params = dict(params or {})
         self._engine: LineProcess | None = None
         # Ends the engine when nobody refers to the player any more.
@@ -94,6 +92,21 @@ class HubPlayer:
 
     # --- a player
 
+    @property
+    def seconds(self) -> float | None:
+        """Time per move that it is told; None if it is told none, or a clock."""
+        return self._level.get("move-time")
+
+    @seconds.setter
+    def seconds(self, seconds: float) -> None:
+        others = {name: limit for name, limit in self._level.items() if name in ("depth", "nodes")}
+        self._level, self.patience = {**others, "move-time": seconds}, self._patience_for(seconds)
+
+    def _patience_for(self, seconds: float | None) -> float:
+        if self._own_patience is not None:
+            return self._own_patience
+        return _PATIENCE_UNTIMED if seconds is None else 2 * seconds + _PATIENCE
+
     def seed(self, seed: int) -> None:
         """Without effect: the protocol knows no random numbers."""
 
@@ -102,7 +115,7 @@ class HubPlayer:
         not had the increment for the move before, and may be below 0 for that.
         """
         self._level = {"time": round(remaining_s - increment_s, 3), "inc": increment_s}
-        self.seconds, self.patience = None, max(0.0, remaining_s) + _STOP_PATIENCE
+        self.patience = max(0.0, remaining_s) + _STOP_PATIENCE
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """See ``Player.choose``.

@@ -14,8 +14,9 @@ from numba import njit
 
 from ..board import Board, Move
 from ..movegen import MAX_MOVES, generate, new_moves
+from ..random_words import new_random, random_below
 from .base import PlayerError, check_range, search_moves
-from .kernels import drawn, new_line, new_random, play, random_below, start_line
+from .kernels import drawn, new_line, play, start_line
 from .watching import MoveThought, Purpose, Thought, Unit
 
 NODE = np.dtype(

@@ -185,7 +185,7 @@ class TreeSearch:
         self._board, self._moves = board.copy(), moves
         own, opp, _ = board.words()
         step = self._wanted if (own | opp).bit_count() <= self._few else self._step
-        self._asked, self._finished, self._pondering = min(step, self._wanted), False, pondering
+        self._asked, self._finished, self._pondering = min(self._made() + step, self._wanted), False, pondering
         self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
 

@@ -33,7 +33,10 @@ class SearchConfig(BaseModel):
         description="least probability of a sacrifice that wins material by force; 0: they are not looked for",
     )
     draw_value: float = Field(
-        0.0, ge=-1, le=1, description="contempt: what a draw is worth to the searcher below a PUCT root; -1 is a loss"
+        0.0,
+        ge=-1,
+        le=1,
+        description="contempt: what a draw is worth to the searcher, where moves are chosen by PUCT; -1 is a loss",
     )
     dirichlet_scale: float = Field(
         10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"

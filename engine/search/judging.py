@@ -7,8 +7,9 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
+from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .in_flight import take_back
-from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT, back_up
+from .kernels import back_up
 from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, mark, prove, same_position, settle
 
 
@@ -33,7 +34,7 @@ def _lasts(nodes, slots, paths, histories, g, lane, depth, plies):
     reversible = np.int64(nodes[paths[lane, depth]].reversible)
     if reversible == 0 or plies == 0:
         return True
-    if plies < 0 or reversible + plies > REVERSIBLE_LIMIT:
+    if plies < 0 or reversible + plies > REVERSIBLE_PLIES_TO_DRAW:
         return False
     return not _repeated(nodes, paths, histories, g, lane, depth, slots[g].num_history)
 
@@ -42,12 +43,12 @@ def _lasts(nodes, slots, paths, histories, g, lane, depth, plies):
 def _drawn(nodes, slots, histories, g, index):
     """Whether a root move ends the game as a draw (it leaves the opponent a move)."""
     node = nodes[index]
-    if node.reversible >= REVERSIBLE_LIMIT:
+    if node.reversible >= REVERSIBLE_PLIES_TO_DRAW:
         return True
     occurrences = 1
     for back in range(2, min(np.int64(node.reversible), np.int64(slots[g].num_history) + 1) + 1, 2):
         occurrences += same_position(node, histories[g, slots[g].num_history - (back - 1)])
-    return occurrences >= REPETITION_LIMIT
+    return occurrences >= REPETITIONS_TO_DRAW
 
 
 @njit(cache=True)

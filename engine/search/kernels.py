@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import borrowed, exp32, turned
+from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from ..encoding import move_logit
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .gumbel import select_gumbel
@@ -38,8 +39,6 @@ from .tree import (
 
 MAX_DEPTH = 512
 MAX_HISTORY = 96
-REVERSIBLE_LIMIT = 80
-REPETITION_LIMIT = 3
 _FIRST_REPETITION = 4  # plies from a position back to itself, at the least
 _COLLISION = -2
 _LEAST_IN_FLIGHT = 8  # leaves of one tree; more only where the root has
@@ -85,14 +84,14 @@ def _repeats(nodes, paths, histories, g, lane, depth, num_history):
 @njit(cache=True)
 def _draw(nodes, slots, paths, histories, g, lane, depth):
     """DRAW if the rules end the game at the path's last node, which is not the root and has a legal move."""
-    if nodes[paths[lane, depth]].reversible >= REVERSIBLE_LIMIT:
+    if nodes[paths[lane, depth]].reversible >= REVERSIBLE_PLIES_TO_DRAW:
         return DRAW
     in_tree, in_game = _repeats(nodes, paths, histories, g, lane, depth, slots[g].num_history)
     if in_tree > 0:
         # Whoever could do better the second time could have done so the first time: both lie in this tree.
         slots[g].tainted = 1
         return DRAW
-    return DRAW if in_game + 1 >= REPETITION_LIMIT else UNKNOWN
+    return DRAW if in_game + 1 >= REPETITIONS_TO_DRAW else UNKNOWN
 
 
 @njit(cache=True, inline="always")

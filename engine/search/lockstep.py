@@ -71,7 +71,7 @@ class SearchResult:
 
 
 class LockstepSearch:
-    """Trees for ``slots`` games. Nothing is allocated while searching.
+    """Trees for ``slots`` games. Nothing is allocated while searching, but by an oracle.
 
     A slot is given a position (``set_board``) and a number of simulations (``start``); ``step`` then advances every
     started slot by one evaluation (at a PUCT root by up to ``leaves_in_flight``), ``active`` tells which have not

@@ -9,9 +9,9 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
+from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .graph import enter, forget, position_visits, refresh
 from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q
-from .kernels import REPETITION_LIMIT, REVERSIBLE_LIMIT
 from .tree import (
     DRAW,
     LOSS,
@@ -62,9 +62,9 @@ def judge_root(nodes, slots, histories, g, moves):
     occurrences = 1
     for back in range(2, min(np.int64(root.reversible), np.int64(slot.num_history)) + 1, 2):
         occurrences += same_position(root, histories[g, slot.num_history - back])
-    if occurrences >= REPETITION_LIMIT:
+    if occurrences >= REPETITIONS_TO_DRAW:
         slot.ending = REPETITION
-    elif root.reversible >= REVERSIBLE_LIMIT:
+    elif root.reversible >= REVERSIBLE_PLIES_TO_DRAW:
         slot.ending = REVERSIBLE
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pygame_menu
 
 from engine.errors import DraughtsError
+from engine.files import read_text
 
 from ..menus import ON_OFF, MenuScene, Page, explain
 from ..messages import without_fen
-from ..pdn_files import PdnGames, read_text
+from ..pdn_files import PdnGames
 from ..seats import take_up
 from .clipboard import put_text
 from .menu_pages import plan_of

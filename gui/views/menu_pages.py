@@ -347,7 +347,7 @@ class SearchPage(Page):
     def _add(self, menu: pygame_menu.Menu, setting: Setting, spec: OpponentSpec) -> None:
         value = setting.text(spec.search)
         idle = "" if in_use(spec, setting.name) else f"; has no effect now (needs: {setting.needs})"
-        meaning = f"{setting.meaning} — {setting.range_text}; default {setting.default}{idle}"
+        meaning = f"{setting.meaning} — {setting.range_text}; default {setting.default_text}{idle}"
 
         change = partial(self._change, setting)
         title = f"{setting.label}: "

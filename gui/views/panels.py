@@ -1,6 +1,5 @@
 """The panels of a game that show plain facts: message, players, balance, verdict, graph."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pygame
@@ -263,8 +262,3 @@ class GraphPanel(Panel[GraphState]):
             if score is not None:
                 at = place(ply, score)
                 surface.blit(disc(size, theme.warning), (round(at[0]) - size // 2, round(at[1]) - size // 2))
-
-
-def black_score(wdl: Sequence[float]) -> float:
-    """Expected score of Black from (Black wins, draw, White wins)."""
-    return wdl[0] + wdl[1] / 2

@@ -16,6 +16,7 @@ from numba import njit
 
 from engine.bitboard import NUM_SQUARES, turned
 from engine.movegen import jumpers_of
+from engine.random_words import mix, next_random
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.layout import NUM_KINDS, PLACES, lookup
 from engine.tablebase.material import Material
@@ -26,7 +27,6 @@ SPLIT_ENDS = (70, 80)
 """Of a hundred positions, those below the first number are for training, up to the second for validation."""
 VALIDATED_PIECES = 6  # the shipped oracle is validated on samples of up to so many pieces
 FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
-FLAG_NAMES = ("none", "capture", "threatened capture")
 
 _MAX_TRIES = 1_000_000  # of one draw, before its conditions are taken to admit no position
 _HOME_MEN = 4  # squares where only the mover's men may stand, and as many where only the opponent's
@@ -74,19 +74,10 @@ def count_positions(material: Material) -> int:
 
 
 @njit(cache=True)
-def mixed(word):
-    """A 64-bit word with all its bits mixed (the finaliser of SplitMix64, Steele et al. 2014)."""
-    word = np.uint64(word)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@njit(cache=True)
 def split_of_position(own, opp, kings):
     """``TRAIN``, ``VALIDATION`` or ``TEST``, by a hash of the position alone."""
-    word = mixed(np.uint64(own) << np.uint64(32) | np.uint64(opp))
-    word = mixed(word ^ np.uint64(kings) ^ np.uint64(0x9E3779B97F4A7C15)) % np.uint64(100)
+    word = mix(np.uint64(own) << np.uint64(32) | np.uint64(opp))
+    word = mix(word ^ np.uint64(kings) ^ np.uint64(0x9E3779B97F4A7C15)) % np.uint64(100)
     if word < np.uint64(SPLIT_ENDS[0]):
         return TRAIN
     return VALIDATION if word < np.uint64(SPLIT_ENDS[1]) else TEST
@@ -245,13 +236,6 @@ def _weights(materials: tuple[Material, ...], shares: dict[int, float] | None) -
 
 
 @njit(cache=True)
-def _next(state):
-    """The next 64 random bits (SplitMix64)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    return mixed(state[0])
-
-
-@njit(cache=True)
 def _place(counts, state):
     """(placed, own, opp, kings): one try to put the pieces of a slice on squares of their own."""
     taken, own, kings = np.uint32(0), np.uint32(0), np.uint32(0)
@@ -259,7 +243,7 @@ def _place(counts, state):
     for kind in range(NUM_KINDS):
         for _ in range(counts[kind]):
             if left == 0:
-                bits, left = _next(state), 12
+                bits, left = next_random(state), 12
             bit = np.uint32(1) << np.uint32(bits & np.uint64(31))
             bits >>= np.uint64(5)
             left -= 1
@@ -279,7 +263,7 @@ def _draw(ends, counts, codes, state, split, quiet, slices, words, positions, va
     for i in range(positions.shape[0]):
         tries = 0
         while True:
-            index = np.searchsorted(ends, np.int64(_next(state) % total), side="right")
+            index = np.searchsorted(ends, np.int64(next_random(state) % total), side="right")
             placed, own, opp, kings = False, np.uint32(0), np.uint32(0), np.uint32(0)
             # A slice once drawn stays: it is its positions, not the luck of placing them, that make it likely.
             while not placed:

@@ -99,6 +99,7 @@ def _print_probes(found: Sequence[dict[str, Any]]) -> None:
     # A position is there to be copied: whole, and in one line if the others leave it room.
     table.columns[0].overflow = table.columns[-1].overflow = "fold"
     table.columns[0].no_wrap = all(len(answer["fen"]) <= _FEN_WIDTH for answer in found)
+    table.columns[-1].min_width = max(len(word) for answer in found for word in answer["source"].split())
     for answer in found:
         distance = "" if answer["distance"] is None else str(answer["distance"])
         shares = (f"{share:.2%}" for share in answer["wdl"])
