@@ -13,6 +13,8 @@ Each slot has a number of lanes (one, or ``leaves_in_flight``): leaves of its tr
     pledges [lane, MAX_DEPTH]    see ``in_flight``
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -66,6 +68,18 @@ SLOT = np.dtype(
 )
 
 
+class Settings(NamedTuple):
+    """Those of ``SearchConfig`` by which leaves are selected; numbers are float32."""
+
+    c_visit: np.float32
+    c_scale: np.float32
+    rescale_q: bool
+    c_puct: np.float32
+    fpu_reduction: np.float32
+    virtual_loss: np.float32
+    shot_prior: np.float32
+
+
 @njit(cache=True)
 def _repeats(nodes, paths, histories, g, lane, depth, num_history):
     """(occurrences earlier in the tree's path, occurrences in the game before the root) of the path's last position."""
@@ -114,12 +128,7 @@ def _descend(
     schedule,
     g,
     lane,
-    c_visit,
-    c_scale,
-    rescale,
-    c_puct,
-    fpu_reduction,
-    shot_prior,
+    settings,
     frames,
     shot_moves,
     moves,
@@ -167,17 +176,18 @@ def _descend(
                 prove_above(nodes, paths, lane, depth)
             back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
-        if shot_prior > 0 and node.visits == 1 and node.num_children > 1:
-            raise_prior(nodes, node, shot_prior, frames, shot_moves)  # now: most leaves are never visited again
+        if settings.shot_prior > 0 and node.visits == 1 and node.num_children > 1:
+            raise_prior(
+                nodes, node, settings.shot_prior, frames, shot_moves
+            )  # now: most leaves are never visited again
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
             considered = schedule[slot.schedule, min(node.visits - 1, schedule.shape[1] - 1)]
-            index = select_gumbel(
-                nodes, index, gumbels, g, considered, slot.raw_value, c_visit, c_scale, rescale, scores
-            )
+            scales = settings.c_visit, settings.c_scale, settings.rescale_q
+            index = select_gumbel(nodes, index, gumbels, g, considered, slot.raw_value, *scales, scores)
         else:
-            index = select_puct(nodes, index, c_puct, fpu_reduction, draw_value)
+            index = select_puct(nodes, index, settings.c_puct, settings.fpu_reduction, draw_value)
         draw_value = -draw_value  # what the one gains the other loses
         depth += 1
         paths[lane, depth] = index
@@ -186,6 +196,13 @@ def _descend(
                 prove_above(nodes, paths, lane, depth)
             back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
+
+
+@njit(cache=True, inline="always")
+def _write_leaf(node, leaves, n):
+    """Writes the position to judge, seen by its side to move."""
+    leaves[n, 0], leaves[n, 1], leaves[n, 2] = turned(node.opp), turned(node.own), turned(node.kings)
+    leaves[n, 3] = node.reversible
 
 
 @njit(cache=True, nogil=True)
@@ -199,13 +216,7 @@ def select_leaves(
     codes,
     gumbels,
     schedule,
-    c_visit,
-    c_scale,
-    rescale,
-    c_puct,
-    fpu_reduction,
-    virtual_loss,
-    shot_prior,
+    settings,
     frames,
     shot_moves,
     moves,
@@ -221,8 +232,8 @@ def select_leaves(
     of several lanes also stops when it comes to a leaf that waits already, and after its root.
 
     Args:
-        shot_prior: float32, given to a shot when a node is visited for the second time, see ``shots.raise_prior``; 0
-            looks for none. frames, shot_moves: its buffers.
+        settings: ``Settings``.
+        frames, shot_moves: buffers for the search of shots, see ``shots.raise_prior``.
         moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
         table: see ``graph``.
         leaves: uint32 [lanes, 4], filled with the positions to judge.
@@ -258,12 +269,7 @@ def select_leaves(
                 schedule,
                 g,
                 lane,
-                c_visit,
-                c_scale,
-                rescale,
-                c_puct,
-                fpu_reduction,
-                shot_prior,
+                settings,
                 frames,
                 shot_moves,
                 moves,
@@ -275,14 +281,12 @@ def select_leaves(
             if count >= 0:
                 for i in range(count):
                     codes[lane, i] = moves[i].code
-                leaf = nodes[paths[lane, depths[lane]]]
-                leaves[n, 0], leaves[n, 1], leaves[n, 2] = turned(leaf.opp), turned(leaf.own), turned(leaf.kings)
-                leaves[n, 3] = leaf.reversible
+                _write_leaf(nodes[paths[lane, depths[lane]]], leaves, n)
                 waiting[n] = lane
                 slot.waiting += 1
                 n += 1
                 if lanes > 1:
-                    pledge(nodes, paths, pledges, lane, depths[lane], virtual_loss)
+                    pledge(nodes, paths, pledges, lane, depths[lane], settings.virtual_loss)
                 lane = lane + 1 if depths[lane] > 0 else end
     return n
 
