@@ -16,6 +16,7 @@ from test_endgame_networks import random_positions
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.players.search_player import SearchPlayer
+from engine.random_words import mix
 from engine.search import SearchConfig, UniformEvaluator
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase.dense import DenseTables
@@ -32,7 +33,7 @@ from learner.endgame.calibration import (
     fit_temperature,
     likelihood_loss,
 )
-from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler, mixed
+from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
 from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle, save_oracle
@@ -47,7 +48,7 @@ MB = 2**20
 def hashed(positions: np.ndarray) -> np.ndarray:
     """Numbers between 0 and 1, float64 [N, 3], that depend on the position alone."""
     words = [
-        [int(mixed(np.uint64(int(o) << 32 | int(p)) ^ np.uint64(int(k) * 77 + i))) for i in range(3)]
+        [int(mix(np.uint64(int(o) << 32 | int(p)) ^ np.uint64(int(k) * 77 + i))) for i in range(3)]
         for o, p, k in positions[:, :3].tolist()
     ]
     return np.array(words, np.float64).reshape(-1, 3) / 2.0**64

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from engine import movegen
+from engine import movegen, random_words
 from engine.board import Board, Move, Termination
 from engine.fen import Color, to_square
 from engine.players import (
@@ -230,13 +230,13 @@ def test_a_line_follows_the_board() -> None:
 
 
 def test_random_numbers_are_those_of_splitmix64() -> None:
-    state, random = 1234567, kernels.new_random(1234567)
+    state, random = 1234567, random_words.new_random(1234567)
     for _ in range(50):
         state = (state + 0x9E3779B97F4A7C15) % 2**64
         word = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
         word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
-        assert int(kernels.next_random(random)) == word ^ word >> 31
-    numbers = Counter(int(kernels.random_below(random, 7)) for _ in range(7000))
+        assert int(random_words.next_random(random)) == word ^ word >> 31
+    numbers = Counter(int(random_words.random_below(random, 7)) for _ in range(7000))
     assert sorted(numbers) == list(range(7))
     assert all(abs(count - 1000) < 150 for count in numbers.values())
 
@@ -248,7 +248,7 @@ class ReferenceUct:
     """UCT on ``Board``, in lists and dictionaries, with the same random numbers as the compiled one."""
 
     def __init__(self, board: Board, simulations: int, seed: int) -> None:
-        self.random = kernels.new_random(seed)
+        self.random = random_words.new_random(seed)
         self.root = self.node(board, root=True)
         for _ in range(simulations):
             self.simulate(board.copy())
@@ -263,7 +263,7 @@ class ReferenceUct:
         }
 
     def below(self, n: int) -> int:
-        return int(kernels.random_below(self.random, n))
+        return int(random_words.random_below(self.random, n))
 
     def result(self, board: Board) -> float | None:
         """Value of a finished game for the side to move; None while it goes on."""
@@ -325,7 +325,7 @@ def test_uct_equals_the_reference() -> None:
 
 
 def test_roll_outs_end_with_the_result_for_the_side_to_move() -> None:
-    buffer, random = movegen.new_moves(), kernels.new_random(1)
+    buffer, random = movegen.new_moves(), random_words.new_random(1)
     for fen, value in (("B:W21:B", -1.0), (FORCED.replace(",32", ""), 1.0)):
         line = kernels.new_line(MAX_ROLL_OUT_PLIES)
         now = kernels.start_line(Board(fen), line)

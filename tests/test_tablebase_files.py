@@ -211,7 +211,9 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
 
 def test_stale_temporaries_go(tmp_path: Path) -> None:
     """What a killed build left; not what another process may be writing now, and nothing else."""
-    old, young, other = (tmp_path / name for name in ("1100.wdl.1-ab.tmp", "1100.wdl.2-cd.tmp", "notes.txt"))
+    old, young, other = (
+        tmp_path / name for name in ("1100.wdl.1-0123abcd.tmp", "1100.wdl.2-4567ef89.tmp", "notes.txt")
+    )
     for path in (old, young, other):
         path.write_bytes(b"")
     for path in (old, other):
