@@ -3,6 +3,7 @@
 What the program thinks is not looked into: the game is read from the file in which it saves itself.
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -205,5 +206,10 @@ def window(
     made = RealWindow(display, home, *options, preferences=preferences, audio=audio)
     try:
         yield made
+    except AssertionError as error:
+        with contextlib.suppress(OSError, subprocess.SubprocessError, pygame.error):
+            made.picture(home / "failed.png")
+            error.add_note(f"what the window showed then: {home / 'failed.png'}")
+        raise
     finally:
         made.kill()
