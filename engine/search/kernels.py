@@ -177,9 +177,8 @@ def _descend(
             back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
         if settings.shot_prior > 0 and node.visits == 1 and node.num_children > 1:
-            raise_prior(
-                nodes, node, settings.shot_prior, frames, shot_moves
-            )  # now: most leaves are never visited again
+            # Only now: most leaves are never visited again.
+            raise_prior(nodes, node, settings.shot_prior, frames, shot_moves)
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
