@@ -21,7 +21,7 @@ from learner.network import NETWORKS, Network
 BATCHES = (1, 8, 64, 256)
 ROUNDS = 9
 SECONDS = 0.04  # of a round, at least one call
-NAMES = ("torch-float32", "torch", *RUNTIMES)
+NAMES = ("torch-float32", "torch", "numba", *RUNTIMES)
 
 
 def load(name: str) -> Network:

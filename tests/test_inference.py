@@ -43,7 +43,7 @@ CONFIGS = {
     "wide kernel": NetworkConfig(blocks=2, channels=16, kernel_size=5, activation="leaky_relu", policy_channels=7),
 }
 TOLERANCES = {"torch-float32": 1e-5, "torch": 0.05, "onnxruntime": 1e-5, "openvino": 1e-5, "openvino-bf16": 0.05}
-EXACT = ("torch-float32", "onnxruntime", "openvino")
+BATCHED = ("numba", *RUNTIMES)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_answers_are_the_networks(backend, config):
     assert_close(found, plainly(network, positions), TOLERANCES[backend])
 
 
-@pytest.mark.parametrize("backend", ["torch-float32", *RUNTIMES])
+@pytest.mark.parametrize("backend", ["torch-float32", *BATCHED])
 def test_an_evaluator_tells_its_backend(backend):
     assert open_backend(moderate(TINY), backend).backend == backend
 
@@ -151,7 +151,7 @@ def test_compare_against_a_plain_reference():
 
 
 @settings(max_examples=25)
-@given(size=st.integers(0, 2 * CPU_BUCKETS[-1] + 5), backend=st.sampled_from([*RUNTIMES]))
+@given(size=st.integers(0, 2 * CPU_BUCKETS[-1] + 5), backend=st.sampled_from(BATCHED))
 def test_any_batch_size_gives_the_same_answers(size, backend):
     """Odd ones, and more than the largest bucket."""
     evaluator, positions, expected = _evaluated(backend)
@@ -172,7 +172,7 @@ def _evaluated(backend):
     return _EVALUATED[backend]
 
 
-@pytest.mark.parametrize("backend", RUNTIMES)
+@pytest.mark.parametrize("backend", BATCHED)
 def test_answers_belong_to_the_caller(backend):
     evaluator, positions, expected = _evaluated(backend)
     first = evaluator.evaluate(positions[:8])
@@ -183,7 +183,7 @@ def test_answers_belong_to_the_caller(backend):
     assert_close(strided, (expected[0][:16:2], expected[1][:16:2]), 0.02)
 
 
-@pytest.mark.parametrize("backend", RUNTIMES)
+@pytest.mark.parametrize("backend", BATCHED)
 def test_update_changes_the_answers(backend):
     first, second = (moderate(TINY, seed=seed) for seed in range(2))
     positions = random_positions(30, seed=5)
@@ -198,14 +198,14 @@ def test_update_changes_the_answers(backend):
     assert_close(evaluator.evaluate(positions), before, 1e-6)
 
 
-@pytest.mark.parametrize("backend", RUNTIMES)
+@pytest.mark.parametrize("backend", BATCHED)
 @pytest.mark.parametrize("positions", [np.zeros((2, 4), np.int64), np.zeros((2, 3), np.uint32), np.zeros(4, np.uint32)])
 def test_refuses_other_arrays(backend, positions):
     with pytest.raises(ValueError, match=r"not uint32 \[N, 4\]"):
         _evaluated(backend)[0].evaluate(positions)
 
 
-@pytest.mark.parametrize("backend", ["torch-float32", *RUNTIMES])
+@pytest.mark.parametrize("backend", ["torch-float32", *BATCHED])
 def test_two_threads_may_share_an_evaluator(backend):
     evaluator, positions = open_backend(moderate(TINY), backend), random_positions(64, seed=6)
     expected = [evaluator.evaluate(positions[i : i + 13]) for i in range(4)]
@@ -293,7 +293,7 @@ def fresh_choices(tmp_path, monkeypatch):
 def test_the_fastest_is_chosen_and_remembered(fresh_choices, monkeypatch):
     network = moderate(TINY)
     chosen = choose_backend(network, batch=16)
-    assert set(chosen.rates) >= {"torch", "onnxruntime", "onnxruntime-int8", "openvino", "openvino-int8"}
+    assert set(chosen.rates) >= {"torch", "numba", "onnxruntime", "onnxruntime-int8", "openvino", "openvino-int8"}
     assert chosen.rates[chosen.name] == max(chosen.rates.values())
     assert not chosen.fallback.endswith("int8")
     assert all(rate > 0 for rate in chosen.rates.values())
@@ -353,15 +353,17 @@ def test_auto_takes_no_untrue_int8(fresh_choices, champion, monkeypatch):
     assert fallback.precision == "float32"
 
 
-def test_without_the_extra_torch_is_used(fresh_choices, monkeypatch):
-    network = moderate(TINY)
+def test_without_the_extra_there_are_torch_and_numba(fresh_choices, monkeypatch):
+    network, other = moderate(TINY), moderate(CONFIGS["8x8"])
     for package in ("onnx", "onnxruntime", "openvino"):
         monkeypatch.setitem(sys.modules, package, None)
     for backend in RUNTIMES:
         with pytest.raises(BackendError, match=r"pip install 'crownhead\[inference\]'"):
             open_backend(network, backend)
-    assert choose_backend(network).rates.keys() == {"torch"}
-    assert type(make_evaluator(network)).__name__ == "TorchEvaluator"
+    assert choose_backend(network).rates.keys() == {"torch", "numba"}
+    assert make_evaluator(network).backend == choose_backend(network).name
+    assert choose_backend(other).rates.keys() == {"torch"}
+    assert type(make_evaluator(other)).__name__ == "TorchEvaluator"
 
 
 @pytest.mark.parametrize(("package", "left"), [("onnxruntime", "openvino"), ("openvino", "onnxruntime")])
@@ -370,17 +372,17 @@ def test_one_runtime_is_enough(package, left, monkeypatch):
     network = moderate(TINY)
     with pytest.raises(BackendError, match=package):
         open_backend(network, f"{package}-int8")
-    assert {name.split("-")[0] for name in measuring.measure_rates(network, 4)} == {"torch", left}
+    assert {name.split("-")[0] for name in measuring.measure_rates(network, 4)} == {"torch", "numba", left}
 
 
 def test_unknown_names_are_refused():
     with pytest.raises(BackendError, match="'tensorrt' is no backend: choose one of auto, torch"):
         make_evaluator(Network(TINY), "tensorrt")
     assert backend_name("openvino-int8") == "openvino-int8"
-    assert {"auto", "torch", "torch-float32", *RUNTIMES} == set(BackendName.__args__)
+    assert {"auto", "torch", "torch-float32", *BATCHED} == set(BackendName.__args__)
 
 
-@pytest.mark.parametrize("backend", ["onnxruntime-int8", "openvino-int8"])
+@pytest.mark.parametrize("backend", ["numba", "onnxruntime-int8", "openvino-int8"])
 def test_new_weights_reach_an_actor_within_a_second(backend):
     """Processor time of this process, which other work on the machine does not lengthen much; the best of three."""
     network = Network(NETWORKS["5x64"]).eval()

@@ -13,13 +13,14 @@ BackendName = Literal[
     "auto",
     "torch",
     "torch-float32",
+    "numba",
     "onnxruntime",
     "onnxruntime-int8",
     "openvino",
     "openvino-bf16",
     "openvino-int8",
 ]
-"""``auto``: the fastest here. ``torch`` uses bf16 where the device has it; a runtime without an ending uses float32."""
+"""``auto``: the fastest here. ``torch`` uses bf16 where the device has it; what has no ending else uses float32."""
 
 OPTIONS = "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations or a backend"
 

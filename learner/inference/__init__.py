@@ -1,4 +1,4 @@
-"""Batched inference: one interface, ``NetworkEvaluator``, over PyTorch, ONNX Runtime and OpenVINO.
+"""Batched inference: one interface, ``NetworkEvaluator``, over PyTorch, kernels of our own, ONNX Runtime and OpenVINO.
 
 Which of them is used is chosen by name or by measurement (``choice``); ``export`` writes networks for other programs.
 """

@@ -8,6 +8,7 @@ from engine.players.network_text import BackendName, one_of
 
 from ..network import Network
 from .evaluator import BackendError, NetworkEvaluator
+from .numba_evaluator import NumbaEvaluator
 from .runtimes import OnnxEvaluator, OnnxRuntimeEvaluator, OpenVinoEvaluator
 from .torch_evaluator import TorchEvaluator
 
@@ -38,14 +39,16 @@ def open_backend(
     """An evaluator by the name of its backend, which is not ``auto``.
 
     Args:
-        device: of torch; the runtimes compute on the CPU.
-        threads: of one evaluation in a runtime; those of torch are set by the caller.
+        device: of torch; the others compute on the CPU.
+        threads: of one evaluation in a runtime; those of torch are set by the caller, and ``numba`` has one.
         bounded: of int8, see ``OnnxEvaluator``.
 
     Raises:
-        BackendError: it is not installed.
+        BackendError: it is not installed, or cannot compute this network.
     """
     if name in RUNTIMES:
         return RUNTIMES[name](network, bounded=bounded, threads=threads)
+    if name == "numba":
+        return NumbaEvaluator(network)
     options: dict[str, Any] = {"precision": "float32"} if name == "torch-float32" else {}
     return TorchEvaluator(network, device, **options)

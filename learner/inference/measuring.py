@@ -85,9 +85,9 @@ def measure_rates(network: Network, batch: int, threads: int = 1) -> Rates:
 
 
 def _candidates(network: Network, threads: int) -> dict[str, NetworkEvaluator]:
-    """An evaluator of every backend that is installed."""
+    """An evaluator of every backend that is installed and can compute this network."""
     evaluators = {"torch": open_backend(network, "torch")}
-    for name in RUNTIMES:
+    for name in ("numba", *RUNTIMES):
         if name == "openvino-bf16" and not has_bf16(torch.device("cpu")):
             continue
         try:
@@ -113,7 +113,10 @@ def _circumstances(network: Network, batch: int, threads: int) -> str:
         network.config.model_dump_json(),
         f"batches up to {min(batch, LARGEST_BATCH)}, {threads} threads, torch with {torch.get_num_threads()}",
         f"{platform.node()}, {os.cpu_count()} x {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-        *(f"{package} {installed_version(package)}" for package in ("torch", "onnx", "onnxruntime", "openvino")),
+        *(
+            f"{package} {installed_version(package)}"
+            for package in ("torch", "numba", "onnx", "onnxruntime", "openvino")
+        ),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 

@@ -1,0 +1,195 @@
+"""Vectors of eight float32 numbers as a type of Numba's, for kernels that leave nothing to LLVM's vectoriser.
+
+Values of type ``Lanes`` live in one register with AVX, in two or more elsewhere. Arrays are one-dimensional and
+contiguous, places in them are counted in numbers, and nothing looks whether a place lies inside the array.
+"""
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload, register_model
+
+WIDTH = 8
+ROWS = 4
+"""Of a tile of a matrix."""
+BLOCK = 2 * WIDTH
+"""Columns of a product that are computed together."""
+_VECTOR = ir.VectorType(ir.FloatType(), WIDTH)
+_INDEX = ir.IntType(32)
+
+
+class Lanes(types.Type):
+    """Numba's type of a vector of ``WIDTH`` float32 numbers."""
+
+    def __init__(self) -> None:
+        super().__init__("Lanes")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, _VECTOR)
+
+
+_LANES = Lanes()
+
+
+def _place(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """Pointer to a number of an array."""
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
+
+
+def _load(builder: Any, place: Any) -> Any:
+    loaded = builder.load(builder.bitcast(place, _VECTOR.as_pointer()))
+    loaded.align = 4
+    return loaded
+
+
+def _store(builder: Any, value: Any, place: Any) -> None:
+    builder.store(value, builder.bitcast(place, _VECTOR.as_pointer())).align = 4
+
+
+def _spread(builder: Any, number: Any) -> Any:
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    single = builder.insert_element(undefined, number, ir.Constant(_INDEX, 0))
+    return builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH))
+
+
+def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, in one step where the processor has it (``llvm.fma`` would call a function where it has not)."""
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{WIDTH}f32"), [a, b, c])
+
+
+def _bent(builder: Any, value: Any, slope: Any) -> Any:
+    """``value`` where it is positive, ``slope`` times it elsewhere."""
+    zero = ir.Constant(_VECTOR, [0.0] * WIDTH)
+    return builder.select(builder.fcmp_ordered(">", value, zero), value, builder.fmul(value, slope))
+
+
+@intrinsic
+def load(typingctx: Any, array: Any, at: Any) -> Any:
+    """``array[at : at + 8]``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _load(builder, _place(context, builder, signature.args[0], *args))
+
+    return _LANES(array, types.intp), codegen
+
+
+@intrinsic
+def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+    """``array[at : at + 8] = value``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _store(builder, args[2], _place(context, builder, signature.args[0], args[0], args[1]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, _LANES), codegen
+
+
+@intrinsic
+def spread(typingctx: Any, number: Any) -> Any:
+    """A vector of eight times the same number."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _spread(builder, args[0])
+
+    return _LANES(types.float32), codegen
+
+
+@intrinsic
+def multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _multiply_add(builder, *args)
+
+    return _LANES(_LANES, _LANES, _LANES), codegen
+
+
+@intrinsic
+def bent(typingctx: Any, value: Any, slope: Any) -> Any:
+    """The activation: ``value`` where it is positive, ``slope`` times it elsewhere."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _bent(builder, *args)
+
+    return _LANES(_LANES, _LANES), codegen
+
+
+def _overload_operator(function: Any, instruction: str) -> None:
+    """Makes ``function`` of two vectors that instruction of LLVM."""
+
+    @intrinsic
+    def compute(typingctx: Any, a: Any, b: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, instruction)(*args)
+
+        return _LANES(_LANES, _LANES), codegen
+
+    @overload(function)
+    def choose(a, b):  # Numba compares the signatures, annotations and all
+        both = isinstance(a, Lanes) and isinstance(b, Lanes)
+        return (lambda a, b: compute(a, b)) if both else None
+
+
+for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+    _overload_operator(_function, _instruction)
+
+
+@intrinsic
+def multiply_tiles(
+    typingctx: Any,
+    a: Any,
+    a_at: Any,
+    b: Any,
+    b_at: Any,
+    tiles: Any,
+    bias: Any,
+    bias_at: Any,
+    out: Any,
+    out_at: Any,
+    slope: Any,
+) -> Any:
+    """Two tiles of a product of matrices, side by side, plus a bias for each column, bent by ``slope``.
+
+    A tile is ``ROWS`` x ``WIDTH`` numbers, row after row. From ``a_at`` on lie as many of ``a`` as given, from left to
+    right; ``b`` has ``BLOCK`` columns, from ``b_at`` on row after row. The sums stay in registers, and all places
+    within a tile are known when this is compiled: strides would take up registers, too.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, a_at, b, b_at, tiles, bias, bias_at, out, out_at, slope = args
+        kind_a, kind_b, kind_bias, kind_out = (signature.args[i] for i in (0, 2, 5, 7))
+
+        def load_pair(pointer: Any, place: int) -> list[Any]:
+            return [_load(builder, inside(pointer, place + half)) for half in range(0, BLOCK, WIDTH)]
+
+        def inside(pointer: Any, place: int) -> Any:
+            return builder.gep(pointer, [ir.Constant(_INDEX, place)])
+
+        start = load_pair(_place(context, builder, kind_bias, bias, bias_at), 0)
+        sums = [[cgutils.alloca_once_value(builder, numbers) for numbers in start] for _ in range(ROWS)]
+        with cgutils.for_range(builder, tiles) as loop:
+            first_a, first_b = (builder.mul(loop.index, ir.Constant(loop.index.type, WIDTH * n)) for n in (ROWS, BLOCK))
+            tile_a = _place(context, builder, kind_a, a, builder.add(a_at, first_a))
+            tile_b = _place(context, builder, kind_b, b, builder.add(b_at, first_b))
+            for i in range(WIDTH):
+                factors = load_pair(tile_b, i * BLOCK)
+                for row in range(ROWS):
+                    number = _spread(builder, builder.load(inside(tile_a, row * WIDTH + i)))
+                    for total, factor in zip(sums[row], factors, strict=True):
+                        builder.store(_multiply_add(builder, number, factor, builder.load(total)), total)
+        tile_out = _place(context, builder, kind_out, out, out_at)
+        for row in range(ROWS):
+            for half, total in enumerate(sums[row]):
+                value = _bent(builder, builder.load(total), slope)
+                _store(builder, value, inside(tile_out, (half * ROWS + row) * WIDTH))
+        return context.get_dummy_value()
+
+    index = types.intp
+    return types.void(a, index, b, index, index, bias, index, out, index, _LANES), codegen
