@@ -14,14 +14,14 @@ import torch
 
 from learner.checkpoint import load_checkpoint
 from learner.inference import BackendError, NetworkEvaluator, open_backend
-from learner.inference.backends import RUNTIMES
+from learner.inference.backends import KERNELS, RUNTIMES
 from learner.inference.calibration import random_positions
 from learner.network import NETWORKS, Network
 
 BATCHES = (1, 8, 64, 256)
 ROUNDS = 9
 SECONDS = 0.04  # of a round, at least one call
-NAMES = ("torch-float32", "torch", "numba", *RUNTIMES)
+NAMES = ("torch-float32", "torch", *KERNELS, *RUNTIMES)
 
 
 def load(name: str) -> Network:

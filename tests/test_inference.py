@@ -21,7 +21,7 @@ from engine.encoding import hop_table
 from learner.checkpoint import load_checkpoint
 from learner.inference import BackendError, choose_backend, compare, make_evaluator, measuring, open_backend
 from learner.inference import choice as choice_module
-from learner.inference.backends import RUNTIMES, BackendName, backend_name
+from learner.inference.backends import KERNELS, RUNTIMES, BackendName, backend_name
 from learner.inference.calibration import calibrate
 from learner.inference.calibration import random_positions as calibration_positions
 from learner.inference.evaluator import CPU_BUCKETS
@@ -43,7 +43,7 @@ CONFIGS = {
     "wide kernel": NetworkConfig(blocks=2, channels=16, kernel_size=5, activation="leaky_relu", policy_channels=7),
 }
 TOLERANCES = {"torch-float32": 1e-5, "torch": 0.05, "onnxruntime": 1e-5, "openvino": 1e-5, "openvino-bf16": 0.05}
-BATCHED = ("numba", *RUNTIMES)
+BATCHED = (*KERNELS, *RUNTIMES)
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +293,7 @@ def fresh_choices(tmp_path, monkeypatch):
 def test_the_fastest_is_chosen_and_remembered(fresh_choices, monkeypatch):
     network = moderate(TINY)
     chosen = choose_backend(network, batch=16)
-    assert set(chosen.rates) >= {"torch", "numba", "onnxruntime", "onnxruntime-int8", "openvino", "openvino-int8"}
+    assert set(chosen.rates) >= {"torch", "numba-int16", "onnxruntime", "onnxruntime-int8", "openvino", "openvino-int8"}
     assert chosen.rates[chosen.name] == max(chosen.rates.values())
     assert not chosen.fallback.endswith("int8")
     assert all(rate > 0 for rate in chosen.rates.values())
@@ -360,7 +360,7 @@ def test_without_the_extra_there_are_torch_and_numba(fresh_choices, monkeypatch)
     for backend in RUNTIMES:
         with pytest.raises(BackendError, match=r"pip install 'crownhead\[inference\]'"):
             open_backend(network, backend)
-    assert choose_backend(network).rates.keys() == {"torch", "numba"}
+    assert choose_backend(network).rates.keys() == {"torch", "numba-int16"}
     assert make_evaluator(network).backend == choose_backend(network).name
     assert choose_backend(other).rates.keys() == {"torch"}
     assert type(make_evaluator(other)).__name__ == "TorchEvaluator"
@@ -382,7 +382,7 @@ def test_unknown_names_are_refused():
     assert {"auto", "torch", "torch-float32", *BATCHED} == set(BackendName.__args__)
 
 
-@pytest.mark.parametrize("backend", ["numba", "onnxruntime-int8", "openvino-int8"])
+@pytest.mark.parametrize("backend", ["numba-int16", "onnxruntime-int8", "openvino-int8"])
 def test_new_weights_reach_an_actor_within_a_second(backend):
     """Processor time of this process, which other work on the machine does not lengthen much; the best of three."""
     network = Network(NETWORKS["5x64"]).eval()

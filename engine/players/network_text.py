@@ -14,6 +14,7 @@ BackendName = Literal[
     "torch",
     "torch-float32",
     "numba",
+    "numba-int16",
     "onnxruntime",
     "onnxruntime-int8",
     "openvino",

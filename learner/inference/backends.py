@@ -8,18 +8,23 @@ from engine.players.network_text import BackendName, one_of
 
 from ..network import Network
 from .evaluator import BackendError, NetworkEvaluator
+from .judged import ROUNDED, JudgedEvaluator
 from .numba_evaluator import NumbaEvaluator
-from .runtimes import OnnxEvaluator, OnnxRuntimeEvaluator, OpenVinoEvaluator
+from .runtimes import OnnxRuntimeEvaluator, OpenVinoEvaluator
 from .torch_evaluator import TorchEvaluator
 
-INT8_ENDING = "-int8"
+ROUNDED_ENDINGS = tuple(f"-{precision}" for precision in ROUNDED)
 
-RUNTIMES: dict[str, Callable[..., OnnxEvaluator]] = {
+RUNTIMES: dict[str, Callable[..., JudgedEvaluator]] = {
     "onnxruntime": OnnxRuntimeEvaluator,
     "onnxruntime-int8": partial(OnnxRuntimeEvaluator, precision="int8"),
     "openvino": OpenVinoEvaluator,
     "openvino-bf16": partial(OpenVinoEvaluator, precision="bf16"),
     "openvino-int8": partial(OpenVinoEvaluator, precision="int8"),
+}
+KERNELS: dict[str, Callable[..., JudgedEvaluator]] = {
+    "numba": NumbaEvaluator,
+    "numba-int16": partial(NumbaEvaluator, precision="int16"),
 }
 
 
@@ -41,14 +46,14 @@ def open_backend(
     Args:
         device: of torch; the others compute on the CPU.
         threads: of one evaluation in a runtime; those of torch are set by the caller, and ``numba`` has one.
-        bounded: of int8, see ``OnnxEvaluator``.
+        bounded: of integers, see ``JudgedEvaluator``.
 
     Raises:
         BackendError: it is not installed, or cannot compute this network.
     """
     if name in RUNTIMES:
         return RUNTIMES[name](network, bounded=bounded, threads=threads)
-    if name == "numba":
-        return NumbaEvaluator(network)
+    if name in KERNELS:
+        return KERNELS[name](network, bounded=bounded)
     options: dict[str, Any] = {"precision": "float32"} if name == "torch-float32" else {}
     return TorchEvaluator(network, device, **options)

@@ -4,10 +4,10 @@ import threading
 from dataclasses import dataclass
 
 from ..network import Network, NetworkConfig
-from .backends import INT8_ENDING, BackendName, backend_name, open_backend
+from .backends import ROUNDED_ENDINGS, BackendName, backend_name, open_backend
 from .evaluator import NetworkEvaluator
+from .judged import JudgedEvaluator
 from .measuring import LARGEST_BATCH, Rates, measured_rates
-from .runtimes import OnnxEvaluator
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Choice:
 
     Attributes:
         name: of the fastest backend.
-        fallback: of the fastest without int8.
+        fallback: of the fastest that does not round to integers; ``numba`` where ``numba-int16`` is the fastest.
         rates: backend → positions per second, of all that could be measured.
     """
 
@@ -38,9 +38,9 @@ def choose_backend(network: Network, batch: int = 1, threads: int = 1) -> Choice
     with _CHOOSING:
         if key not in _CHOICES:
             rates = measured_rates(network, batch, threads)
-            exact = [name for name in rates if not name.endswith(INT8_ENDING)]
+            exact = [name for name in rates if not name.endswith(ROUNDED_ENDINGS)]
             fastest, fallback = (backend_name(max(names, key=rates.__getitem__)) for names in (rates, exact))
-            _CHOICES[key] = Choice(fastest, fallback, rates)
+            _CHOICES[key] = Choice(fastest, "numba" if fastest == "numba-int16" else fallback, rates)
         return _CHOICES[key]
 
 
@@ -51,8 +51,8 @@ def make_evaluator(
 
     Args:
         backend: a ``BackendName``. ``auto`` is the fastest that was measured on the CPU, and torch on any other
-            device. Its int8 must be true enough to the network (``Fidelity.acceptable``), else the fastest of the
-            others is used; where that shows at an update only, the same runtime in float32.
+            device. Integers must be true enough to the network (``Fidelity.acceptable``), else the fastest of the
+            others is used; where that shows at an update only, the same backend in float32.
         device: of torch; the runtimes compute on the CPU.
         batch: how many positions a call will have, for ``auto``.
         threads: of one evaluation in a runtime; those of torch are set by the caller.
@@ -67,6 +67,6 @@ def make_evaluator(
         return open_backend(network, "torch", device)
     choice = choose_backend(network, batch, threads)
     evaluator = open_backend(network, choice.name, device, threads, bounded=True)
-    if isinstance(evaluator, OnnxEvaluator) and evaluator.fidelity and not evaluator.fidelity.acceptable:
+    if isinstance(evaluator, JudgedEvaluator) and evaluator.fidelity and not evaluator.fidelity.acceptable:
         return open_backend(network, choice.fallback, device, threads)
     return evaluator

@@ -1,14 +1,20 @@
 """Inference by our own kernels (``winograd``): needs no other package, and any batch size is as good as another."""
 
+import copy
+from typing import Literal
+
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from engine.bitboard import NUM_SQUARES
-from engine.encoding import NUM_POLICY
+from engine.encoding import NUM_POLICY, encode_planes
 
 from ..network import ConvUnit, Network
-from .evaluator import BackendError, NetworkEvaluator
-from .lanes import BLOCK, WIDTH
+from .calibration import Calibration
+from .evaluator import BackendError
+from .judged import JudgedEvaluator
+from .lanes import BLOCK, LARGEST_SHORT, LARGEST_SUM, WIDTH
 from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows, forward
 
 LARGEST_BATCH = 16  # weights are read once for so many positions, and what lies between two layers stays in the cache
@@ -24,36 +30,65 @@ _FILTER_POINTS = np.array(
     ]
 )
 """Points of a filter of three numbers (Lavin and Gray 2016)."""
+_BOARD_POINTS = torch.tensor(
+    [
+        [4.0, 0, -5, 0, 1, 0],
+        [0, -4, -4, 1, 1, 0],
+        [0, 4, -4, -1, 1, 0],
+        [0, -2, -1, 2, 1, 0],
+        [0, 2, -1, -2, 1, 0],
+        [0, 4, 0, -5, 0, 1],
+    ]
+)
+"""Points of six numbers (the same)."""
+_HEADROOM = 2.0  # times what the calibration positions need
 
 
-class NumbaEvaluator(NetworkEvaluator):
-    """Evaluates in float32 on one core, for networks of 3 by 3 convolutions over the dark squares.
+class NumbaEvaluator(JudgedEvaluator):
+    """Evaluates on one core, for networks of 3 by 3 convolutions over the dark squares.
+
+    With 16-bit integers the convolutions' points and filters are rounded to them: each convolution's points with one
+    step, twice what the calibration positions need, each filter point with a step for every output. The heads stay in
+    float32.
 
     Args:
-        network: as for ``NetworkEvaluator``.
+        network, bounded, calibration: as for ``JudgedEvaluator``.
+        precision: of the convolutions.
 
     Raises:
         BackendError: a network of another kind.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(
+        self,
+        network: Network,
+        precision: Literal["float32", "int16"] = "float32",
+        bounded: bool = False,
+        calibration: np.ndarray | None = None,
+    ) -> None:
         config = network.config
         if config.board != "8x4" or config.kernel_size != _KERNEL or config.activation not in ("relu", "leaky_relu"):
             raise BackendError(
                 "backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not "
                 f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
             )
-        super().__init__(network, range(1, LARGEST_BATCH + 1))
+        super().__init__(network, precision, bounded, calibration, range(1, LARGEST_BATCH + 1))
         self.evaluate(np.zeros((1, 4), np.uint32))  # compiles, or loads what has been compiled before
 
     @property
     def backend(self) -> str:
         """See ``NetworkEvaluator.backend``."""
-        return "numba"
+        return "numba" if self.precision == "float32" else f"numba-{self.precision}"
 
-    def _load(self, folded: Network) -> None:
-        self._weights = pack(folded)
-        self._buffers = _room_for(self._weights, filled(folded.config.channels), LARGEST_BATCH)
+    def _load_exact(self, folded: Network) -> None:
+        self._load_weights(pack(folded))
+
+    def _load_rounded(self, folded: Network, found: Calibration) -> None:
+        self._load_weights(pack(folded, largest_points(folded, self._calibration)))
+
+    def _load_weights(self, weights: Weights) -> None:
+        self._weights = weights
+        self._buffers = _room_for(weights, LARGEST_BATCH)
 
     def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = len(positions)
@@ -62,18 +97,29 @@ class NumbaEvaluator(NetworkEvaluator):
         return policy_logits, wdl_logits
 
 
-def pack(folded: Network) -> Weights:
-    """The weights of a folded float32 network on the CPU (``Network.folded``) as the kernels read them."""
-    channels = filled(folded.config.channels)
-    stem = folded.stem
-    units = [unit for unit in folded.blocks.modules() if isinstance(unit, ConvUnit)]
-    trunk = [points_of(unit.conv, channels, channels) for unit in units]
+def pack(folded: Network, largest: np.ndarray | None = None) -> Weights:
+    """The weights of a folded float32 network on the CPU (``Network.folded``) as the kernels read them.
+
+    Args:
+        largest: ``largest_points``, for convolutions in int16; None for float32.
+    """
+    channels, stem = filled(folded.config.channels), folded.stem
+    units = [stem, *(unit for unit in folded.blocks.modules() if isinstance(unit, ConvUnit))]
+    points = [points_of(unit.conv, WIDTH if unit is stem else channels, channels) for unit in units]
+    gains, steps = np.ones(len(units)), np.ones((len(units), POINTS, channels))
+    lay_out = blocked
+    if largest is not None:
+        gains = LARGEST_SHORT / (_HEADROOM * largest)
+        steps = np.stack([steps_of(matrices) for matrices in points])
+        lay_out = paired
+    scaled = (matrices / step[:, None] for matrices, step in zip(points, steps, strict=True))
     policy, wdl = folded.policy_head, folded.wdl_head
-    slope = stem.activation.negative_slope if isinstance(stem.activation, nn.LeakyReLU) else 0.0
     return Weights(
-        slope=np.float32(slope),
-        filters=np.concatenate([points_of(stem.conv, WIDTH, channels), *trunk]),
-        biases=np.concatenate([_bias(unit.conv.bias) for unit in (stem, *units)]),
+        slope=np.float32(stem.activation.negative_slope if isinstance(stem.activation, nn.LeakyReLU) else 0.0),
+        filters=np.concatenate([lay_out(matrix) for matrices in scaled for matrix in matrices]),
+        gains=gains.astype(np.float32),
+        scales=(steps / gains[:, None, None]).astype(np.float32).ravel(),
+        biases=np.concatenate([_bias(unit.conv.bias) for unit in units]),
         policy=_matrix(policy.unit.conv.weight, channels),
         policy_bias=_bias(policy.unit.conv.bias),
         moves=_matrix(policy.logits.weight, filled(folded.config.policy_channels)),
@@ -88,17 +134,47 @@ def pack(folded: Network) -> Weights:
 
 
 def points_of(conv: nn.Conv2d, inputs: int, outputs: int) -> np.ndarray:
-    """The 36 matrices [inputs, outputs] of a convolution, one after the other, each ``blocked``."""
+    """The points of a convolution's filters: float64 [36, inputs, outputs]."""
     filters = _numbers(conv.weight).astype(np.float64)
     points = np.einsum("ar,oirs,bs->abio", _FILTER_POINTS, filters, _FILTER_POINTS)
-    matrices = points.reshape(POINTS, conv.in_channels, conv.out_channels)
-    return np.concatenate([blocked(matrix) for matrix in _padded(matrices, POINTS, inputs, outputs)])
+    return _padded(points.reshape(POINTS, conv.in_channels, conv.out_channels), POINTS, inputs, outputs)
+
+
+def steps_of(points: np.ndarray) -> np.ndarray:
+    """Steps [36, outputs] of int16 filters [36, inputs, outputs] such that no sum of products is too large."""
+    bounds = np.abs(points).max(1) / (LARGEST_SHORT - 1), np.abs(points).sum(1) / (LARGEST_SUM / (LARGEST_SHORT + 1))
+    # Rounding may add half a step for each input.
+    return np.maximum(*bounds) * (1 + points.shape[1] / LARGEST_SHORT) + np.finfo(np.float32).tiny
+
+
+@torch.inference_mode()
+def largest_points(folded: Network, positions: np.ndarray) -> np.ndarray:
+    """The greatest absolute value of a point before each convolution, float64 [convolutions]."""
+    largest: list[float] = []
+
+    def note(_module: nn.Module, inputs: tuple[Tensor]) -> None:
+        board = nn.functional.pad(inputs[0], (1, 1, 1, 1)).unfold(2, 6, 4)  # [N, C, patches, 6 columns, 6 rows]
+        points = torch.einsum("ar,ncpsr,bs->ncpab", _BOARD_POINTS, board, _BOARD_POINTS)
+        largest.append(float(points.abs().max()))
+
+    network = copy.deepcopy(folded)
+    for unit in (network.stem, *network.blocks.modules()):
+        if isinstance(unit, ConvUnit):
+            unit.conv.register_forward_pre_hook(note)
+    network(torch.from_numpy(encode_planes(positions)))
+    return np.array(largest)
 
 
 def blocked(matrix: np.ndarray) -> np.ndarray:
     """A matrix [depth, width] as flat float32: its columns in groups of ``BLOCK``, row after row of each."""
     groups = matrix.reshape(len(matrix), -1, BLOCK).transpose(1, 0, 2)
     return np.ascontiguousarray(groups, np.float32).ravel()
+
+
+def paired(matrix: np.ndarray) -> np.ndarray:
+    """The same rounded to int16, two rows at a time: the two numbers of a column side by side."""
+    groups = np.rint(matrix).reshape(len(matrix) // 2, 2, -1, BLOCK).transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(groups, np.int16).ravel()
 
 
 def _matrix(weight: Tensor, depth: int) -> np.ndarray:
@@ -137,12 +213,14 @@ def _padded(array: np.ndarray, *shape: int) -> np.ndarray:
     return np.pad(array, behind)
 
 
-def _room_for(weights: Weights, channels: int, positions: int) -> Buffers:
+def _room_for(weights: Weights, positions: int) -> Buffers:
     """Zeros: what no position fills is computed along and must not be what slows a processor down."""
+    channels = weights.biases.size // weights.gains.size
     widest = max(channels, weights.policy_bias.size, weights.wdl_bias.size)
     squares, rows = positions * NUM_SQUARES, filled_rows(positions)
     sizes = {
         "zeros": channels,
+        "ones": max(widest, weights.hidden_bias.size),
         "planes": squares * WIDTH,
         "x": squares * channels,
         "y": squares * widest,
@@ -154,4 +232,6 @@ def _room_for(weights: Weights, channels: int, positions: int) -> Buffers:
         "hidden": rows * weights.hidden_bias.size,
         "logits": rows * BLOCK,
     }
-    return Buffers(**{name: np.zeros(size, np.float32) for name, size in sizes.items()})
+    room = Buffers(**{name: np.zeros(size, np.float32) for name, size in sizes.items()})
+    room.ones[:] = 1
+    return room._replace(points_in=room.points_in.astype(weights.filters.dtype))

@@ -1,6 +1,5 @@
 """Inference by ONNX Runtime and by OpenVINO, in float32, bf16 or int8; both packages are optional."""
 
-import logging
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
@@ -11,32 +10,22 @@ import numpy as np
 from engine.encoding import encode_planes
 
 from ..network import Network
-from .calibration import CALIBRATION_POSITIONS, calibrate, random_positions
-from .evaluator import CPU_BUCKETS, BackendError, NetworkEvaluator
-from .fidelity import Fidelity, compare
+from .calibration import Calibration
+from .evaluator import CPU_BUCKETS, BackendError
+from .judged import JudgedEvaluator
 from .onnx_graph import INPUT, POLICY, WDL, import_onnx, onnx_model
 
 RuntimePrecision = Literal["float32", "bf16", "int8"]
-_LOG = logging.getLogger(__name__)
 _EXTRA = "pip install 'crownhead[inference]'"
 
 
-class OnnxEvaluator(NetworkEvaluator):
+class OnnxEvaluator(JudgedEvaluator):
     """Evaluates with the network's ONNX graph in a runtime.
 
-    Int8 is judged at every ``update``: its answers to the calibration positions are compared with the network's.
-
     Args:
-        network, batch_buckets: as for ``NetworkEvaluator``.
+        network, bounded, calibration, batch_buckets: as for ``JudgedEvaluator``.
         precision: of the runtime; bf16 in OpenVINO alone.
-        bounded: where int8 strays further from the network than ``fidelity`` allows, evaluate in float32 until the next
-            update; a warning is logged.
-        calibration: positions uint32 [N, 4]; by default ``random_positions``.
         threads: of one evaluation.
-
-    Attributes:
-        precision: the one in use; with ``bounded`` it may be float32 where int8 was asked for.
-        fidelity: of int8 with the present weights, on the calibration positions; None if int8 was not asked for.
 
     Raises:
         BackendError: the runtime or onnx is not installed.
@@ -55,41 +44,18 @@ class OnnxEvaluator(NetworkEvaluator):
     ) -> None:
         import_onnx()
         self._threads = threads
-        self._asked: RuntimePrecision = precision
-        self._bounded = bounded
-        self._calibration = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
-        self.precision: RuntimePrecision = precision
-        self.fidelity: Fidelity | None = None
-        super().__init__(network, batch_buckets)
+        super().__init__(network, precision, bounded, calibration, batch_buckets)
 
     @property
     def backend(self) -> str:
         """See ``NetworkEvaluator.backend``."""
         return self._runtime if self.precision == "float32" else f"{self._runtime}-{self.precision}"
 
-    def _load(self, folded: Network) -> None:
-        self.precision = self._asked
-        if self._asked != "int8":
-            self._load_model(onnx_model(folded))
-            return
-        found = calibrate(folded, self._calibration)
-        self._load_model(onnx_model(folded, found.ranges))
-        self.fidelity = compare(
-            self._calibration, (found.policy_logits, found.wdl_logits), self._answers(self._calibration)
-        )
-        if self._bounded and not self.fidelity.acceptable:
-            _LOG.warning("int8 strays too far from this network (%s): float32 is used instead", self.fidelity)
-            self.precision = "float32"
-            self._load_model(onnx_model(folded))
+    def _load_exact(self, folded: Network) -> None:
+        self._load_model(onnx_model(folded))
 
-    def _answers(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        largest = int(self._buckets[-1])
-        parts = [
-            tuple(array.copy() for array in self._evaluate_part(positions[start : start + largest]))
-            for start in range(0, len(positions), largest)
-        ]
-        policy_logits, wdl_logits = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return policy_logits, wdl_logits
+    def _load_rounded(self, folded: Network, found: Calibration) -> None:
+        self._load_model(onnx_model(folded, found.ranges))
 
     @abstractmethod
     def _load_model(self, model: bytes) -> None:

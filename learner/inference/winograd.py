@@ -1,4 +1,4 @@
-"""A network's forward pass in float32, compiled by Numba, with convolutions by Winograd's minimal filtering.
+"""A network's forward pass compiled by Numba, with convolutions by Winograd's minimal filtering.
 
 A convolution of 3 by 3 takes nine multiplications a square and pair of channels. Computed for 4 by 4 squares at once,
 by way of 36 points (F(4x4, 3x3) of Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks"), it takes
@@ -6,7 +6,7 @@ two and a quarter. A board is two such patches; what lies beyond its edges is ze
 
 Every matrix [rows, channels] is stored in tiles of 4 rows and 8 channels, those of the first four rows from left to
 right, then those of the next. Rows are squares of boards (activations) or patches of boards (points), so that a vector
-is always eight channels. Channels are filled up to pairs of tiles.
+is always eight channels. Channels are filled up to pairs of tiles. All is float32, but points and filters may be int16.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,9 @@ class Weights(NamedTuple):
 
     Attributes:
         slope: of the activation left of zero.
-        filters: the 36 matrices of each convolution, from the stem on.
+        filters: the 36 matrices of each convolution, from the stem on; float32, or int16 with inputs in pairs.
+        gains [convolutions]: what points are multiplied by before they are multiplied by filters.
+        scales [convolutions * 36, channels]: what that is multiplied by then.
         biases: of the convolutions.
         policy, policy_bias, moves, moves_bias: the policy head's two matrices.
         wdl, wdl_bias, hidden, hidden_bias, logits, logits_bias: the win/draw/loss head's three.
@@ -39,6 +41,8 @@ class Weights(NamedTuple):
 
     slope: np.float32
     filters: np.ndarray
+    gains: np.ndarray
+    scales: np.ndarray
     biases: np.ndarray
     policy: np.ndarray
     policy_bias: np.ndarray
@@ -53,9 +57,13 @@ class Weights(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Room for the intermediate results of so many positions, flat float32 arrays, and as many zeros as channels."""
+    """Room for the intermediate results of so many positions, flat arrays, and as many zeros and ones as are needed.
+
+    ``points_in`` has the type of ``Weights.filters``; all others are float32.
+    """
 
     zeros: np.ndarray
+    ones: np.ndarray
     planes: np.ndarray
     x: np.ndarray
     y: np.ndarray
@@ -122,8 +130,8 @@ def _store_six(array, at, step, values):
 
 
 @njit
-def _points_of_boards(x, points, lines, n, channels):
-    """Activations of ``n`` boards to 36 matrices of points."""
+def _points_of_boards(x, points, lines, n, channels, gain):
+    """Activations of ``n`` boards, times ``gain``, to 36 matrices of points."""
     zero = spread(np.float32(0.0))
     matrix = filled_rows(PATCHES * n) * channels
     for board in range(n):
@@ -131,6 +139,7 @@ def _points_of_boards(x, points, lines, n, channels):
             for row in range(8):
                 at = place(board * NUM_SQUARES + row * 4, channel, channels)
                 a, b, c, d = load(x, at), load(x, at + WIDTH), load(x, at + 2 * WIDTH), load(x, at + 3 * WIDTH)
+                a, b, c, d = a * gain, b * gain, c * gain, d * gain
                 _store_six(lines, row * _STEP, WIDTH, _to_points(zero, a, b, c, d, zero))
             for column in range(6):
                 a, b, c, d, e, f = _load_six(lines, column * WIDTH, _STEP)
@@ -170,27 +179,53 @@ def _boards_of_points(points, biases, layer, skip, add, y, lines, n, channels, s
 
 
 @njit
-def _multiply(a, a_at, b, b_at, bias, out, out_at, rows, depth, width, slope):
-    """``out`` [rows, width] = ``a`` [rows, depth] @ ``b`` + ``bias``, bent."""
+def _multiply(a, a_at, b, b_at, scale, scale_at, bias, out, out_at, rows, depth, width, slope):
+    """``out`` [rows, width] = ``a`` [rows, depth] @ ``b`` * ``scale`` + ``bias``, bent."""
     for column in range(0, width, BLOCK):
         for row in range(0, rows, ROWS):
-            to = out_at + place(row, column, width)
             multiply_tiles(
-                a, a_at + row * depth, b, b_at + column * depth, depth // WIDTH, bias, column, out, to, slope
+                a,
+                a_at + row * depth,
+                b,
+                b_at + column * depth,
+                depth // WIDTH,
+                scale,
+                scale_at + column,
+                bias,
+                column,
+                out,
+                out_at + place(row, column, width),
+                slope,
             )
 
 
 @njit
-def _convolve(x, depth, filters, at, biases, layer, skip, add, y, buffers, n, slope):
-    """``y`` = convolution of ``x`` of ``depth`` channels, plus biases, plus ``skip`` where ``add``, bent."""
+def _convolve(x, depth, weights, at, layer, skip, add, y, buffers, n):
+    """``y`` = convolution number ``layer`` of ``x``, plus ``skip`` where ``add``, bent; ``at`` begin its filters."""
     channels, rows = buffers.zeros.size, filled_rows(PATCHES * n)
     points_in, points_out, zeros = buffers.points_in, buffers.points_out, buffers.zeros
-    _points_of_boards(x, points_in, buffers.lines, n, depth)
+    _points_of_boards(x, points_in, buffers.lines, n, depth, spread(weights.gains[layer]))
     straight = spread(np.float32(1.0))
     for point in range(POINTS):
         a_at, b_at, to = point * rows * depth, at + point * depth * channels, point * rows * channels
-        _multiply(points_in, a_at, filters, b_at, zeros, points_out, to, rows, depth, channels, straight)
-    _boards_of_points(points_out, biases, layer, skip, add, y, buffers.lines, n, channels, slope)
+        scale_at = (layer * POINTS + point) * channels
+        _multiply(
+            points_in,
+            a_at,
+            weights.filters,
+            b_at,
+            weights.scales,
+            scale_at,
+            zeros,
+            points_out,
+            to,
+            rows,
+            depth,
+            channels,
+            straight,
+        )
+    slope = spread(weights.slope)
+    _boards_of_points(points_out, weights.biases, layer, skip, add, y, buffers.lines, n, channels, slope)
 
 
 @njit
@@ -214,8 +249,9 @@ def _policy(x, weights, buffers, n, policy_logits):
     rows, channels, width = n * NUM_SQUARES, buffers.zeros.size, weights.policy_bias.size
     hidden, moves = buffers.y, buffers.z
     slope, straight = spread(weights.slope), spread(np.float32(1.0))
-    _multiply(x, 0, weights.policy, 0, weights.policy_bias, hidden, 0, rows, channels, width, slope)
-    _multiply(hidden, 0, weights.moves, 0, weights.moves_bias, moves, 0, rows, width, BLOCK, straight)
+    ones = buffers.ones
+    _multiply(x, 0, weights.policy, 0, ones, 0, weights.policy_bias, hidden, 0, rows, channels, width, slope)
+    _multiply(hidden, 0, weights.moves, 0, ones, 0, weights.moves_bias, moves, 0, rows, width, BLOCK, straight)
     for i in range(n):
         for direction in range(NUM_DIRECTIONS):
             for square in range(NUM_SQUARES):
@@ -244,11 +280,12 @@ def _win_draw_loss(x, weights, buffers, n, wdl_logits):
     channels, width, units = buffers.zeros.size, weights.wdl_bias.size, weights.hidden_bias.size
     slope, straight = spread(weights.slope), spread(np.float32(1.0))
     squares, features, hidden, logits = buffers.y, buffers.features, buffers.hidden, buffers.logits
-    _multiply(x, 0, weights.wdl, 0, weights.wdl_bias, squares, 0, n * NUM_SQUARES, channels, width, slope)
+    ones = buffers.ones
+    _multiply(x, 0, weights.wdl, 0, ones, 0, weights.wdl_bias, squares, 0, n * NUM_SQUARES, channels, width, slope)
     _write_features(x, squares, features, n, channels, width)
     depth = NUM_SQUARES * width + channels
-    _multiply(features, 0, weights.hidden, 0, weights.hidden_bias, hidden, 0, n, depth, units, slope)
-    _multiply(hidden, 0, weights.logits, 0, weights.logits_bias, logits, 0, n, units, BLOCK, straight)
+    _multiply(features, 0, weights.hidden, 0, ones, 0, weights.hidden_bias, hidden, 0, n, depth, units, slope)
+    _multiply(hidden, 0, weights.logits, 0, ones, 0, weights.logits_bias, logits, 0, n, units, BLOCK, straight)
     for i in range(n):
         for result in range(3):
             wdl_logits[i, result] = logits[place(i, 0, BLOCK) + result]
@@ -266,11 +303,11 @@ def forward(positions, weights, buffers, policy_logits, wdl_logits):
     """
     n = positions.shape[0]
     _write_planes(positions, buffers.planes)
-    channels, slope = buffers.zeros.size, spread(weights.slope)
+    channels = buffers.zeros.size
     source, to, depth, at = buffers.planes, buffers.x, WIDTH, 0
     for layer in range(weights.biases.size // channels):
         second = layer > 0 and layer % 2 == 0  # of its block
-        _convolve(source, depth, weights.filters, at, weights.biases, layer, to, second, to, buffers, n, slope)
+        _convolve(source, depth, weights, at, layer, to, second, to, buffers, n)
         at += POINTS * depth * channels
         source, to, depth = to, buffers.x if layer % 2 else buffers.y, channels
     _policy(buffers.x, weights, buffers, n, policy_logits)
