@@ -33,6 +33,7 @@ from learner.inference.numba_evaluator import (
     LARGEST_BATCH,
     NumbaEvaluator,
     blocked,
+    blocks_of,
     largest_points,
     paired,
     points_of,
@@ -194,7 +195,7 @@ def untiled(flat, rows, columns):
 
 @njit
 def _product(a, b, scale, bias, out, rows, depth, width, slope):
-    winograd._multiply(a, 0, b, 0, scale, 0, bias, out, 0, rows, depth, width, spread(slope))
+    winograd._multiply(a, b, scale, bias, out, rows, depth, width, spread(slope))
 
 
 SIZES = {
@@ -254,7 +255,7 @@ def test_convolution(boards, inputs, outputs, add):
         expected = torch.relu(conv(x) + (skip if add else 0))
     evaluator = NumbaEvaluator(trained_like(NetworkConfig(blocks=1, channels=max(inputs, outputs))))
     buffers = evaluator._buffers._replace(zeros=np.zeros(outputs, np.float32))
-    filters = np.concatenate([blocked(matrix) for matrix in points_of(conv, inputs, outputs)])
+    filters = np.concatenate([blocked(block) for block in blocks_of(points_of(conv, inputs, outputs))])
     weights = evaluator._weights._replace(filters=filters, biases=conv.bias.detach().numpy())
     squares, before, after = (
         tiled(array.flatten(2).transpose(1, 2).flatten(0, 1).numpy()) for array in (x, skip, expected)

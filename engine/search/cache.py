@@ -7,6 +7,7 @@ from ..encoding import NUM_POLICY
 from .evaluator import Evaluator
 
 _WAYS = 4  # places where a position may lie; the one used longest ago is overwritten
+_LATEST = np.iinfo(np.int32).max
 DEFAULT_ENTRIES = 1 << 16
 ENTRY_BYTES = 16 + 4 + 4 * (NUM_POLICY + 3)
 
@@ -111,7 +112,7 @@ class CachedEvaluator:
             ValueError: the evaluator gives no policy.
         """
         n = len(positions)
-        if self._now == np.iinfo(np.int32).max:
+        if self._now == _LATEST:
             self.clear()
         self._now += 1
         policy, wdl = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)

@@ -6,7 +6,7 @@ Outcomes are those of ``leaf_oracle.LeafOracle``: for the side to move. The arra
 import numpy as np
 from numba import njit
 
-from ..bitboard import turned
+from ..bitboard import popcount, turned
 from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .in_flight import take_back
 from .kernels import back_up
@@ -55,6 +55,17 @@ def _drawn(nodes, slots, histories, g, index):
 def _proof_plies(plies):
     """Plies of a proof: the distance where it is known; an order that saturates, never mixed with ``NO_DISTANCE``."""
     return np.int64(NO_DISTANCE) if plies < 0 else min(np.int64(plies), np.int64(NO_DISTANCE - 1))
+
+
+@njit(cache=True)
+def rows_of_few(positions, most):
+    """Rows, int64 [n], of the positions uint32 [N, 4] of at most so many pieces."""
+    rows, found = np.empty(positions.shape[0], np.int64), 0
+    for row in range(positions.shape[0]):
+        if popcount(positions[row, 0] | positions[row, 1]) <= most:
+            rows[found] = row
+            found += 1
+    return rows[:found]
 
 
 @njit(cache=True)

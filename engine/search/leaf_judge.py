@@ -62,6 +62,7 @@ class LeafJudge:
         self._trees = (nodes, slots, paths, depths, pledges, histories)
         self._leaves, self._waiting = leaves, waiting
         self._verdicts = np.zeros(len(depths), np.uint8)  # of the leaves that are searched on, by lane
+        self._any_verdict = False
         self._moves = np.zeros((MAX_MOVES, 4), np.uint32)
 
     def judges_root(self, root: Any) -> bool:
@@ -86,6 +87,7 @@ class LeafJudge:
         decided = np.zeros(n - first, bool)
         decided[known] = judging.settle_leaves(*self._trees, waiting[known], outcomes, plies)
         self._verdicts[waiting[known]] = outcomes
+        self._any_verdict = True
         for row in known[self._depths[waiting[known]] == 0].tolist():
             lane = int(waiting[row])
             decided[row] = self._settle_root(lane, leaves[row], int(self._verdicts[lane]))
@@ -96,12 +98,13 @@ class LeafJudge:
 
     def _within(self, leaves: np.ndarray, waiting: np.ndarray) -> np.ndarray:
         """The leaves that the oracle is asked about."""
-        few = np.bitwise_count(leaves[:, 0] | leaves[:, 1]) <= self._oracle.max_pieces
-        if not self._exact:
+        most = self._oracle.max_pieces
+        few = judging.rows_of_few(leaves, most)
+        if not self._exact and len(few):
             nodes, slots = self._trees[:2]
-            roots = nodes[slots["root"][waiting // self._lanes]]
-            few &= np.bitwise_count(roots["own"] | roots["opp"]) > self._oracle.max_pieces
-        return np.flatnonzero(few)
+            roots = nodes[slots["root"][waiting[few] // self._lanes]]
+            few = few[np.bitwise_count(roots["own"] | roots["opp"]) > most]
+        return few
 
     def _settle_root(self, lane: int, root: np.ndarray, outcome: int) -> bool:
         slot = lane // self._lanes
@@ -115,10 +118,11 @@ class LeafJudge:
 
     def mixed(self, wdl_logits: np.ndarray, n: int) -> np.ndarray:
         """The evaluator's answer for the ``n`` waiting leaves, float32 [n, 3], with what the oracle knows of them."""
+        if not self._any_verdict:
+            return wdl_logits
+        self._any_verdict = False
         verdicts = self._verdicts[self._waiting[:n]]
         rows = np.flatnonzero(verdicts != UNKNOWN)
-        if len(rows) == 0:
-            return wdl_logits
         mixed = np.array(wdl_logits, np.float32)
         shares = np.exp(mixed[rows] - mixed[rows].max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)

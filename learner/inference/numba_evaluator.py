@@ -1,6 +1,7 @@
 """Inference by our own kernels (``winograd``): needs no other package, and any batch size is as good as another."""
 
 import copy
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -116,7 +117,7 @@ def pack(folded: Network, largest: np.ndarray | None = None) -> Weights:
     policy, wdl = folded.policy_head, folded.wdl_head
     return Weights(
         slope=np.float32(stem.activation.negative_slope if isinstance(stem.activation, nn.LeakyReLU) else 0.0),
-        filters=np.concatenate([lay_out(matrix) for matrices in scaled for matrix in matrices]),
+        filters=np.concatenate([lay_out(block) for matrices in scaled for block in blocks_of(matrices)]),
         gains=gains.astype(np.float32),
         scales=(steps / gains[:, None, None]).astype(np.float32).ravel(),
         biases=np.concatenate([_bias(unit.conv.bias) for unit in units]),
@@ -138,6 +139,12 @@ def points_of(conv: nn.Conv2d, inputs: int, outputs: int) -> np.ndarray:
     filters = _numbers(conv.weight).astype(np.float64)
     points = np.einsum("ar,oirs,bs->abio", _FILTER_POINTS, filters, _FILTER_POINTS)
     return _padded(points.reshape(POINTS, conv.in_channels, conv.out_channels), POINTS, inputs, outputs)
+
+
+def blocks_of(points: np.ndarray) -> Iterator[np.ndarray]:
+    """The matrices [inputs, ``BLOCK``] of points [36, inputs, outputs] in the order in which they are used."""
+    for first in range(0, points.shape[2], BLOCK):
+        yield from points[:, :, first : first + BLOCK]
 
 
 def steps_of(points: np.ndarray) -> np.ndarray:
@@ -226,7 +233,7 @@ def _room_for(weights: Weights, positions: int) -> Buffers:
         "y": squares * widest,
         "z": squares * BLOCK,
         "points_in": POINTS * filled_rows(PATCHES * positions) * channels,
-        "points_out": POINTS * filled_rows(PATCHES * positions) * channels,
+        "points_out": POINTS * filled_rows(PATCHES * positions) * BLOCK,
         "lines": LINES,
         "features": rows * (NUM_SQUARES * weights.wdl_bias.size + channels),
         "hidden": rows * weights.hidden_bias.size,

@@ -31,7 +31,8 @@ class Weights(NamedTuple):
 
     Attributes:
         slope: of the activation left of zero.
-        filters: the 36 matrices of each convolution, from the stem on; float32, or int16 with inputs in pairs.
+        filters: of each convolution, from the stem on, and of each block of outputs the 36 matrices; float32, or int16
+            with inputs in pairs.
         gains [convolutions]: what points are multiplied by before they are multiplied by filters.
         scales [convolutions * 36, channels]: what that is multiplied by then.
         biases: of the convolutions.
@@ -150,25 +151,25 @@ def _points_of_boards(x, points, lines, n, channels, gain):
 
 
 @njit
-def _boards_of_points(points, biases, layer, skip, add, y, lines, n, channels, slope):
-    """Points to activations: the layer's biases are added, and ``skip`` where ``add``."""
-    matrix = filled_rows(PATCHES * n) * channels
+def _boards_of_points(points, bias, skip, add, y, lines, n, first, channels, slope):
+    """Points of the channels from ``first`` on, ``BLOCK`` of them, to activations; ``skip`` is added where ``add``."""
+    matrix = filled_rows(PATCHES * n) * BLOCK
     for board in range(n):
-        for channel in range(0, channels, WIDTH):
+        for half in range(0, BLOCK, WIDTH):
             for column in range(6):
                 for patch in range(PATCHES):
-                    at = column * matrix + place(PATCHES * board + patch, channel, channels)
+                    at = column * matrix + place(PATCHES * board + patch, half, BLOCK)
                     a, b, c, d = _from_points(_load_six(points, at, 6 * matrix))
                     to = patch * 4 * _STEP + column * WIDTH
                     store(lines, to, a)
                     store(lines, to + _STEP, b)
                     store(lines, to + 2 * _STEP, c)
                     store(lines, to + 3 * _STEP, d)
-            bias = load(biases, layer * channels + channel)
+            shift = load(bias, half)
             for row in range(8):
                 a, b, c, d = _from_points(_load_six(lines, row * _STEP, WIDTH))
-                a, b, c, d = a + bias, b + bias, c + bias, d + bias
-                at = place(board * NUM_SQUARES + row * 4, channel, channels)
+                a, b, c, d = a + shift, b + shift, c + shift, d + shift
+                at = place(board * NUM_SQUARES + row * 4, first + half, channels)
                 if add:
                     a, b = a + load(skip, at), b + load(skip, at + WIDTH)
                     c, d = c + load(skip, at + 2 * WIDTH), d + load(skip, at + 3 * WIDTH)
@@ -179,24 +180,13 @@ def _boards_of_points(points, biases, layer, skip, add, y, lines, n, channels, s
 
 
 @njit
-def _multiply(a, a_at, b, b_at, scale, scale_at, bias, out, out_at, rows, depth, width, slope):
+def _multiply(a, b, scale, bias, out, rows, depth, width, slope):
     """``out`` [rows, width] = ``a`` [rows, depth] @ ``b`` * ``scale`` + ``bias``, bent."""
     for column in range(0, width, BLOCK):
         for row in range(0, rows, ROWS):
-            multiply_tiles(
-                a,
-                a_at + row * depth,
-                b,
-                b_at + column * depth,
-                depth // WIDTH,
-                scale,
-                scale_at + column,
-                bias,
-                column,
-                out,
-                out_at + place(row, column, width),
-                slope,
-            )
+            to = place(row, column, width)
+            tiles = depth // WIDTH
+            multiply_tiles(a, row * depth, b, column * depth, tiles, scale, column, bias, column, out, to, slope)
 
 
 @njit
@@ -205,27 +195,28 @@ def _convolve(x, depth, weights, at, layer, skip, add, y, buffers, n):
     channels, rows = buffers.zeros.size, filled_rows(PATCHES * n)
     points_in, points_out, zeros = buffers.points_in, buffers.points_out, buffers.zeros
     _points_of_boards(x, points_in, buffers.lines, n, depth, spread(weights.gains[layer]))
-    straight = spread(np.float32(1.0))
-    for point in range(POINTS):
-        a_at, b_at, to = point * rows * depth, at + point * depth * channels, point * rows * channels
-        scale_at = (layer * POINTS + point) * channels
-        _multiply(
-            points_in,
-            a_at,
-            weights.filters,
-            b_at,
-            weights.scales,
-            scale_at,
-            zeros,
-            points_out,
-            to,
-            rows,
-            depth,
-            channels,
-            straight,
-        )
-    slope = spread(weights.slope)
-    _boards_of_points(points_out, weights.biases, layer, skip, add, y, buffers.lines, n, channels, slope)
+    slope, straight = spread(weights.slope), spread(np.float32(1.0))
+    for first in range(0, channels, BLOCK):  # what lies between the two steps stays in the fastest cache
+        for point in range(POINTS):
+            b_at = at + (first * POINTS + point * BLOCK) * depth
+            scale_at = (layer * POINTS + point) * channels + first
+            for row in range(0, rows, ROWS):
+                multiply_tiles(
+                    points_in,
+                    (point * rows + row) * depth,
+                    weights.filters,
+                    b_at,
+                    depth // WIDTH,
+                    weights.scales,
+                    scale_at,
+                    zeros,
+                    0,
+                    points_out,
+                    (point * rows + row) * BLOCK,
+                    straight,
+                )
+        bias = weights.biases[layer * channels + first :]
+        _boards_of_points(points_out, bias, skip, add, y, buffers.lines, n, first, channels, slope)
 
 
 @njit
@@ -250,8 +241,8 @@ def _policy(x, weights, buffers, n, policy_logits):
     hidden, moves = buffers.y, buffers.z
     slope, straight = spread(weights.slope), spread(np.float32(1.0))
     ones = buffers.ones
-    _multiply(x, 0, weights.policy, 0, ones, 0, weights.policy_bias, hidden, 0, rows, channels, width, slope)
-    _multiply(hidden, 0, weights.moves, 0, ones, 0, weights.moves_bias, moves, 0, rows, width, BLOCK, straight)
+    _multiply(x, weights.policy, ones, weights.policy_bias, hidden, rows, channels, width, slope)
+    _multiply(hidden, weights.moves, ones, weights.moves_bias, moves, rows, width, BLOCK, straight)
     for i in range(n):
         for direction in range(NUM_DIRECTIONS):
             for square in range(NUM_SQUARES):
@@ -281,11 +272,11 @@ def _win_draw_loss(x, weights, buffers, n, wdl_logits):
     slope, straight = spread(weights.slope), spread(np.float32(1.0))
     squares, features, hidden, logits = buffers.y, buffers.features, buffers.hidden, buffers.logits
     ones = buffers.ones
-    _multiply(x, 0, weights.wdl, 0, ones, 0, weights.wdl_bias, squares, 0, n * NUM_SQUARES, channels, width, slope)
+    _multiply(x, weights.wdl, ones, weights.wdl_bias, squares, n * NUM_SQUARES, channels, width, slope)
     _write_features(x, squares, features, n, channels, width)
     depth = NUM_SQUARES * width + channels
-    _multiply(features, 0, weights.hidden, 0, ones, 0, weights.hidden_bias, hidden, 0, n, depth, units, slope)
-    _multiply(hidden, 0, weights.logits, 0, ones, 0, weights.logits_bias, logits, 0, n, units, BLOCK, straight)
+    _multiply(features, weights.hidden, ones, weights.hidden_bias, hidden, n, depth, units, slope)
+    _multiply(hidden, weights.logits, ones, weights.logits_bias, logits, n, units, BLOCK, straight)
     for i in range(n):
         for result in range(3):
             wdl_logits[i, result] = logits[place(i, 0, BLOCK) + result]
