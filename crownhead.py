@@ -162,12 +162,15 @@ def _check_network(checkpoint: str | None) -> None:
 
 def _make_network(spec: "OpponentSpec") -> "Player":
     """The board's way to networks: ``gui`` knows no torch."""
-    from selfplay.players import board_player
+    from selfplay.compiling import search_compiled_beside
 
     seconds = spec.seconds if spec.timed else None
-    return board_player(
-        spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, spec.backend, spec.ponder
-    )
+    with search_compiled_beside():
+        from selfplay.players import board_player
+
+        return board_player(
+            spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, spec.backend, spec.ponder
+        )
 
 
 def _start_engine(spec: "OpponentSpec") -> "Player":

@@ -12,6 +12,8 @@ from engine.players.network_text import CHAMPION, BackendName, NetworkText, Orac
 from engine.players.search_player import MAX_SIMULATIONS
 from engine.version import installed_version
 
+from .compiling import search_compiled_beside
+
 _MOST_THREADS = 64
 _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a checkpoint or a run
 
@@ -49,11 +51,12 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     def make(values: Mapping[str, Value]) -> Player:
         if built_in is not None:
             return built_in
-        from .players import make_player
-
         text = f"{named.folder}@{values['oracle']}{'' if values['contempt'] else '@impartial'}"
         backend, threads = str(values["backend"]), int(values["threads"])
-        return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
+        with search_compiled_beside():
+            from .players import make_player
+
+            return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
 
     identity = Identity(version=installed_version())
     serve(make, sys.stdin, sys.stdout, identity=identity, params=[] if built_in is not None else params)

@@ -5,12 +5,14 @@ contiguous, places in them are counted in numbers, and nothing looks whether a p
 """
 
 import operator
-from typing import Any
+from typing import Any, ClassVar
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core.typing import signature
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 WIDTH = 8
 ROWS = 4
@@ -137,24 +139,20 @@ def bent(typingctx: Any, value: Any, slope: Any) -> Any:
     return _LANES(_LANES, _LANES), codegen
 
 
-def _overload_operator(function: Any, instruction: str) -> None:
-    """Makes ``function`` of two vectors that instruction of LLVM."""
+def _define_operator(function: Any, instruction: str) -> None:
+    """Makes ``function`` of two vectors that instruction of LLVM; an ``overload`` would be one more function each."""
 
-    @intrinsic
-    def compute(typingctx: Any, a: Any, b: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return getattr(builder, instruction)(*args)
+    @infer_global(function)
+    class _Typing(ConcreteTemplate):
+        cases: ClassVar[list[Any]] = [signature(_LANES, _LANES, _LANES)]
 
-        return _LANES(_LANES, _LANES), codegen
-
-    @overload(function)
-    def choose(a, b):  # Numba compares the signatures, annotations and all
-        both = isinstance(a, Lanes) and isinstance(b, Lanes)
-        return (lambda a, b: compute(a, b)) if both else None
+    @lower_builtin(function, Lanes, Lanes)
+    def compute(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return getattr(builder, instruction)(*args)
 
 
 for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
-    _overload_operator(_function, _instruction)
+    _define_operator(_function, _instruction)
 
 
 def _multiplied(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[Any]]) -> None:

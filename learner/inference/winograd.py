@@ -77,13 +77,13 @@ class Buffers(NamedTuple):
     logits: np.ndarray
 
 
-@njit
+@njit(inline="always")
 def place(row, channel, channels):
     """Where eight channels of a row begin; ``channel`` and ``channels`` are multiples of eight."""
     return (row // ROWS * channels + channel) * ROWS + row % ROWS * WIDTH
 
 
-@njit
+@njit(inline="always")
 def filled_rows(rows):
     """The next number of rows that makes whole tiles."""
     return (rows + ROWS - 1) // ROWS * ROWS
@@ -130,7 +130,7 @@ def _store_six(array, at, step, values):
     store(array, at + 5 * step, values[5])
 
 
-@njit
+@njit(inline="always")
 def _points_of_boards(x, points, lines, n, channels, gain):
     """Activations of ``n`` boards, times ``gain``, to 36 matrices of points."""
     zero = spread(np.float32(0.0))
@@ -150,7 +150,7 @@ def _points_of_boards(x, points, lines, n, channels, gain):
                 _store_six(points, to + WIDTH, 6 * matrix, _to_points(d, e, f, g, h, zero))
 
 
-@njit
+@njit(inline="always")
 def _boards_of_points(points, bias, skip, add, y, lines, n, first, channels, slope):
     """Points of the channels from ``first`` on, ``BLOCK`` of them, to activations; ``skip`` is added where ``add``."""
     matrix = filled_rows(PATCHES * n) * BLOCK
@@ -189,7 +189,7 @@ def _multiply(a, b, scale, bias, out, rows, depth, width, slope):
             multiply_tiles(a, row * depth, b, column * depth, tiles, scale, column, bias, column, out, to, slope)
 
 
-@njit
+@njit(inline="always")
 def _convolve(x, depth, weights, at, layer, skip, add, y, buffers, n):
     """``y`` = convolution number ``layer`` of ``x``, plus ``skip`` where ``add``, bent; ``at`` begin its filters."""
     channels, rows = buffers.zeros.size, filled_rows(PATCHES * n)
@@ -219,7 +219,7 @@ def _convolve(x, depth, weights, at, layer, skip, add, y, buffers, n):
         _boards_of_points(points_out, bias, skip, add, y, buffers.lines, n, first, channels, slope)
 
 
-@njit
+@njit(inline="always")
 def _write_planes(positions, planes):
     """``engine.encoding``'s planes, channels last, and two that stay zero."""
     for i in range(positions.shape[0]):
@@ -235,7 +235,7 @@ def _write_planes(positions, planes):
             planes[at + 5] = square >> 2 & 1
 
 
-@njit
+@njit(inline="always")
 def _policy(x, weights, buffers, n, policy_logits):
     rows, channels, width = n * NUM_SQUARES, buffers.zeros.size, weights.policy_bias.size
     hidden, moves = buffers.y, buffers.z
@@ -250,7 +250,7 @@ def _policy(x, weights, buffers, n, policy_logits):
                 policy_logits[i, direction * NUM_SQUARES + square] = move
 
 
-@njit
+@njit(inline="always")
 def _write_features(x, squares, features, n, channels, width):
     """What the win/draw/loss head judges by: ``width`` numbers of each square and the mean of every channel."""
     depth, share = NUM_SQUARES * width + channels, spread(np.float32(1 / NUM_SQUARES))
@@ -266,7 +266,7 @@ def _write_features(x, squares, features, n, channels, width):
             store(features, place(i, NUM_SQUARES * width + channel, depth), total * share)
 
 
-@njit
+@njit(inline="always")
 def _win_draw_loss(x, weights, buffers, n, wdl_logits):
     channels, width, units = buffers.zeros.size, weights.wdl_bias.size, weights.hidden_bias.size
     slope, straight = spread(weights.slope), spread(np.float32(1.0))

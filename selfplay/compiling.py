@@ -1,0 +1,42 @@
+"""The first start after an installation: the search is compiled by a second process while this one gets ready."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import engine
+from engine.players import first_search
+
+
+@contextmanager
+def search_compiled_beside() -> Iterator[None]:
+    """Where the search is not compiled yet and there is a second core, that happens beside what is done within.
+
+    The end of the block waits until the opening can be searched; the tables follow while the game begins. What goes
+    wrong there does no harm: this process compiles then.
+    """
+    if first_search.search_is_compiled() or (os.cpu_count() or 1) < 2:
+        yield
+        return
+    root = str(Path(engine.__file__).parents[1])
+    paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", first_search.__name__],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert process.stdout is not None
+    try:
+        yield
+        process.stdout.readline()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        process.stdout.close()
