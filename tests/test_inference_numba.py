@@ -17,18 +17,7 @@ from learner.checkpoint import load_checkpoint
 from learner.inference import BackendError, compare, numba_evaluator, open_backend, winograd
 from learner.inference.backends import KERNELS
 from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
-from learner.inference.lanes import (
-    BLOCK,
-    LARGEST_SHORT,
-    LARGEST_SUM,
-    ROWS,
-    WIDTH,
-    bent,
-    load,
-    multiply_add,
-    spread,
-    store,
-)
+from learner.inference.lanes import LARGEST_SHORT, WIDTH, bent, load, multiply_add, spread, store
 from learner.inference.numba_evaluator import (
     LARGEST_BATCH,
     NumbaEvaluator,
@@ -39,6 +28,7 @@ from learner.inference.numba_evaluator import (
     points_of,
     steps_of,
 )
+from learner.inference.tiles import BLOCK, LARGEST_SUM, ROWS
 from learner.network import NETWORKS, NetworkConfig
 
 CHAMPION = Path(__file__).parents[1] / "checkpoints" / "champion"

@@ -15,7 +15,8 @@ from ..network import ConvUnit, Network
 from .calibration import Calibration
 from .evaluator import BackendError
 from .judged import JudgedEvaluator
-from .lanes import BLOCK, LARGEST_SHORT, LARGEST_SUM, WIDTH
+from .lanes import LARGEST_SHORT, WIDTH
+from .tiles import BLOCK, LARGEST_SUM
 from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows, forward
 
 LARGEST_BATCH = 16  # weights are read once for so many positions, and what lies between two layers stays in the cache

@@ -17,7 +17,8 @@ from numba import njit
 from engine.bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES
 from engine.encoding import REVERSIBLE_SCALE
 
-from .lanes import BLOCK, ROWS, WIDTH, bent, load, multiply_add, multiply_tiles, spread, store
+from .lanes import WIDTH, bent, load, multiply_add, spread, store
+from .tiles import BLOCK, ROWS, multiply_tiles
 
 POINTS = 36
 PATCHES = 2
