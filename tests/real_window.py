@@ -167,9 +167,11 @@ class RealWindow:
             try:
                 self._run(*take, seconds=10)
                 break
-            except subprocess.TimeoutExpired:  # now and then it waits for ever for a window that is just being opened
+            except subprocess.TimeoutExpired:
+                # It waits for ever for a window that is gone: while it opens, SDL may make a second one in its place.
                 if last:
                     raise
+                self.id = until(self._find, "the window")
         return pygame.surfarray.array3d(pygame.image.load(path))
 
     def still_picture(self, keep: Path | None = None, seconds: float = 1.0) -> np.ndarray:
