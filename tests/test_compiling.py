@@ -59,9 +59,10 @@ def test_the_opening_is_waited_for_and_the_tables_are_not(helper):
 
 @pytest.mark.parametrize("lines", ["raise SystemExit(1)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
 def test_what_goes_wrong_there_does_no_harm(helper, lines):
-    helper(lines)
+    folder = helper(f"(here / 'begun').touch()\n{lines}")
     with compiling.search_compiled_beside():
         pass
+    assert (folder / "begun").exists()
 
 
 def test_an_error_ends_it(helper):
