@@ -23,13 +23,17 @@ def search_compiled_beside() -> Iterator[None]:
         return
     root = str(Path(engine.__file__).parents[1])
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    process = subprocess.Popen(
-        [sys.executable, "-m", first_search.__name__],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", first_search.__name__],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+    except OSError:
+        yield
+        return
     assert process.stdout is not None
     try:
         yield

@@ -65,6 +65,14 @@ def test_what_goes_wrong_there_does_no_harm(helper, lines):
     assert (folder / "begun").exists()
 
 
+def test_no_process_does_no_harm(helper, monkeypatch):
+    folder = helper("pass")
+    monkeypatch.setattr(sys, "executable", str(folder / "missing"))
+    with compiling.search_compiled_beside():
+        (folder / "begun").touch()
+    assert (folder / "begun").exists()
+
+
 def test_an_error_ends_it(helper):
     folder = helper("(here / 'begun').touch(); time.sleep(1)\n(here / 'late').touch()")
 
