@@ -59,6 +59,7 @@ def spec_of(
         search=(spec.search.impartial() if named.impartial else spec.search).model_copy(update=search),
         backend=named.backend or backend,
         ponder=named.ponder,
+        threads=named.threads or spec.threads,
         **timing,
     )
 

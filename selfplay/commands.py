@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -121,10 +122,12 @@ def analyse_command(
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     named = NetworkText.parse(net)
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
-    config = board_search(named, simulations).impartial()
+    threads = named.threads or 1
+    config = board_search(named, simulations, threads).impartial()
     if oracle is not None:
         config = config.model_copy(update={"oracle": oracle_name(oracle)})
-    player = network_player(checkpoint.network, net, config, backend=named.backend or backend)
+    torch.set_num_threads(threads)
+    player = network_player(checkpoint.network, net, config, backend=named.backend or backend, threads=threads)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
     moves = [

@@ -8,13 +8,12 @@ from typing import get_args
 from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
-from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName, one_of
+from engine.players.network_text import CHAMPION, MOST_THREADS, BackendName, NetworkText, OracleName, one_of
 from engine.players.search_player import MAX_SIMULATIONS
 from engine.version import installed_version
 
 from .compiling import search_compiled_beside
 
-_MOST_THREADS = 64
 _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a checkpoint or a run
 
 
@@ -43,7 +42,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     params = [
         Param("simulations", simulations, "int", 0, MAX_SIMULATIONS),
         Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
-        Param("threads", 1, "int", 1, _MOST_THREADS),
+        Param("threads", named.threads or 1, "int", 1, MOST_THREADS),
         Param("contempt", not named.impartial, "bool"),
         Param("backend", named.backend or backend, "enum", values=get_args(BackendName)),
     ]

@@ -28,8 +28,9 @@ class PlayerFacts:
         text: names it in its shortest form: ``alphabeta:8``, also where it was written ``alphabeta:08``.
         network: it evaluates positions in batches. external: it is a program of its own.
         timed: a limit in seconds makes a difference to it.
-        ponders: it needs a core of its own.
         settings: what its text does not say, ``simulations=64 oracle=tablebase weights=0123456789ab``; or "".
+        ponders: it needs cores of its own.
+        threads: cores that it needs to think.
     """
 
     text: str
@@ -38,6 +39,7 @@ class PlayerFacts:
     timed: bool
     settings: str
     ponders: bool = False
+    threads: int = 1
 
 
 def inspect_player(text: str, simulations: int | None, control: TimeControl, plain: bool = False) -> PlayerFacts:
@@ -60,7 +62,7 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl, pla
     backend = f"backend={named.backend} " if named.backend else ""
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in ("policy_temperature", "shot_prior", "draw_value"))
     settings = f"{limit}{backend}oracle={named.oracle} {fixed} weights={digest[:12]}"
-    return PlayerFacts(text, True, False, True, settings, named.ponder)
+    return PlayerFacts(text, True, False, True, settings, named.ponder, named.threads or 1)
 
 
 def start_engines(facts: Iterable[PlayerFacts]) -> None:
@@ -103,13 +105,14 @@ def time_control(simulations: int | None, seconds: float | None, clock: str | No
 def choose_jobs(jobs: int | None, facts: tuple[PlayerFacts, ...], control: TimeControl, games: int) -> int:
     """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
 
-    A network judges the positions of many games at once, which one process does better than several. A game in which
-    somebody ponders has two cores.
+    A network judges the positions of many games at once, which one process does better than several. A game has as many
+    cores as its players need at once.
     """
     from .threads import num_cores
 
     lockstep = _lockstep(facts, control)
-    cores = num_cores() // 2 if any(player.ponders for player in facts) else num_cores()
+    together = sum if any(player.ponders for player in facts) else max
+    cores = num_cores() // together(player.threads for player in facts) if facts else num_cores()
     wanted = jobs if jobs is not None else 1 if lockstep else cores
     return max(1, min(wanted, games))
 

@@ -25,6 +25,7 @@ from .threads import choose_device
 
 RUNS = Path("runs")
 _WITHOUT_NETWORK = ("random", "rollout", "alphabeta", "tablebase", "hub")
+_LEAVES_PER_HELPER = 8  # more in flight for every thread more: calls as large as before are too small to be shared
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
@@ -194,7 +195,7 @@ def board_search(
     """
     given = (named.simulations, simulations, DEFAULT_SIMULATIONS)
     number = next(value for value in given if value is not None)
-    leaves = BOARD_SEARCH.leaves_in_flight * threads if alone else 1
+    leaves = BOARD_SEARCH.leaves_in_flight + _LEAVES_PER_HELPER * (threads - 1) if alone else 1
     changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
     config = (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
     return config.impartial() if named.impartial else config
@@ -220,7 +221,8 @@ def make_player(
         seconds: per move, instead of simulations or depth, for the players that can be timed.
         backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
         batch: positions that it will judge at once: about the number of games side by side.
-        threads: of one evaluation of a network player; torch keeps this number for the calling thread.
+        threads: of one evaluation of a network player whose text names no number; torch keeps this number for the
+            calling thread.
         plain: see ``board_search``.
 
     Raises:
@@ -233,6 +235,7 @@ def make_player(
     if player is not None:
         return player
     named = NetworkText.parse(text)
+    threads = named.threads or threads
     checkpoint = load_checkpoint(checkpoint_folder(named.folder))
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)

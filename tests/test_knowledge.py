@@ -9,11 +9,12 @@ import torch
 from engine.board import Board
 from engine.players.network_text import NetworkText, oracle_name
 from engine.players.search_player import SearchPlayer
-from engine.search import BOARD_SEARCH, SearchConfig
+from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
 from learner.inference import TorchEvaluator
+from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, Network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
@@ -24,6 +25,7 @@ from selfplay.pool import LocalPool
 from selfplay.replay import ReplayBuffer
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard
+from selfplay.threads import use_single_thread
 from selfplay.worker import Weights
 
 WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
@@ -42,9 +44,22 @@ def test_a_network_s_text_may_have_options():
     assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
     assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
     assert NetworkText.parse("champion@impartial@ponder") == NetworkText("champion", ponder=True, impartial=True)
+    assert NetworkText.parse("champion@threads:2@off") == NetworkText("champion", "off", threads=2)
     every = NetworkText("a@b", "network", 5, "openvino-int8")
     assert NetworkText.parse("a@b@network@5@openvino-int8") == NetworkText.parse("a@b@openvino-int8@5@network") == every
-    for text in ("me@home", "@off", "@800", "x@", "x@-5", "x@²", "x@off@home"):
+    for text in (
+        "me@home",
+        "@off",
+        "@800",
+        "x@",
+        "x@-5",
+        "x@²",
+        "x@off@home",
+        "x@threads:0",
+        "x@threads:65",
+        "x@threads:",
+        "x@2:2",
+    ):
         assert NetworkText.parse(text) == NetworkText(text)
 
 
@@ -52,6 +67,24 @@ def test_oracles_have_names():
     assert oracle_name("network") == "network"
     with pytest.raises(PlayerError, match="'oracle' is no oracle: choose one of off, tablebase, network"):
         oracle_name("oracle")
+
+
+def test_threads_are_the_evaluator_s(checkpoint: Path):
+    try:
+        for text, threads in ((f"{checkpoint}@threads:2@off@numba", 2), (f"{checkpoint}@off@numba", 1)):
+            player = make_player(text, seconds=0.05)
+            assert isinstance(player, SearchPlayer)
+            assert torch.get_num_threads() == threads
+            assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight + 8 * (threads - 1)
+            board = Board()
+            assert player.choose([board])[0] in board.legal_moves
+            assert isinstance(player._evaluator, CachedEvaluator)
+            assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
+            assert player._evaluator.evaluator.threads == threads
+    finally:
+        use_single_thread()
+    with pytest.raises(PlayerError, match=r"'threads:0' is no option of .*threads:N with 1 to 64"):
+        make_player(f"{checkpoint}@threads:0")
 
 
 def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):

@@ -23,7 +23,11 @@ BackendName = Literal[
 ]
 """``auto``: the fastest here. ``torch`` uses bf16 where the device has it; what has no ending else uses float32."""
 
-OPTIONS = "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations or a backend"
+MOST_THREADS = 64
+OPTIONS = (
+    "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations, threads:N with 1 to "
+    f"{MOST_THREADS}, or a backend"
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class NetworkText:
         oracle: of its endgames, ``@off``, ``@tablebase`` (the default) or ``@network``.
         simulations: of its search per move, ``@800``; None: those of the match.
         backend: of its evaluator, ``@openvino-int8``; None: that of the match.
+        threads: of one evaluation, ``@threads:2``; None: as many as whoever makes the player says.
         ponder: it searches in its opponent's time, ``@ponder``.
         impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
     """
@@ -43,6 +48,7 @@ class NetworkText:
     oracle: OracleName = DEFAULT_ORACLE
     simulations: int | None = None
     backend: BackendName | None = None
+    threads: int | None = None
     ponder: bool = False
     impartial: bool = False
 
@@ -69,6 +75,9 @@ def _option(ending: str) -> tuple[str, object] | None:
         return ending, True
     if ending.isascii() and ending.isdigit():
         return "simulations", int(ending)
+    name, _, number = ending.partition(":")
+    if name == "threads" and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_THREADS:
+        return name, int(number)
     return None
 
 

@@ -45,7 +45,7 @@ def open_backend(
 
     Args:
         device: of torch; the others compute on the CPU.
-        threads: of one evaluation in a runtime; those of torch are set by the caller, and ``numba`` has one.
+        threads: of one evaluation; those of torch are set by the caller.
         bounded: of integers, see ``JudgedEvaluator``.
 
     Raises:
@@ -54,6 +54,6 @@ def open_backend(
     if name in RUNTIMES:
         return RUNTIMES[name](network, bounded=bounded, threads=threads)
     if name in KERNELS:
-        return KERNELS[name](network, bounded=bounded)
+        return KERNELS[name](network, bounded=bounded, threads=threads)
     options: dict[str, Any] = {"precision": "float32"} if name == "torch-float32" else {}
     return TorchEvaluator(network, device, **options)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from engine.encoding import NUM_POLICY, encode_planes
 from ..network import ConvUnit, Network
 from .calibration import Calibration
 from .evaluator import BackendError
+from .helper import Helper
 from .judged import JudgedEvaluator
 from .lanes import LARGEST_SHORT, WIDTH
 from .tiles import BLOCK, LARGEST_SUM
@@ -47,7 +49,7 @@ _HEADROOM = 2.0  # times what the calibration positions need
 
 
 class NumbaEvaluator(JudgedEvaluator):
-    """Evaluates on one core, for networks of 3 by 3 convolutions over the dark squares.
+    """Evaluates with kernels of our own, for networks of 3 by 3 convolutions over the dark squares.
 
     With 16-bit integers the convolutions' points and filters are rounded to them: each convolution's points with one
     step, twice what the calibration positions need, each filter point with a step for every output. The heads stay in
@@ -56,6 +58,10 @@ class NumbaEvaluator(JudgedEvaluator):
     Args:
         network, bounded, calibration: as for ``JudgedEvaluator``.
         precision: of the convolutions.
+        threads: that share every call (``Helper``).
+
+    Attributes:
+        threads: see above.
 
     Raises:
         BackendError: a network of another kind.
@@ -67,6 +73,7 @@ class NumbaEvaluator(JudgedEvaluator):
         precision: Literal["float32", "int16"] = "float32",
         bounded: bool = False,
         calibration: np.ndarray | None = None,
+        threads: int = 1,
     ) -> None:
         config = network.config
         if config.board != "8x4" or config.kernel_size != _KERNEL or config.activation not in ("relu", "leaky_relu"):
@@ -74,7 +81,8 @@ class NumbaEvaluator(JudgedEvaluator):
                 "backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not "
                 f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
             )
-        super().__init__(network, precision, bounded, calibration, range(1, LARGEST_BATCH + 1))
+        self.threads = threads
+        super().__init__(network, precision, bounded, calibration, range(1, threads * LARGEST_BATCH + 1))
         self.evaluate(np.zeros((1, 4), np.uint32))  # compiles, or loads what has been compiled before
 
     @property
@@ -90,13 +98,29 @@ class NumbaEvaluator(JudgedEvaluator):
 
     def _load_weights(self, weights: Weights) -> None:
         self._weights = weights
-        self._buffers = _room_for(weights, LARGEST_BATCH)
+        self._buffers, *others = (_room_for(weights, LARGEST_BATCH) for _ in range(self.threads))
+        self._helpers = [Helper(weights, buffers, LARGEST_BATCH) for buffers in others]
 
     def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = len(positions)
         policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
-        forward(positions, self._weights, self._buffers, policy_logits, wdl_logits)
+        own, *offered = shares(n, self.threads)
+        for helper, part in zip(self._helpers, offered, strict=False):
+            helper.offer(positions[part])
+        forward(positions[own], self._weights, self._buffers, policy_logits, wdl_logits)
+        for helper, part in zip(self._helpers, offered, strict=False):
+            helper.collect(policy_logits[part], wdl_logits[part])
         return policy_logits, wdl_logits
+
+
+def shares(positions: int, threads: int) -> list[slice]:
+    """Equal parts of so many positions, one for each thread that gets any.
+
+    Two positions fill a tile, so that is how many go together.
+    """
+    pairs = (positions + 1) // 2
+    edges = [2 * (pairs * thread // threads) for thread in range(threads)] + [positions]
+    return [slice(first, end) for first, end in pairwise(edges) if end > first]
 
 
 def pack(folded: Network, largest: np.ndarray | None = None) -> Weights:
