@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from shot_reference import plain_shot
+from shot_reference import plain_shots
 
 from engine import movegen
 from engine.bitboard import ROTATIONS, SQUARE_OF_BIT, exp32
 from engine.board import Board
 from engine.search import SearchConfig
-from engine.search.shots import NO_SHOT
+from engine.search.shots import MOST_TOGETHER
 
 F = np.float32
 ZERO = F(0)
@@ -266,7 +266,7 @@ class ReferenceSearch:
                 self._backup(path, F(0), F(0))
                 return path, "backed up"
             if self.config.shot_prior and node.visits == 1 and len(node.children) > 1:
-                self._raise_prior(node)
+                self._raise_priors(node)
             path.append(self._select(node, F(self.draw_value * (1 if len(path) % 2 else -1))))
 
     def _prove_above(self, path: list[Node]) -> None:
@@ -318,15 +318,21 @@ class ReferenceSearch:
             self._enter(node)
         self._backup(path, value, draw)
 
-    def _raise_prior(self, node: Node) -> None:
-        shot, _, _ = plain_shot(node.words)
-        least = F(self.config.shot_prior)
-        if shot == NO_SHOT or node.children[shot].prior >= least:
+    def _raise_priors(self, node: Node) -> None:
+        shots, _ = plain_shots(node.words)
+        wanted = min(F(self.config.shot_prior), F(MOST_TOGETHER / max(len(shots), 1)))
+        low = [child for number, child in enumerate(node.children) if number in shots and child.prior < wanted]
+        if not low:
             return
-        scale = F(F(F(1) - least) / F(F(1) - node.children[shot].prior))
+        raised, rest = ZERO, ZERO
         for child in node.children:
-            child.prior = F(child.prior * scale)
-        node.children[shot].prior = least
+            if any(child is other for other in low):
+                raised = F(raised + wanted)
+            else:
+                rest = F(rest + child.prior)
+        scale = F(F(F(1) - raised) / rest)
+        for child in node.children:
+            child.prior = wanted if any(child is other for other in low) else F(child.prior * scale)
 
     def _backup(self, path: list[Node], value: np.float32, draw: np.float32) -> None:
         if self.config.transpositions:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from engine import movegen
-from engine.bitboard import turned
-from engine.search.shots import MAX_OFFERS, NO_SHOT
+from engine.bitboard import mask_of, squares_of, turned
+from engine.search.shots import MAX_OFFERS
 
 Words = tuple[int, int, int]
 
@@ -21,7 +21,16 @@ def moves_of(words: Words) -> list[tuple[bool, Words]]:
 
 def material(words: Words) -> int:
     own, opp, kings = words
-    return sum(side * (2 * pieces.bit_count() + (pieces & kings).bit_count()) for side, pieces in ((1, own), (-1, opp)))
+    return sum(worth(square, words[2]) for square in squares_of(own)) - sum(
+        worth(square, int(turned(kings))) for square in squares_of(int(turned(opp)))
+    )
+
+
+def worth(square: int, kings: int) -> int:
+    """Of a piece on a square, both seen by its owner."""
+    if kings & mask_of([square]):
+        return 6
+    return 5 if square // 4 == 6 else 4
 
 
 class Counter:
@@ -53,14 +62,14 @@ def captures(words: Words) -> bool:
     return bool(moves) and moves[0][0]
 
 
-def plain_shot(words: Words) -> tuple[int, int, int]:
-    """(move, gain, positions looked at), by trying everything."""
+def plain_shots(words: Words) -> tuple[dict[int, int], int]:
+    """What each shot wins, by its number, and how many positions were looked at, by trying everything."""
     counter = Counter()
     if captures(words):
-        return NO_SHOT, 0, 0
-    best, shot = material(words), NO_SHOT
-    for number, (_, after) in enumerate(moves_of(words)):
-        if captures(after) and (value := defend(after, MAX_OFFERS - 1, counter)) > best:
-            best, shot = value, number
-    gain = best - material(words)
-    return (shot, gain, counter.nodes) if gain >= 2 else (NO_SHOT, 0, counter.nodes)
+        return {}, 0
+    gains = {
+        number: defend(after, MAX_OFFERS - 1, counter) - material(words)
+        for number, (_, after) in enumerate(moves_of(words))
+        if captures(after)
+    }
+    return {number: gain for number, gain in gains.items() if gain > 0}, counter.nodes

@@ -4,29 +4,33 @@ import numpy as np
 import pytest
 from search_boards import mixed_boards
 from search_reference import HashEvaluator
-from shot_reference import plain_shot
+from shot_reference import material, plain_shots
 
 from engine.board import Board
 from engine.players.base import search_moves
 from engine.search import LockstepSearch, SearchConfig
-from engine.search.shots import MAX_NODES, NO_SHOT, find_shot, new_shot_frames
+from engine.search.shots import MAX_NODES, MOST_TOGETHER, find_shots, new_shot_frames
 
 ROOM = new_shot_frames()
+WITH_SHOTS = (
+    "B:W15,16,20,21,24,31:B2,3,4,7,8,9",
+    "W:W11,13,17,25,27,28,29,30,31,32:B2,3,4,5,6,7,12,16,18,19",
+)
 
 
-def shot_in(board: Board) -> tuple[int, int]:
-    return find_shot(*(np.uint32(word) for word in board.words()), *ROOM)
+def shots_in(board: Board) -> list[int]:
+    found = int(find_shots(*(np.uint32(word) for word in board.words()), *ROOM))
+    return [number for number in range(64) if found >> number & 1]
 
 
-def move_in(board: Board) -> str:
-    """The shot in PDN, or nothing."""
-    number, _ = shot_in(board)
-    return "" if number == NO_SHOT else board.pdn(search_moves(board)[number])
+def moves_in(board: Board) -> list[str]:
+    """The shots in PDN."""
+    return [board.pdn(search_moves(board)[number]) for number in shots_in(board)]
 
 
 def test_as_the_plain_search() -> None:
     rng = np.random.default_rng(3)
-    gains = []
+    numbers, gains = [], []
     for _ in range(60):
         board = Board()
         for _ in range(rng.integers(4, 70)):
@@ -34,56 +38,74 @@ def test_as_the_plain_search() -> None:
             if not legal:
                 break
             board.push(legal[rng.integers(len(legal))])
-            shot, gain, nodes = plain_shot(board.words())
+            shots, nodes = plain_shots(board.words())
             if nodes < MAX_NODES // 2:
-                assert shot_in(board) == (shot, gain), board.fen()
-                gains.append(gain)
-    assert len(gains) > 1000
-    assert sum(gain > 0 for gain in gains) > 50
-    assert max(gains) >= 6
+                assert shots_in(board) == list(shots), board.fen()
+                numbers.append(len(shots))
+                gains.extend(shots.values())
+    assert len(numbers) > 1000
+    assert sum(number > 0 for number in numbers) > 50
+    assert sum(number > 1 for number in numbers) > 10
+    assert max(gains) >= 12
+    assert {1, 2, 4, 5, 6} < set(gains)
 
 
 def test_as_the_plain_search_with_kings() -> None:
     for board in mixed_boards(seed=11):
-        shot, gain, nodes = plain_shot(board.words())
+        shots, nodes = plain_shots(board.words())
         if nodes < MAX_NODES // 2:
-            assert shot_in(board) == (shot, gain), board.fen()
+            assert shots_in(board) == list(shots), board.fen()
 
 
 @pytest.mark.parametrize(
-    ("fen", "shot", "gain"),
+    ("fen", "shots"),
     [
-        ("W:W20,24,29:B2,5,6,7,8,13,18,K23,K32", "24-19", 4),
-        ("B:W15,16,20,21,24,31:B2,3,4,7,8,9", "7-11", 4),
-        ("B:W21,22,23:B1,2,3", "", 0),
-        ("B:W18,22:B15,1", "", 0),  # must capture: nothing is offered
+        ("W:W20,24,29:B2,5,6,7,8,13,18,K23,K32", ["24-19"]),
+        ("B:W15,16,20,21,24,31:B2,3,4,7,8,9", ["7-11", "8-11"]),
+        ("B:W21,22,23:B1,2,3", []),
+        ("B:W18,22:B15,1", []),  # must capture: nothing is offered
+        # From lost games: two shots for the same man at first; three men for three men and a king; a man that is
+        # crowned next.
+        ("W:W11,13,17,25,27,28,29,30,31,32:B2,3,4,5,6,7,12,16,18,19", ["27-23", "11-8"]),
+        ("W:W13,20,21,23,26,27,29,30,32:B4,5,6,7,10,11,12,14,15", ["23-19"]),
+        ("B:W15,18,21,23,26,28,29,30,31:B1,3,4,7,8,9,13,19,20", ["20-24"]),
     ],
 )
-def test_known_positions(fen: str, shot: str, gain: int) -> None:
-    assert move_in(Board(fen)) == shot
-    assert shot_in(Board(fen))[1] == gain
+def test_known_positions(fen: str, shots: list[str]) -> None:
+    assert sorted(moves_in(Board(fen))) == sorted(shots)
+
+
+def test_what_pieces_are_worth() -> None:
+    """By hand: for White a king, a man that one step crowns, two others; for Black the same and one man more."""
+    board = Board("W:WK18,5,21,22:BK1,9,10,26,12")
+    assert material(board.words()) == (6 + 5 + 4 + 4) - (6 + 4 + 4 + 5 + 4)
 
 
 def test_a_search_that_is_cut_short_reports_finished_lines_only() -> None:
     board = Board("W:WK1,K2,K3,K4,K9,K10,K11,K12:BK18,K20,K22,K24,K26,K28,K30,K32")
-    number, gain = shot_in(board)
-    assert (number == NO_SHOT) == (gain == 0)
+    _, nodes = plain_shots(board.words()) if len(board.legal_moves) < 8 else ({}, MAX_NODES + 1)
+    assert nodes > MAX_NODES
+    assert shots_in(board) == []
 
 
-def test_priors_of_shots() -> None:
-    """At least so much for the shot, the others share the rest as before; without shots nothing changes."""
-    boards = [*mixed_boards(seed=2), Board("B:W15,16,20,21,24,31:B2,3,4,7,8,9")]
-    found = 0
-    plain, raised = (priors_of(boards, SearchConfig(num_simulations=2, shot_prior=least)) for least in (0.0, 0.4))
-    for board, before, after in zip(boards, plain, raised, strict=True):
-        number, _ = shot_in(board)
+@pytest.mark.parametrize("least", [0.4, 0.9])
+def test_priors_of_shots(least: float) -> None:
+    """At least so much for each shot, the others share the rest as before; without shots nothing changes."""
+    boards = [*mixed_boards(seed=2), *(Board(fen) for fen in WITH_SHOTS)]
+    raised = 0
+    plain, after = (priors_of(boards, SearchConfig(num_simulations=2, shot_prior=prior)) for prior in (0.0, least))
+    for board, before, found in zip(boards, plain, after, strict=True):
+        shots = shots_in(board)
+        wanted = min(least, MOST_TOGETHER / len(shots)) if shots else 0.0
+        low = [number for number in shots if before[number] < wanted]
+        others = [number for number in range(len(before)) if number not in low]
+        raised += len(low)
         expected = before.copy()
-        if number != NO_SHOT and before[number] < 0.4:
-            found += 1
-            expected *= 0.6 / (1 - before[number])
-            expected[number] = 0.4
-        np.testing.assert_allclose(after, expected, atol=1e-6)
-    assert found > 0
+        expected[low] = wanted
+        expected[others] *= (1 - len(low) * wanted) / before[others].sum()
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert found.sum() == pytest.approx(1, abs=1e-5)
+    assert raised > len(WITH_SHOTS)
 
 
 def priors_of(boards: list[Board], config: SearchConfig) -> list[np.ndarray]:

@@ -24,7 +24,7 @@ from ..encoding import move_logit
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .gumbel import select_gumbel
 from .in_flight import IN_FLIGHT, pledge, take_back
-from .shots import raise_prior
+from .shots import raise_priors
 from .tree import (
     DRAW,
     UNKNOWN,
@@ -178,7 +178,7 @@ def _descend(
             return -1
         if settings.shot_prior > 0 and node.visits == 1 and node.num_children > 1:
             # Only now: most leaves are never visited again.
-            raise_prior(nodes, node, settings.shot_prior, frames, shot_moves)
+            raise_priors(nodes, node, settings.shot_prior, frames, shot_moves)
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
@@ -232,7 +232,7 @@ def select_leaves(
 
     Args:
         settings: ``Settings``.
-        frames, shot_moves: buffers for the search of shots, see ``shots.raise_prior``.
+        frames, shot_moves: buffers for the search of shots, see ``shots.raise_priors``.
         moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
         table: see ``graph``.
         leaves: uint32 [lanes, 4], filled with the positions to judge.

@@ -3,21 +3,23 @@
 A capture is compulsory, so a sacrifice leaves few answers, and a line of sacrifices and captures can be searched to its
 end where a search by visits, to whose network giving men away looks bad, comes late. The attacker may offer a piece
 with a quiet move, ``MAX_OFFERS`` times in a line, or stop where it need not capture; the defender only captures: where
-it need not, the line ends. What a line wins is counted in material alone, a man 2 and a king 3.
+it need not, the line ends. What a line wins is counted in material alone: a man 4, one that a single step crowns 5, a
+king 6.
 """
 
 import numpy as np
 from numba import njit
 
-from ..bitboard import popcount, turned
+from ..bitboard import mask_of, popcount, turned
 from ..movegen import generate, is_capture, jumpers_of, new_moves
 
 MAX_OFFERS = 4
 MAX_NODES = 2000  # of one search; a line that is not finished then counts for nothing
-NO_SHOT = -1
+MOST_TOGETHER = 0.9  # probability of all shots of a position that have theirs raised
 _PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24 pieces
-_LEAST_GAIN = 2
+_LEAST_GAIN = 1
 _BEST = 1000
+_BEFORE_FAR_ROW, _BEFORE_NEAR_ROW = np.uint32(mask_of(range(24, 28))), np.uint32(mask_of(range(4, 8)))
 
 FRAME = np.dtype(
     [
@@ -39,8 +41,10 @@ def new_shot_frames() -> tuple[np.ndarray, np.ndarray]:
 
 @njit(cache=True)
 def _material(own, opp, kings):
-    men = np.int32(popcount(own)) - np.int32(popcount(opp))
-    return 2 * men + np.int32(popcount(own & kings)) - np.int32(popcount(opp & kings))
+    pieces = np.int32(popcount(own)) - np.int32(popcount(opp))
+    crowned = np.int32(popcount(own & kings)) - np.int32(popcount(opp & kings))
+    mine, theirs = own & ~kings & _BEFORE_FAR_ROW, opp & ~kings & _BEFORE_NEAR_ROW
+    return 4 * pieces + 2 * crowned + np.int32(popcount(mine)) - np.int32(popcount(theirs))
 
 
 @njit(cache=True)
@@ -61,23 +65,24 @@ def _open(frame, moves, own, opp, kings, attacks):
 
 
 @njit(cache=True)
-def find_shot(own, opp, kings, frames, moves):
-    """The quiet move that wins the most material by force, as a number in the order of ``generate(distinct=True)``.
+def find_shots(own, opp, kings, frames, moves):
+    """The quiet moves that win material by force.
 
     Args:
         own, opp, kings: uint32, seen by the side to move, the attacker.
         frames, moves: see ``new_shot_frames``.
 
     Returns:
-        Number of the move, the first of several, and what it wins; ``NO_SHOT`` and 0 if that is not at least a man, or
-        if the side to move must capture.
+        uint64, bit i set: move i in the order of ``generate(distinct=True)`` is one. (There are never more than 48
+        quiet moves.) Whoever must capture has none.
     """
+    found = np.uint64(0)
     if jumpers_of(own, opp, kings) != 0:
-        return NO_SHOT, 0
+        return found
     root = frames[0]
     root.offers, root.alpha, root.beta = MAX_OFFERS, -_BEST, _BEST
     _open(root, moves[0], own, opp, kings, True)
-    before, shot = root.best, NO_SHOT
+    root.best += np.int32(_LEAST_GAIN - 1)  # what wins less is not told apart
     ply, nodes = 0, 0
     while True:
         frame, attacks = frames[ply], ply % 2 == 0
@@ -100,30 +105,51 @@ def find_shot(own, opp, kings, frames, moves):
         if ply == 0:
             break
         if nodes >= MAX_NODES and frame.move < frame.num_moves and not cut:
-            break  # what stands at the root is from lines that were finished
+            break  # what has been found is from lines that were finished
         score = frame.best
         ply -= 1
         parent = frames[ply]
         if ply % 2 == 1:
             parent.best = min(parent.best, score)
         elif score > parent.best:
-            parent.best = score
-            shot = parent.move - 1 if ply == 0 else shot
-    gain = root.best - before
-    return (shot, gain) if gain >= _LEAST_GAIN else (NO_SHOT, 0)
+            if ply > 0:
+                parent.best = score
+            else:
+                found |= np.uint64(1) << np.uint64(parent.move - 1)
+    return found
+
+
+@njit(cache=True, inline="always")
+def _is_shot(shots, move):
+    return shots >> np.uint64(move) & np.uint64(1) != 0
 
 
 @njit(cache=True)
-def raise_prior(nodes, leaf, least, frames, moves):
-    """Gives the shot of a leaf's side to move, if there is one, a prior of at least ``least``; the sum stays 1."""
-    shot, _ = find_shot(turned(leaf.opp), turned(leaf.own), turned(leaf.kings), frames, moves)
-    if shot == NO_SHOT:
+def raise_priors(nodes, leaf, least, frames, moves):
+    """Gives the shots of a leaf's side to move a prior of at least ``least`` each; the sum stays 1.
+
+    All of them, because what wins the most material at once is not always the best. Where they are many, each has at
+    least an equal part of ``MOST_TOGETHER``.
+    """
+    shots = find_shots(turned(leaf.opp), turned(leaf.own), turned(leaf.kings), frames, moves)
+    if shots == 0:
         return
-    first = leaf.first_child
-    prior = nodes[first + shot].prior
-    if prior >= least:
-        return
-    scale = (np.float32(1.0) - least) / (np.float32(1.0) - prior)
-    for child in range(first, first + np.int64(leaf.num_children)):
-        nodes[child].prior *= scale
-    nodes[first + shot].prior = least
+    first, count = leaf.first_child, np.int64(leaf.num_children)
+    number = 0
+    for move in range(count):
+        number += _is_shot(shots, move)
+    wanted = min(least, np.float32(MOST_TOGETHER / number))
+    raised, rest = np.float32(0.0), np.float32(0.0)
+    for move in range(count):
+        prior = nodes[first + move].prior
+        if _is_shot(shots, move) and prior < wanted:
+            raised += wanted
+        else:
+            rest += prior
+    scale = (np.float32(1.0) - raised) / rest
+    for move in range(count):
+        child = nodes[first + move]
+        if _is_shot(shots, move) and child.prior < wanted:
+            child.prior = wanted
+        else:
+            child.prior *= scale
