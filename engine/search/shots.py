@@ -17,7 +17,6 @@ MAX_OFFERS = 4
 MAX_NODES = 2000  # of one search; a line that is not finished then counts for nothing
 MOST_TOGETHER = 0.9  # probability of all shots of a position that have theirs raised
 _PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24 pieces
-_LEAST_GAIN = 1
 _BEST = 1000
 _BEFORE_FAR_ROW, _BEFORE_NEAR_ROW = np.uint32(mask_of(range(24, 28))), np.uint32(mask_of(range(4, 8)))
 
@@ -82,7 +81,6 @@ def find_shots(own, opp, kings, frames, moves):
     root = frames[0]
     root.offers, root.alpha, root.beta = MAX_OFFERS, -_BEST, _BEST
     _open(root, moves[0], own, opp, kings, True)
-    root.best += np.int32(_LEAST_GAIN - 1)  # what wins less is not told apart
     ply, nodes = 0, 0
     while True:
         frame, attacks = frames[ply], ply % 2 == 0

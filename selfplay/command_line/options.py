@@ -25,7 +25,7 @@ Backend = Annotated[
 ]
 PLAYER = (
     "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion, FOLDER; "
-    "networks also @off, @800, @ponder, @impartial."
+    "networks also @off, @800, @threads:2, @ponder, @impartial."
 )
 
 
