@@ -23,6 +23,7 @@ from .threads import num_cores, use_single_thread
 
 TIMES_S = (0.1, 1.0, 10.0)
 POSITIONS = 5
+_WARM_UP_S = 0.02  # what has been compiled is read from disk, and touched for the first time
 _PLIES = (6, 12, 18, 24, 30)  # of random games that the positions come from
 _SEED = 1
 
@@ -60,6 +61,8 @@ def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: st
         for seconds in times_s or TIMES_S:
             evaluator = CachedEvaluator(inner)
             player = SearchPlayer(text, evaluator, config, seconds, leaf_oracle(config))
+            for board in _positions():
+                _search(player, evaluator, board, _WARM_UP_S)
             measured = [_search(player, evaluator, board, seconds) for board in _positions()]
             medians = (statistics.median(column) for column in zip(*measured, strict=True))
             rates.append(BoardRate(seconds, threads, *medians))
