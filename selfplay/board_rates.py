@@ -53,7 +53,7 @@ def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: st
     """
     named = NetworkText.parse(text)
     network = load_checkpoint(checkpoint_folder(named.folder)).network
-    rates = []
+    rates, boards = [], _positions()
     for threads in (1, 2)[: num_cores()]:
         config = board_search(named, threads=threads)
         torch.set_num_threads(threads)
@@ -61,9 +61,9 @@ def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: st
         for seconds in times_s or TIMES_S:
             evaluator = CachedEvaluator(inner)
             player = SearchPlayer(text, evaluator, config, seconds, leaf_oracle(config))
-            for board in _positions():
+            for board in boards:
                 _search(player, evaluator, board, _WARM_UP_S)
-            measured = [_search(player, evaluator, board, seconds) for board in _positions()]
+            measured = [_search(player, evaluator, board, seconds) for board in boards]
             medians = (statistics.median(column) for column in zip(*measured, strict=True))
             rates.append(BoardRate(seconds, threads, *medians))
     use_single_thread()

@@ -39,9 +39,8 @@ class Helper:
         self._wdl_logits = np.zeros((positions, 3), np.float32)
         self._task = self._positions, weights, buffers, self._policy_logits, self._wdl_logits
         self._wake = threading.Event()
-        _serve(
-            np.ones_like(self._words), *self._task
-        )  # compiles, which is not for a thread that may outlive the program
+        # Ended from the start: this only compiles, which is not for a thread that may outlive the program.
+        _serve(np.ones_like(self._words), *self._task)
         threading.Thread(target=_help, args=(self._words, self._wake, self._task), name="helper", daemon=True).start()
         weakref.finalize(self, _end, self._words, self._wake)
 
