@@ -49,7 +49,7 @@ class Helper:
         if self._words[_TASK] != _NOTHING:  # an interrupt came before the last answer was collected
             self._settle()
         self._positions[: len(positions)] = positions
-        _set(self._words, _TASK, len(positions))
+        _offer(self._words, len(positions))
         if self._words[_ASLEEP]:
             self._wake.set()
 
@@ -79,8 +79,8 @@ def _end(words: np.ndarray, wake: threading.Event) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _set(words, which, value):
-    write_word(words, which, value)
+def _offer(words, positions):
+    write_word(words, _TASK, positions)
 
 
 @njit(nogil=True, cache=True)
