@@ -100,8 +100,18 @@ class RealWindow:
         found = self._run("xdotool", "search", "--onlyvisible", "--class", "crownhead", check=False)
         return found.decode().split()[0] if found.strip() else ""
 
-    def _run(self, *command: str, check: bool = True, seconds: float = 60.0) -> bytes:
-        done = subprocess.run(command, env=self._environment, check=check, stdout=subprocess.PIPE, timeout=seconds,
+    def _place(self) -> str:
+        """Size and place on the screen, as ImageMagick writes it; "" if the window is gone.
+
+        While it opens, SDL may make a second one in its place, which is the window from then on.
+        """
+        self.id = self._find() or self.id
+        told = self._run("xdotool", "getwindowgeometry", "--shell", self.id, check=False).decode()
+        of = dict(line.split("=") for line in told.splitlines())
+        return f"{of['WIDTH']}x{of['HEIGHT']}+{of['X']}+{of['Y']}" if of else ""
+
+    def _run(self, *command: str, check: bool = True) -> bytes:
+        done = subprocess.run(command, env=self._environment, check=check, stdout=subprocess.PIPE, timeout=60,
                               stderr=None if check else subprocess.DEVNULL)  # fmt: skip
         return done.stdout
 
@@ -162,16 +172,9 @@ class RealWindow:
     def picture(self, keep: Path | None = None) -> np.ndarray:
         """What the window shows: uint8 [width, height, 3]; kept as PNG where asked for."""
         path = keep or self.home / "picture.png"
-        take = ("import", "-window", self.id, "-depth", "8", "-define", "png:compression-level=9", str(path))
-        for last in (False, False, True):
-            try:
-                self._run(*take, seconds=10)
-                break
-            except subprocess.TimeoutExpired:
-                # It waits for ever for a window that is gone: while it opens, SDL may make a second one in its place.
-                if last:
-                    raise
-                self.id = until(self._find, "the window")
+        # Of the whole screen, which is always there: for a window that is gone "import" would wait for ever.
+        crop = ("-crop", until(self._place, "the window's place"), "+repage")
+        self._run("import", "-window", "root", *crop, "-depth", "8", "-define", "png:compression-level=9", str(path))
         return pygame.surfarray.array3d(pygame.image.load(path))
 
     def still_picture(self, keep: Path | None = None, seconds: float = 1.0) -> np.ndarray:
