@@ -22,7 +22,7 @@ from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
-from .threads import use_single_thread
+from .threads import usable, use_single_thread
 
 
 def train_command(
@@ -126,7 +126,7 @@ def analyse_command(
     config = board_search(named, simulations, threads).impartial()
     if oracle is not None:
         config = config.model_copy(update={"oracle": oracle_name(oracle)})
-    torch.set_num_threads(threads)
+    torch.set_num_threads(usable(threads))
     player = network_player(checkpoint.network, net, config, backend=named.backend or backend, threads=threads)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)

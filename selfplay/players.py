@@ -13,7 +13,7 @@ from engine.players.base import Player, PlayerError, check_range
 from engine.players.network_text import CHAMPION, OPTIONS, NetworkText
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
-from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
+from engine.search import BOARD_SEARCH, MOST_IN_FLIGHT, CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, load_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network
@@ -21,7 +21,7 @@ from learner.network import Network
 from .knowledge import leaf_oracle
 from .ratings import Ratings, RatingsError
 from .run_folder import RunError, RunFolder
-from .threads import choose_device
+from .threads import choose_device, usable
 
 RUNS = Path("runs")
 _WITHOUT_NETWORK = ("random", "rollout", "alphabeta", "tablebase", "hub")
@@ -140,7 +140,8 @@ def network_player(
     """A player that searches with a network, and with what ``config.oracle`` names; see ``SearchPlayer``.
 
     Args:
-        backend, threads: of its evaluator, see ``learner.inference.make_evaluator``.
+        backend, threads: of its evaluator, see ``learner.inference.make_evaluator``; no more threads are used than
+            there are cores.
         batch: about the number of games side by side.
 
     Raises:
@@ -148,7 +149,7 @@ def network_player(
         TableFileError: a table in the default folder is damaged or foreign.
     """
     together = batch * (config.leaves_in_flight if config.root == "puct" else 1)
-    evaluator = CachedEvaluator(make_evaluator(network, backend, choose_device(device), together, threads))
+    evaluator = CachedEvaluator(make_evaluator(network, backend, choose_device(device), together, usable(threads)))
     return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
 
 
@@ -175,7 +176,7 @@ def board_player(
         PlayerError, CheckpointError, BackendError, TableFileError: see ``make_player``.
     """
     network = load_checkpoint(checkpoint_folder(checkpoint or CHAMPION)).network
-    torch.set_num_threads(threads)
+    torch.set_num_threads(usable(threads))
     player = network_player(
         network, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
     )
@@ -195,7 +196,8 @@ def board_search(
     """
     given = (named.simulations, simulations, DEFAULT_SIMULATIONS)
     number = next(value for value in given if value is not None)
-    leaves = BOARD_SEARCH.leaves_in_flight + _LEAVES_PER_HELPER * (threads - 1) if alone else 1
+    # The same on every machine, so that a number of simulations gives the same tree everywhere.
+    leaves = min(BOARD_SEARCH.leaves_in_flight + _LEAVES_PER_HELPER * (threads - 1), MOST_IN_FLIGHT) if alone else 1
     changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
     config = (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
     return config.impartial() if named.impartial else config
@@ -240,7 +242,7 @@ def make_player(
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
     config = board_search(named, simulations, threads, alone=batch == 1, plain=plain)
-    torch.set_num_threads(threads)
+    torch.set_num_threads(usable(threads))
     player = network_player(
         checkpoint.network, text, config, seconds, device, False, 0, named.backend or backend, batch, threads
     )

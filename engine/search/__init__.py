@@ -1,13 +1,14 @@
 """Monte-Carlo tree search for many games in lockstep: configuration, tree, kernels and the class that drives them."""
 
 from .cache import CachedEvaluator
-from .config import BOARD_SEARCH, SearchConfig
+from .config import BOARD_SEARCH, MOST_IN_FLIGHT, SearchConfig
 from .evaluator import Evaluator, UniformEvaluator
 from .leaf_oracle import LeafOracle
 from .lockstep import Ending, LockstepSearch, SearchResult
 
 __all__ = [
     "BOARD_SEARCH",
+    "MOST_IN_FLIGHT",
     "CachedEvaluator",
     "Ending",
     "Evaluator",

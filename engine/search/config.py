@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MOST_IN_FLIGHT = 256
+
 
 class SearchConfig(BaseModel):
     """How a search explores and how a move is drawn from it.
@@ -60,7 +62,7 @@ class SearchConfig(BaseModel):
     leaves_in_flight: int = Field(
         1,
         ge=1,
-        le=256,
+        le=MOST_IN_FLIGHT,
         description="leaves of one tree that wait for their evaluation together (PUCT root only); beyond 8 one for "
         "every 32 visits of the root",
     )
