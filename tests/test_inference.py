@@ -336,6 +336,17 @@ def test_a_damaged_memory_is_replaced(fresh_choices, content, monkeypatch):
     assert len(measuring._read(fresh_choices / "backends.json").rates) == 1
 
 
+@pytest.mark.parametrize("package", ["crownhead", "numba", "openvino"])
+def test_another_version_is_measured_anew(fresh_choices, package, monkeypatch):
+    network, versions, measured = moderate(TINY), {}, []
+    monkeypatch.setattr(measuring, "installed_version", lambda package: versions.get(package, "1"))
+    monkeypatch.setattr(measuring, "measure_rates", lambda *arguments: measured.append(1) or {"torch": 2.0})
+    for version in ("1", "2", "2", "1"):
+        versions[package] = version
+        measuring.measured_rates(network, 8)
+    assert len(measured) == 2
+
+
 def test_a_memory_that_cannot_be_written_is_done_without(fresh_choices, monkeypatch):
     monkeypatch.setattr(measuring, "measure_rates", lambda *arguments: {"torch": 2.0})
     fresh_choices.write_text("a file is in the way")

@@ -118,7 +118,7 @@ def _circumstances(network: Network, batch: int, threads: int) -> str:
         f"{platform.node()}, {os.cpu_count()} x {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
         *(
             f"{package} {installed_version(package)}"
-            for package in ("torch", "numba", "onnx", "onnxruntime", "openvino")
+            for package in ("crownhead", "torch", "numba", "onnx", "onnxruntime", "openvino")
         ),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
