@@ -8,7 +8,15 @@ from typing import get_args
 from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
-from engine.players.network_text import CHAMPION, MOST_THREADS, BackendName, NetworkText, OracleName, one_of
+from engine.players.network_text import (
+    CHAMPION,
+    MOST_THREADS,
+    BackendName,
+    NetworkText,
+    OracleName,
+    one_of,
+    why_no_network,
+)
 from engine.players.search_player import MAX_SIMULATIONS
 from engine.version import installed_version
 
@@ -34,8 +42,9 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     if built_in is None and named.folder != CHAMPION:
         folder = Path(named.folder)
         if not named.folder or not any((folder / name).is_file() for name in _FILES):
-            what = "no checkpoint and no run in it" if named.folder and folder.is_dir() else "no such folder"
-            raise PlayerError(f"{player!r} is no player: there is {what}")
+            if named.folder and folder.is_dir():
+                raise PlayerError(f"{player!r} is no player: there is no checkpoint and no run in it")
+            raise PlayerError(why_no_network(named.folder))
     simulations = simulations if named.simulations is None else named.simulations
     if not 0 <= simulations <= MAX_SIMULATIONS:
         raise PlayerError(f"number of simulations is {simulations}, not in 0 to {MAX_SIMULATIONS}")

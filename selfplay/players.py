@@ -10,7 +10,7 @@ import torch
 
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError, check_range
-from engine.players.network_text import CHAMPION, OPTIONS, NetworkText
+from engine.players.network_text import CHAMPION, NetworkText, why_no_network
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import BOARD_SEARCH, MOST_IN_FLIGHT, CachedEvaluator, SearchConfig
@@ -24,7 +24,6 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device, usable
 
 RUNS = Path("runs")
-_WITHOUT_NETWORK = ("random", "rollout", "alphabeta", "tablebase", "hub")
 _LEAVES_PER_HELPER = 8  # more in flight for every thread more: calls as large as before are too small to be shared
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
@@ -46,22 +45,7 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
         return _champion_folder()
     if (folder / WEIGHTS_FILE).is_file():
         raise PlayerError(f"{folder}: no whole checkpoint, {INFO_FILE} is missing; copy the folder anew")
-    raise PlayerError(_why_no_network(str(path)))
-
-
-def _why_no_network(text: str) -> str:
-    """What is wrong with a text that names no network, and what to write."""
-    if text.partition(":")[0] in _WITHOUT_NETWORK:
-        return f"{text!r} is a player without a network: it takes no options behind @, and there is nothing to load"
-    folder, at, ending = text.rpartition("@")
-    if at and NetworkText.parse(text).folder != text:
-        return f"{text!r}: the network alone is wanted here, without options behind @"
-    if at and not Path(text).exists():
-        return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
-    return (
-        f"{text!r} is no player: not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, "
-        "alphabeta:DEPTH, tablebase or hub:COMMAND"
-    )
+    raise PlayerError(why_no_network(str(path)))
 
 
 def _champion_folder() -> Path:

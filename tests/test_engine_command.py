@@ -11,6 +11,7 @@ import pytest
 
 from engine.board import Board
 from engine.players import HubPlayer
+from engine.players.network_text import OPTIONS
 
 FRONT_DOOR = Path(__file__).parent.parent / "crownhead.py"
 
@@ -54,12 +55,22 @@ def test_a_network_without_search() -> None:
     assert "done move=" in done.stdout
 
 
+NO_FOLDER = (
+    "not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, alphabeta:DEPTH, tablebase or "
+    "hub:COMMAND"
+)
+NO_OPTIONS = "it takes no options behind @, and there is nothing to load"
+
+
 @pytest.mark.parametrize(
     ("player", "why"),
     [
-        ("nobody", "'nobody' is no player: there is no such folder"),
+        ("nobody", f"'nobody' is no player: {NO_FOLDER}"),
+        ("nobody@800", f"'nobody' is no player: {NO_FOLDER}"),
+        ("champion@threads:0", f"'champion@threads:0': 'threads:0' is no option of champion: {OPTIONS}"),
+        ("random@800", f"'random' is a player without a network: {NO_OPTIONS}"),
         (".", "'.' is no player: there is no checkpoint and no run in it"),
-        ("", "'' is no player: there is no such folder"),
+        ("", f"'' is no player: {NO_FOLDER}"),
         ("champion@9999999999", "number of simulations is 9999999999, not in 0 to 200000"),
     ],
 )

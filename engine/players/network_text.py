@@ -1,6 +1,7 @@
 """What a network player's text says: ``FOLDER[@OPTION]...``. The network itself is for other rooms."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from .base import PlayerError
@@ -23,6 +24,7 @@ BackendName = Literal[
 ]
 """``auto``: the fastest here. ``torch`` uses bf16 where the device has it; what has no ending else uses float32."""
 
+_WITHOUT_NETWORK = ("random", "rollout", "alphabeta", "tablebase", "hub")
 MOST_THREADS = 64
 OPTIONS = (
     "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations, threads:N with 1 to "
@@ -63,6 +65,21 @@ class NetworkText:
                 return NetworkText(text, **options)
             options[option[0]] = option[1]
             text = folder
+
+
+def why_no_network(text: str) -> str:
+    """What is wrong with a text that names no network, and what to write."""
+    if text.partition(":")[0] in _WITHOUT_NETWORK:
+        return f"{text!r} is a player without a network: it takes no options behind @, and there is nothing to load"
+    folder, at, ending = text.rpartition("@")
+    if at and NetworkText.parse(text).folder != text:
+        return f"{text!r}: the network alone is wanted here, without options behind @"
+    if at and not Path(text).exists():
+        return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
+    return (
+        f"{text!r} is no player: not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, "
+        "alphabeta:DEPTH, tablebase or hub:COMMAND"
+    )
 
 
 def _option(ending: str) -> tuple[str, object] | None:
