@@ -92,6 +92,7 @@ BOARD_SEARCH = SearchConfig(
     policy_temperature=2.0,
     shot_prior=0.3,
     draw_value=-0.3,
+    transpositions=True,
 )
 """The search of a network at the board: in games, matches and (``impartial``) analysis.
 

@@ -13,7 +13,8 @@ Only positions right after a capture or a man's move are shared. Draws by repeti
 further than to such a move, so that what comes behind it is the same on every way, and no way leads back to it.
 
 ``table`` int32 [slots * size]: for every slot a hash table (open addressing) of the nodes that were judged, each as its
-index + 1, 0 where there is none; of size 0 where positions are not shared.
+index + 1, 0 where there is none; of size 0 where positions are not shared. It is small, because it is emptied at every
+move, and a position for which there is no room near its place is not shared.
 """
 
 import numpy as np
@@ -22,11 +23,13 @@ from numba import njit
 from .tree import UNKNOWN, mark, same_position
 
 NO_NODE = -1
+_NODES_PER_ENTRY = 8  # a position has about so many moves, and of all these nodes it alone is entered
+_MOST_PROBES = 64
 
 
 def table_size(nodes: int) -> int:
-    """Entries of a slot's table for an arena of so many nodes: a power of two, at most half of them ever in use."""
-    return 1 << max(nodes, 2).bit_length()
+    """Entries of a slot's table for an arena of so many nodes: a power of two."""
+    return 1 << max(nodes // _NODES_PER_ENTRY, 2).bit_length()
 
 
 @njit(cache=True, inline="always")
@@ -42,18 +45,22 @@ def _place(node, size):
 
 @njit(cache=True)
 def _entry(nodes, table, slots, g, index):
-    """Where the node's position stands in the table, or would stand."""
+    """Where the node's position stands in the table, or would stand; ``NO_NODE`` if there is no room for it."""
     node, size = nodes[index], table.shape[0] // slots
     place = _place(node, size)
-    while table[g * size + place] > 0 and not same_position(nodes[table[g * size + place] - 1], node):
+    for _ in range(_MOST_PROBES):
+        entry = g * size + place
+        if table[entry] == 0 or same_position(nodes[table[entry] - 1], node):
+            return entry
         place = (place + 1) & (size - 1)
-    return g * size + place
+    return np.int64(NO_NODE)
 
 
 @njit(cache=True)
 def find_twin(nodes, table, slots, g, index):
     """A node of the slot that has been judged and has the same position; ``NO_NODE`` if there is none."""
-    return np.int64(table[_entry(nodes, table, slots, g, index)]) - 1
+    entry = _entry(nodes, table, slots, g, index)
+    return np.int64(table[entry]) - 1 if entry != NO_NODE else np.int64(NO_NODE)
 
 
 @njit(cache=True)
@@ -62,7 +69,7 @@ def enter(nodes, table, slots, g, index):
     node = nodes[index]
     if node.judged and node.reversible == 0 and node.num_children > 1:
         entry = _entry(nodes, table, slots, g, index)
-        if table[entry] == 0:
+        if entry != NO_NODE and table[entry] == 0:
             table[entry] = index + 1
 
 
