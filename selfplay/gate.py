@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from scipy.optimize import brentq
 
 from .elo import Tally, expected_score
 
@@ -82,6 +81,8 @@ def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
 
     With a Lagrange multiplier x for the mean it is p / (1 + x (score - mean)), where x makes the mean right.
     """
+    from scipy.optimize import brentq  # a quarter of a second that not every command has to wait for
+
     distance = PAIR_SCORES - mean
     bounds = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
 

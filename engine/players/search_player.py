@@ -126,7 +126,7 @@ class SearchPlayer:
     def begin(self, board: Board, purpose: Purpose = "move", pondering: bool = False) -> "TreeSearch":
         """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
         ``config.reuse_tree`` says so (PUCT root only). A search not to the player's limit always has a PUCT root; an
-        analysis shares positions that it reaches on several ways.
+        analysis always shares positions that it reaches on several ways.
 
         Args:
             pondering: search for the opponent of the side to move, see ``LockstepSearch.start``.
