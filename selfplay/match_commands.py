@@ -19,6 +19,8 @@ from .openings import MatchError, Opening, make_openings
 from .progress import MatchProgress
 from .sprt import Sprt
 
+_SEARCH_SETTINGS = "policy_temperature", "shot_prior", "draw_value", "transpositions"  # that a match's record tells
+
 
 @dataclass(frozen=True)
 class PlayerFacts:
@@ -60,7 +62,7 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl, pla
     search = board_search(named, simulations, plain=plain)
     limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
-    fixed = " ".join(f"{name}={getattr(search, name):g}" for name in ("policy_temperature", "shot_prior", "draw_value"))
+    fixed = " ".join(f"{name}={getattr(search, name):g}" for name in _SEARCH_SETTINGS)
     settings = f"{limit}{backend}oracle={named.oracle} {fixed} weights={digest[:12]}"
     return PlayerFacts(text, True, False, True, settings, named.ponder, named.threads or 1)
 
