@@ -202,6 +202,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     players.match,
     players.ladder,
     players.convert,
+    players.blunders,
     players.analyse,
     players.engine,
     players.export,

@@ -27,7 +27,6 @@ from .openings import MatchError, Opening
 from .progress import MatchProgress
 
 PIECES = 5  # of the exact values that come with the package
-_EXAMPLES = {n: "B:WK32:B" + ",".join(f"K{square}" for square in range(1, n)) for n in range(2, PIECES + 1)}
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
 _SHOWN = 10  # positions that were not won
 
@@ -71,6 +70,11 @@ def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | Non
     return boards[:number]
 
 
+def board_of(pieces: int) -> Board:
+    """Some position of so many pieces, to ask tables whether they know such."""
+    return Board("B:WK32:B" + ",".join(f"K{square}" for square in range(1, pieces)))
+
+
 def winnable(board: Board, player: TablebasePlayer) -> bool:
     """Whether perfect play against perfect defence wins within the rules of the game.
 
@@ -107,7 +111,7 @@ def convert_command(
     defence = TablebasePlayer(folder, seed)
     facts = (inspect_player(player, simulations, control), inspect_player(defence.name, None, control))
     with open_tablebase(folder) as tables:  # a missing table is told before the first game
-        tables.probe_distance(Board(_EXAMPLES[pieces]))  # and if all are missing, at once
+        tables.probe_distance(board_of(pieces))  # and if all are missing, at once
         values = load_tables(SHIPPED, pieces)
         boards = [board for n in range(2, pieces + 1) for board in won_positions(n, positions, seed, values)]
         tables.probe_distance_many(np.array([board.words() for board in boards], np.uint32))

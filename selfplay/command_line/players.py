@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .options import MAX_GAMES, PLAYER, Backend, Fen, Json, print_json
+from .options import MAX_GAMES, PLAYER, Backend, Fen, Json, Seed, Tables, print_json
 
 
 def match(
@@ -126,6 +126,29 @@ def convert(
     from selfplay.convert import convert_command
 
     figures = convert_command(player, pieces, positions, simulations, seconds, folder, jobs, seed, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
+def blunders(
+    player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None,
+    games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None,
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to so many pieces.")] = 5,
+    positions: Annotated[int, typer.Option(min=1, help="That the player is asked about.")] = 500,
+    simulations: Annotated[int | None, typer.Option(min=0, help="Per move of a network [64].")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")] = None,
+    folder: Tables = None,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Count the moves that throw away a win or a draw, by exact tables, where there is something to throw away.
+
+    Without PLAYER the moves made in the games are judged, else what the player would move. Tables of six pieces are
+    built by `crownhead tablebase build --pieces 6 --dir DIR`; in the user's cache they serve the player as well.
+    """
+    from selfplay.blunders import blunders_command
+
+    figures = blunders_command(player, games, pieces, positions, simulations, seconds, folder, seed, quiet=as_json)
     if as_json:
         print_json(figures)
 

@@ -1,0 +1,117 @@
+"""Moves that throw away a win or a draw."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.board import Board
+from engine.errors import DraughtsError
+from engine.pdn import PdnGame, format_game
+from engine.tablebase import MissingTableError, open_tablebase
+from engine.tablebase.folder import SHIPPED
+from selfplay.blunders import blunders_command, drawn_decisions, move_values, recorded_decisions
+from selfplay.openings import MatchError
+
+
+def count(player: str | None = None, **options: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {"games": None, "pieces": 4, "positions": 60, "simulations": None, "seconds": None}
+    return blunders_command(player, **{**given, "folder": SHIPPED, "seed": 3, "quiet": True, **options})
+
+
+def plain_value(board: Board, tables: Any) -> int:
+    """For the side to move, as the tables have it; -1 where it cannot move."""
+    return tables.probe_wdl(board) if board.legal_moves else -1
+
+
+THROWN_AWAY = "B:WK14:B6,22"
+
+
+@pytest.fixture
+def games(tmp_path: Path) -> Path:
+    """Two men against a king: Black gives one of them away, and with it the win."""
+    board = Board(THROWN_AWAY)
+    for text in ("6-10", "14x7", "22-26", "7-11"):
+        board.push_pdn(text)
+    path = tmp_path / "games.pdn"
+    tags = {"Black": "Smith", "White": "Jones", "Result": "*"}
+    path.write_text(format_game(PdnGame.from_board(board, tags)), encoding="utf-8")
+    return path
+
+
+def test_moves_are_worth_what_the_tables_say() -> None:
+    with open_tablebase(SHIPPED) as tables:
+        decisions = drawn_decisions(4, 80, 1, None, tables)
+        assert len({decision.board.words() for decision in decisions}) == 80
+        for decision in decisions:
+            worth = {}
+            for move in decision.board.legal_moves:
+                after = decision.board.copy()
+                after.push(move)
+                worth[after.words()] = -plain_value(after, tables)
+                assert decision.value_of(move) == worth[after.words()]
+            assert decision.values == worth
+            assert len(set(worth.values())) > 1
+            assert decision.best == tables.probe_wdl(decision.board)
+
+
+def test_taking_the_last_piece_wins() -> None:
+    with open_tablebase(SHIPPED) as tables:
+        (values,) = move_values(np.array([Board("B:B1,K20:W6").words()], np.uint32), tables)
+        assert move_values(np.zeros((0, 3), np.uint32), tables) == []
+    assert list(values.values()) == [1]
+
+
+def test_random_play_blunders_and_perfect_play_does_not() -> None:
+    figures = count("random")
+    (player,) = figures["players"]
+    assert player["positions"] == sum(line["positions"] for line in player["by_pieces"]) == 60
+    assert 0 < player["blunders"] == len(figures["blunders"]) < 60
+    assert player["blunders"] == player["win_to_draw"] + player["win_to_loss"] + player["draw_to_loss"]
+    assert player["interval"][0] < player["share"] == player["blunders"] / 60 < player["interval"][1]
+    values = {"win": 1, "draw": 0, "loss": -1}
+    with open_tablebase(SHIPPED) as tables:
+        for blunder in figures["blunders"]:
+            board = Board(blunder["fen"])
+            assert plain_value(board, tables) == values[blunder["was"]]
+            board.push_pdn(blunder["move"])
+            assert -plain_value(board, tables) == values[blunder["became"]] < values[blunder["was"]]
+    (perfect,) = count(f"tablebase:{SHIPPED}")["players"]
+    assert (perfect["positions"], perfect["blunders"]) == (60, 0)
+
+
+def test_the_same_seed_asks_the_same() -> None:
+    assert count("alphabeta:1") == count("alphabeta:1")
+    assert count("alphabeta:1") != count("alphabeta:1", seed=4)
+
+
+def test_recorded_moves_are_judged(games: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = count(games=games, quiet=False)
+    first = {"player": "Smith", "fen": THROWN_AWAY, "move": "6-10", "was": "win", "became": "draw"}
+    assert figures["blunders"] == [first]
+    smith = figures["players"][0]
+    assert (smith["player"], smith["blunders"], smith["win_to_draw"]) == ("Smith", 1, 1)
+    assert "6-10: a win became a draw" in capsys.readouterr().out
+    with open_tablebase(SHIPPED) as tables:
+        decisions = recorded_decisions(games, 4, tables)
+    assert decisions[0].player == "Smith"
+    (asked,) = count(f"tablebase:{SHIPPED}", games=games)["players"]
+    assert (asked["positions"], asked["blunders"]) == (len(decisions), 0)
+
+
+def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MatchError, match="name a PLAYER, or recorded games"):
+        count()
+    with pytest.raises(MatchError, match="up to 6 pieces are drawn"):
+        count("random", pieces=7)
+    with pytest.raises(MissingTableError, match="tablebase build --pieces 6"):
+        count("random", pieces=6)
+    with pytest.raises(DraughtsError, match="alphabeta"):
+        count("alphabeta:x")
+    (tmp_path / "short.pdn").write_text("1. 11-15 22-18 *\n", encoding="utf-8")
+    with pytest.raises(MatchError, match="no move of at most 4 pieces"):
+        count(games=tmp_path / "short.pdn")
+    (tmp_path / "bad.pdn").write_text('[Event "x"]\n1. 11-99 *\n', encoding="utf-8")
+    with pytest.raises(MatchError, match=r"games in .*bad\.pdn"):
+        count(games=tmp_path / "bad.pdn")
