@@ -11,7 +11,8 @@ from engine.errors import DraughtsError
 from engine.pdn import PdnGame, format_game
 from engine.tablebase import MissingTableError, open_tablebase
 from engine.tablebase.folder import SHIPPED
-from selfplay.blunders import blunders_command, drawn_decisions, move_values, recorded_decisions
+from selfplay.blunders import blunders_command
+from selfplay.decisions import drawn_decisions, move_values, recorded_decisions
 from selfplay.openings import MatchError
 
 
