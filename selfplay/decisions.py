@@ -36,7 +36,7 @@ Words = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Decision:
-    """A position in which a move can be a blunder.
+    """A position in which a move can be a blunder, once it is found to be one (``matters``).
 
     Attributes:
         values: the position after each move, as ``Board.words`` shows it → value for the side that moved: 1 win,
@@ -48,6 +48,11 @@ class Decision:
     values: dict[Words, int]
     player: str = ""
     move: Move | None = None
+
+    @property
+    def matters(self) -> bool:
+        """Whether the moves differ in value: else it is no decision."""
+        return len(set(self.values.values())) > 1
 
     @property
     def best(self) -> int:
@@ -113,15 +118,15 @@ def drawn_decisions(
         report: told of the tables brought into memory, see ``load_tables``; of 6 pieces this takes minutes.
     """
     values = load_tables(SHIPPED if pieces <= SHIPPED_PIECES else folder, pieces, report=report)
-    sampler = EndgameSampler(values, [slice for n in range(2, pieces + 1) for slice in materials(n)], seed)
+    sampler = EndgameSampler(values, [material for n in range(2, pieces + 1) for material in materials(n)], seed)
     found: dict[Words, Decision] = {}
     for _ in range(_DRAWS):
         drawn = sampler.draw(_DRAWN_AT_ONCE * number)
         positions = drawn.positions[drawn.values >= 0, :3]  # what is lost cannot be thrown away
         for (own, opp, kings), worth in zip(positions.tolist(), move_values(positions, tables), strict=True):
-            if len(set(worth.values())) > 1:
-                board = Board(format_fen(Color.BLACK, own, opp, kings))
-                found.setdefault(board.words(), Decision(board, worth))
+            decision = Decision(Board(format_fen(Color.BLACK, own, opp, kings)), worth)
+            if decision.matters:
+                found.setdefault((own, opp, kings), decision)
         if len(found) >= number:
             break
     return list(found.values())[:number]
@@ -140,11 +145,10 @@ def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> list[Decis
         raise MatchError(f"games in {path}: {error}") from error
     positions = np.array([board.words() for board, _, _ in moves], np.uint32).reshape(-1, 3)
     worth = move_values(positions, tables)
-    return [
-        Decision(board, values, player, move)
-        for (board, player, move), values in zip(moves, worth, strict=True)
-        if len(set(values.values())) > 1
-    ]
+    decisions = (
+        Decision(board, values, player, move) for (board, player, move), values in zip(moves, worth, strict=True)
+    )
+    return [decision for decision in decisions if decision.matters]
 
 
 def _recorded_moves(path: Path, pieces: int) -> Iterator[tuple[Board, str, Move]]:
