@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from .bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES, ROTATIONS, SQUARE_OF_BIT
-from .movegen import MAX_MOVES, MOVE, generate, is_capture, move_direction, move_hops, move_start
+from .movegen import DISTINCT, MAX_MOVES, MOVE, generate, is_capture, move_direction, move_hops, move_start
 
 NUM_PLANES = 6
 NUM_POLICY = NUM_DIRECTIONS * NUM_SQUARES
@@ -75,7 +75,7 @@ def move_logit(policy_logits, i, code):
 def _fill_hop_table(positions, table, counts):
     moves = np.empty(MAX_MOVES, MOVE)
     for i in range(positions.shape[0]):
-        counts[i] = generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, True)
+        counts[i] = generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)
         for j in range(counts[i]):
             hop_indices(moves[j].code, table[i, j])
 

@@ -18,6 +18,9 @@ MAX_MOVES = 48
 CAPTURE_FLAG = 32
 HOPS_SHIFT = 6
 PATH_SHIFT = 12
+# Which captures to generate, see ``generate``. NumPy's values, because Numba compiles a function anew for each value of
+# a plain True or False that stands in a call, but once for a type.
+DISTINCT, EVERY_PATH = np.bool_(True), np.bool_(False)
 _SHORTEST_CIRCLE = 4  # two paths lead to one position only if their captures close a circle
 
 
@@ -147,7 +150,7 @@ def generate(own, opp, kings, moves, distinct):
         moves: [MAX_MOVES] of ``MOVE``; positions are written as the mover sees them.
         distinct: keep one of several captures that reach the same position (the first in order of direction).
     """
-    n = 0
+    n = np.int64(0)  # a plain 0 is a value of its own again
     jumpers = jumpers_of(own, opp, kings)
     if jumpers != 0:
         while jumpers != 0:
@@ -168,7 +171,7 @@ def generate(own, opp, kings, moves, distinct):
             king = (kings & piece) != 0 or (land & FAR_ROW) != 0
             code = np.uint64(start) | np.uint64(1 << HOPS_SHIFT) | (np.uint64(direction) << np.uint64(PATH_SHIFT))
             after = np.uint32((kings & ~piece) | (land if king else np.uint32(0)))
-            n = _record(moves, n, np.uint32(own ^ (piece | land)), opp, after, code, False)
+            n = _record(moves, n, np.uint32(own ^ (piece | land)), opp, after, code, EVERY_PATH)
     return n
 
 
@@ -202,13 +205,13 @@ def count_moves(own, opp, kings, moves):
     while walked != 0:
         start = lowest_bit(walked)
         walked &= walked - np.uint32(1)
-        n = _captures_of(own, opp, kings, start, moves, n, False, False)
+        n = _captures_of(own, opp, kings, start, moves, n, EVERY_PATH, False)
     return n
 
 
 @njit(cache=True)
 def _count(own, opp, kings, moves, distinct):
-    return generate(own, opp, kings, moves, True) if distinct else count_moves(own, opp, kings, moves)
+    return generate(own, opp, kings, moves, DISTINCT) if distinct else count_moves(own, opp, kings, moves)
 
 
 @njit(cache=True)

@@ -15,8 +15,8 @@ from engine.players import first_search
 def search_compiled_beside() -> Iterator[None]:
     """Where the search is not compiled yet and there is a second core, that happens beside what is done within.
 
-    The end of the block waits until the opening can be searched; the tables follow while the game begins. What goes
-    wrong there does no harm: this process compiles then.
+    After the block this process takes a part of it, too, and waits until the opening can be searched; the tables follow
+    while the game begins. What goes wrong in the other process does no harm: this one compiles then.
     """
     if first_search.search_is_compiled() or (os.cpu_count() or 1) < 2:
         yield
@@ -37,6 +37,7 @@ def search_compiled_beside() -> Iterator[None]:
     assert process.stdout is not None
     try:
         yield
+        first_search.compile_the_rest()
         process.stdout.readline()
     except BaseException:
         process.kill()

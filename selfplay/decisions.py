@@ -16,7 +16,7 @@ from engine.board import Board, Move
 from engine.errors import DraughtsError
 from engine.fen import Color, format_fen
 from engine.files import read_text
-from engine.movegen import MAX_MOVES, generate, new_moves
+from engine.movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from engine.pdn import read_games
 from engine.tablebase import Tablebase
 from engine.tablebase.build import Step
@@ -77,7 +77,7 @@ def _positions_behind(positions, moves, behind, ends):
     """Writes the positions behind all moves of each position, as the side then to move sees them."""
     n = 0
     for i in range(positions.shape[0]):
-        for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, True)):
+        for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)):
             behind[n, 0], behind[n, 1] = turned(moves[j].opp), turned(moves[j].own)
             behind[n, 2] = turned(moves[j].kings)
             n += 1

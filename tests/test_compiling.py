@@ -43,6 +43,20 @@ def test_a_compiled_search_needs_no_second_process(monkeypatch):
         pass
 
 
+def test_the_rest_is_what_the_search_needs():
+    """In a process of its own, where nothing else has called them with other types."""
+    lines = (
+        "from engine.players.first_search import compile_the_rest, search_once\n"
+        "from engine.search import kernels, root\n"
+        "def known(): return [f.signatures for f in (kernels.backup_leaves, root.choose_root, root.read_root)]\n"
+        "compile_the_rest()\n"
+        "before = known()\n"
+        "for board in search_once(): pass\n"
+        "assert known() == before and all(len(types) == 1 for types in before), before\n"
+    )
+    subprocess.run([sys.executable, "-c", lines], check=True)
+
+
 def test_the_opening_is_waited_for_and_the_tables_are_not(helper):
     folder = helper(
         "time.sleep(0.5); (here / 'opening').touch(); print('opening', flush=True)\n"

@@ -23,6 +23,7 @@ from numba import njit
 
 from ..board import REVERSIBLE_PLIES_TO_DRAW
 from ..movegen import (
+    DISTINCT,
     MAX_MOVES,
     MOVE,
     count_moves,
@@ -240,7 +241,7 @@ def _open(state, ply):
     frame.key = position_key(own, opp, kings, state.search[0].salt)
     if _answered_by_table(state, frame, ply, np.int64(reversible_plies)):
         return True
-    frame.num_moves = generate(own, opp, kings, state.moves[ply], True)
+    frame.num_moves = generate(own, opp, kings, state.moves[ply], DISTINCT)
     frame.best = ply - WIN if frame.num_moves == 0 else -INFINITY
     if frame.num_moves > 0 and ply > 0 and reversible_plies >= REVERSIBLE_PLIES_TO_DRAW:
         frame.num_moves = 0

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from ..board import Board, Move
-from ..movegen import MAX_MOVES, generate, new_moves
+from ..movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from ..random_words import new_random, random_below
 from .base import PlayerError, check_range, search_moves
 from .kernels import drawn, new_line, play, start_line
@@ -52,7 +52,7 @@ def roll_out(line, now, moves, random):
     """
     lost = -1.0
     for _ in range(MAX_ROLL_OUT_PLIES):
-        n = generate(line[now, 0], line[now, 1], line[now, 2], moves, True)
+        n = generate(line[now, 0], line[now, 1], line[now, 2], moves, DISTINCT)
         if n == 0:
             return lost
         if drawn(line, now):
@@ -66,7 +66,7 @@ def roll_out(line, now, moves, random):
 @njit(cache=True)
 def _write_node(node, move, line, now, moves):
     """Fills a new node for position ``now`` of the line; finished games get their exact value."""
-    num_moves = generate(line[now, 0], line[now, 1], line[now, 2], moves, True)
+    num_moves = generate(line[now, 0], line[now, 1], line[now, 2], moves, DISTINCT)
     node.total = 0.0
     node.value = -1.0 if num_moves == 0 else 0.0
     node.visits = 0
@@ -113,7 +113,7 @@ def _untried_move(nodes, parent, random):
 def _expand(nodes, positions, parent, new, line, now, moves, random):
     """Adds child number ``new`` for an untried move of ``parent`` at position ``now``; the line grows by it."""
     move = _untried_move(nodes, parent, random)
-    generate(line[now, 0], line[now, 1], line[now, 2], moves, True)
+    generate(line[now, 0], line[now, 1], line[now, 2], moves, DISTINCT)
     play(line, now, moves[move])
     _write_node(nodes[new], move, line, now + 1, moves)
     positions[new] = line[now + 1]
@@ -148,7 +148,7 @@ def most_visited(nodes):
 def plant(line, root, nodes, moves):
     """Makes position ``root`` of the line node 0, a tree of one node."""
     _write_node(nodes[0], 0, line, root, moves)
-    nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, True)  # the game goes on here
+    nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, DISTINCT)  # the game goes on here
 
 
 @njit(cache=True, nogil=True)

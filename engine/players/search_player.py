@@ -207,7 +207,7 @@ class TreeSearch:
         return follower.words() == board.words()
 
     def _made(self) -> int:
-        return self._trees.result(0).simulations
+        return self._trees.simulations(0)
 
     @property
     def progress(self) -> float:

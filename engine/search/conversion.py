@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from ..movegen import generate, new_moves
+from ..movegen import DISTINCT, generate, new_moves
 from .tree import LOSS, WIN
 
 if TYPE_CHECKING:
@@ -192,12 +192,12 @@ def _children(positions, first, end, moves):
     """All moves of positions: uint32 [m, 4], the last word 0 after an irreversible move, else 1; and their counts."""
     counts = np.zeros(end - first, np.int64)
     for i in range(first, end):
-        counts[i - first] = generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, True)
+        counts[i - first] = generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)
     children = np.empty((counts.sum(), 4), np.uint32)
     n = 0
     for i in range(first, end):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        for j in range(generate(own, opp, kings, moves, True)):
+        for j in range(generate(own, opp, kings, moves, DISTINCT)):
             quiet = moves[j].opp == opp and (moves[j].own & ~moves[j].kings) == (own & ~kings)
             children[n, 0], children[n, 1] = turned(moves[j].opp), turned(moves[j].own)
             children[n, 2], children[n, 3] = turned(moves[j].kings), np.uint32(1 if quiet else 0)

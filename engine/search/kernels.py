@@ -143,7 +143,7 @@ def _descend(
         ``_COLLISION`` if it came to a leaf that waits already.
     """
     slot = slots[g]
-    depth, index, draw_value = 0, slot.root, slot.draw_value
+    depth, index, draw_value = np.int64(0), slot.root, slot.draw_value  # see DISTINCT about the type
     paths[lane, 0] = index
     while True:
         node = nodes[index]

@@ -285,22 +285,26 @@ class LockstepSearch:
                 raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
             if self._judge is not None:
                 wdl_logits = self._judge.mixed(wdl_logits, n)
-            kernels.backup_leaves(
-                self._nodes,
-                self._slots,
-                self._paths,
-                self._depths,
-                self._pledges,
-                self._codes,
-                self._noises,
-                self._waiting,
-                n,
-                policy_logits,
-                wdl_logits,
-                self._sharpness,
-                self._table,
-            )
+            self.back_up(policy_logits, wdl_logits)
         return n
+
+    def back_up(self, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
+        """Backs up answers to the first waiting leaves, a row each; no row of ``policy_logits`` means equal priors."""
+        kernels.backup_leaves(
+            self._nodes,
+            self._slots,
+            self._paths,
+            self._depths,
+            self._pledges,
+            self._codes,
+            self._noises,
+            self._waiting,
+            len(wdl_logits),
+            policy_logits,
+            wdl_logits,
+            self._sharpness,
+            self._table,
+        )
 
     def step(self, evaluator: Evaluator) -> int:
         """``select`` and ``evaluate``: every started slot advances by one evaluation; returns their number."""
@@ -323,6 +327,12 @@ class LockstepSearch:
     def active(self) -> np.ndarray:
         """bool [slots]: the slot's search still runs."""
         return self._slots["active"] != 0
+
+    def simulations(self, slot: int) -> int:
+        """Visits of all root moves together, see ``SearchResult.simulations``."""
+        root = self._root(slot)
+        first = int(root["first_child"])
+        return int(self._nodes["visits"][first : first + int(root["num_children"])].sum())
 
     def result(self, slot: int) -> SearchResult:
         """What the slot's search found so far."""

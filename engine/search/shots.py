@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import mask_of, popcount, turned
-from ..movegen import generate, is_capture, jumpers_of, new_moves
+from ..movegen import DISTINCT, generate, is_capture, jumpers_of, new_moves
 
 MAX_OFFERS = 4
 MAX_NODES = 2000  # of one search; a line that is not finished then counts for nothing
@@ -53,12 +53,12 @@ def _open(frame, moves, own, opp, kings, attacks):
     captures = jumpers_of(own, opp, kings) != 0
     material = _material(own, opp, kings)
     if captures:
-        frame.num_moves = generate(own, opp, kings, moves, True)
+        frame.num_moves = generate(own, opp, kings, moves, DISTINCT)
         frame.best = -_BEST if attacks else _BEST
     elif attacks:
         frame.best = material
         if frame.offers > 0:
-            frame.num_moves = generate(own, opp, kings, moves, True)
+            frame.num_moves = generate(own, opp, kings, moves, DISTINCT)
     else:
         frame.best = -material
 
@@ -80,8 +80,8 @@ def find_shots(own, opp, kings, frames, moves):
         return found
     root = frames[0]
     root.offers, root.alpha, root.beta = MAX_OFFERS, -_BEST, _BEST
-    _open(root, moves[0], own, opp, kings, True)
     ply, nodes = 0, 0
+    _open(root, moves[0], own, opp, kings, ply % 2 == 0)
     while True:
         frame, attacks = frames[ply], ply % 2 == 0
         cut = frame.best >= frame.beta if attacks else frame.best <= frame.alpha

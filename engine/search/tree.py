@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from ..movegen import generate
+from ..movegen import DISTINCT, generate
 
 NODE = np.dtype(
     [
@@ -199,7 +199,7 @@ def add_children(nodes, used, index, moves, count):
 @njit(cache=True, inline="always")
 def legal_at(node, moves):
     """Generates the distinct legal moves in the position after ``node`` into ``moves``; returns their number."""
-    return generate(turned(node.opp), turned(node.own), turned(node.kings), moves, True)
+    return generate(turned(node.opp), turned(node.own), turned(node.kings), moves, DISTINCT)
 
 
 @njit(cache=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
-from ..movegen import generate, jumpers_of, new_moves
+from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
 from .solve import Grid, grid_of, over_rows, place_fast, place_row, sweep_word
 
@@ -58,7 +58,7 @@ def date_position(own, opp, kings, won, slices, words, halves, moves):
     """
     best = NO_HALF if won else 0
     if jumpers_of(own, opp, kings) != 0:
-        for i in range(generate(own, opp, kings, moves, False)):
+        for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
             best = _date_child(moves[i].own, moves[i].opp, moves[i].kings, won, slices, words, halves, best)
         return best
     free = np.uint32(~(own | opp) & np.uint32(FAR_ROW))

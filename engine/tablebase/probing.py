@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, borrowed, turned
-from ..movegen import generate, jumpers_of, new_moves
+from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import code_of, locate
 from .material import MAX_PIECES
 from .wdl_codec import BLOCK_WORDS
@@ -100,7 +100,7 @@ def _score_leaf(own, opp, kings, full, now, slices, values, halves, wanted, num_
 
 @njit(cache=True)
 def _open(own, opp, kings, stack, depth):
-    stack.counts[depth] = generate(own, opp, kings, stack.moves[depth], False)
+    stack.counts[depth] = generate(own, opp, kings, stack.moves[depth], EVERY_PATH)
     stack.nexts[depth] = 0
     stack.bests[depth] = _NOTHING
     stack.states[depth] = KNOWN

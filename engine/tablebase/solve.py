@@ -20,7 +20,7 @@ from numba import njit
 
 from ..bitboard import FAR_ROW, borrowed, step, turned
 from ..interrupts import map_threads
-from ..movegen import generate, jumpers_of, new_moves
+from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, lookup, placements
 
 DRAWN, WON, LOST, OPEN, SAFE = 0, 1, 2, 3, 4  # SAFE: open, but some promotion does not lose
@@ -134,7 +134,7 @@ def canonical_places(roamer, taken, fellows):
 @njit(cache=True)
 def _settle_capture(own, opp, kings, slices, words, moves):
     worst = np.int64(1)
-    for i in range(generate(own, opp, kings, moves, False)):
+    for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
         value = lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words)
         worst = min(worst, value)
         if worst == -1:

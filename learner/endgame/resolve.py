@@ -28,7 +28,7 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import turned
-from engine.movegen import MAX_MOVES, MOVE, count_moves, generate, jumpers_of
+from engine.movegen import DISTINCT, MAX_MOVES, MOVE, count_moves, generate, jumpers_of
 
 from .data import FLAG_THREATENED, flags_of
 
@@ -213,7 +213,7 @@ def _fill_children(positions, frontier, children, parents):
     moves = np.empty(MAX_MOVES, MOVE)
     n = 0
     for i in frontier:
-        for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, True)):
+        for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)):
             children[n, 0] = turned(moves[j].opp)
             children[n, 1] = turned(moves[j].own)
             children[n, 2] = turned(moves[j].kings)
