@@ -162,15 +162,17 @@ def _check_network(checkpoint: str | None) -> None:
 
 def _make_network(spec: "OpponentSpec") -> "Player":
     """The board's way to networks: ``gui`` knows no torch."""
-    from selfplay.compiling import search_compiled_beside
+    from selfplay.compiling import made_beside_compiling
 
-    seconds = spec.seconds if spec.timed else None
-    with search_compiled_beside():
+    def make() -> "Player":
         from selfplay.players import board_player
 
+        seconds = spec.seconds if spec.timed else None
         return board_player(
             spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, spec.backend, spec.ponder
         )
+
+    return made_beside_compiling(make)
 
 
 def _start_engine(spec: "OpponentSpec") -> "Player":

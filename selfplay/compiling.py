@@ -3,24 +3,26 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import engine
 from engine.players import first_search
+from engine.players.search_player import SearchPlayer
+
+P = TypeVar("P")
 
 
-@contextmanager
-def search_compiled_beside() -> Iterator[None]:
-    """Where the search is not compiled yet and there is a second core, that happens beside what is done within.
+def made_beside_compiling(make: Callable[[], P]) -> P:
+    """Makes a player; where the search is not compiled yet and there is a second core, that happens beside it.
 
-    After the block this process takes a part of it, too, and waits until the opening can be searched; the tables follow
+    This process compiles a part of the search, too, and waits until the opening can be searched; the tables follow
     while the game begins. What goes wrong in the other process does no harm: this one compiles then.
     """
     if first_search.search_is_compiled() or (os.cpu_count() or 1) < 2:
-        yield
-        return
+        return make()
     root = str(Path(engine.__file__).parents[1])
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     try:
@@ -32,13 +34,17 @@ def search_compiled_beside() -> Iterator[None]:
             env={**os.environ, "PYTHONPATH": paths},
         )
     except OSError:
-        yield
-        return
+        return make()
     assert process.stdout is not None
     try:
-        yield
-        first_search.compile_the_rest()
+        player = make()
+        first_search.compile_backup()
+        if isinstance(player, SearchPlayer):
+            while not first_search.search_is_compiled() and process.poll() is None:
+                time.sleep(0.05)
+            player.prepare()
         process.stdout.readline()
+        return player
     except BaseException:
         process.kill()
         process.wait()

@@ -20,7 +20,7 @@ from engine.players.network_text import (
 from engine.players.search_player import MAX_SIMULATIONS
 from engine.version import installed_version
 
-from .compiling import search_compiled_beside
+from .compiling import made_beside_compiling
 
 _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a checkpoint or a run
 
@@ -61,10 +61,13 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
             return built_in
         text = f"{named.folder}@{values['oracle']}{'' if values['contempt'] else '@impartial'}"
         backend, threads = str(values["backend"]), int(values["threads"])
-        with search_compiled_beside():
+
+        def make_network() -> Player:
             from .players import make_player
 
             return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
+
+        return made_beside_compiling(make_network)
 
     identity = Identity(version=installed_version())
     serve(make, sys.stdin, sys.stdout, identity=identity, params=[] if built_in is not None else params)

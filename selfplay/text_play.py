@@ -15,7 +15,7 @@ from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
 from learner.checkpoint import load_checkpoint
 
-from .compiling import search_compiled_beside
+from .compiling import made_beside_compiling
 from .players import checkpoint_folder, make_player, network_player
 from .threads import use_single_thread
 
@@ -163,8 +163,7 @@ def text_play(
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")
     use_single_thread()
     board = Board(fen or START_FEN)
-    with search_compiled_beside():
-        player = make_player(opponent, simulations, seconds, backend=backend)
+    player = made_beside_compiling(lambda: make_player(opponent, simulations, seconds, backend=backend))
     named = NetworkText.parse(opponent if parse_player(opponent) is None else CHAMPION)
     network = load_checkpoint(checkpoint_folder(named.folder)).network
     adviser = network_player(network, named.folder, SearchConfig(num_simulations=0), backend=backend)

@@ -5,9 +5,12 @@ import sys
 import time
 
 import pytest
+from search_reference import HashEvaluator
 
 from engine.board import Board
 from engine.players import first_search
+from engine.players.search_player import SearchPlayer
+from engine.search import CachedEvaluator
 from selfplay import compiling
 
 
@@ -39,20 +42,18 @@ def test_a_compiled_search_needs_no_second_process(monkeypatch):
         assert isinstance(board, Board)
     assert first_search.search_is_compiled()
     monkeypatch.setattr(subprocess, "Popen", None)
-    with compiling.search_compiled_beside():
-        pass
+    assert compiling.made_beside_compiling(lambda: 7) == 7
 
 
-def test_the_rest_is_what_the_search_needs():
-    """In a process of its own, where nothing else has called them with other types."""
+def test_what_is_compiled_beside_is_what_the_search_needs():
+    """In a process of its own, where nothing else has called it with other types."""
     lines = (
-        "from engine.players.first_search import compile_the_rest, search_once\n"
-        "from engine.search import kernels, root\n"
-        "def known(): return [f.signatures for f in (kernels.backup_leaves, root.choose_root, root.read_root)]\n"
-        "compile_the_rest()\n"
-        "before = known()\n"
+        "from engine.players.first_search import compile_backup, search_once\n"
+        "from engine.search.kernels import backup_leaves\n"
+        "compile_backup()\n"
+        "before = backup_leaves.signatures\n"
         "for board in search_once(): pass\n"
-        "assert known() == before and all(len(types) == 1 for types in before), before\n"
+        "assert backup_leaves.signatures == before and len(before) == 1, before\n"
     )
     subprocess.run([sys.executable, "-c", lines], check=True)
 
@@ -63,8 +64,7 @@ def test_the_opening_is_waited_for_and_the_tables_are_not(helper):
         "while not (here / 'begun').exists(): time.sleep(0.05)\n"
         "(here / 'tables').touch()"
     )
-    with compiling.search_compiled_beside():
-        assert not (folder / "opening").exists(), "it runs beside this"
+    assert compiling.made_beside_compiling((folder / "opening").exists) is False, "it runs beside this"
     assert (folder / "opening").exists()
     assert not (folder / "tables").exists()
     (folder / "begun").touch()
@@ -74,28 +74,25 @@ def test_the_opening_is_waited_for_and_the_tables_are_not(helper):
 @pytest.mark.parametrize("lines", ["raise SystemExit(1)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
 def test_what_goes_wrong_there_does_no_harm(helper, lines):
     folder = helper(f"(here / 'begun').touch()\n{lines}")
-    with compiling.search_compiled_beside():
-        pass
+    player = SearchPlayer("flat", CachedEvaluator(HashEvaluator()))  # waits for the search, too
+    assert compiling.made_beside_compiling(lambda: player) is player
     assert (folder / "begun").exists()
 
 
 def test_no_process_does_no_harm(helper, monkeypatch):
     folder = helper("pass")
     monkeypatch.setattr(sys, "executable", str(folder / "missing"))
-    with compiling.search_compiled_beside():
-        (folder / "begun").touch()
-    assert (folder / "begun").exists()
+    assert compiling.made_beside_compiling(lambda: 7) == 7
 
 
 def test_an_error_ends_it(helper):
     folder = helper("(here / 'begun').touch(); time.sleep(1)\n(here / 'late').touch()")
 
     def interrupted():
-        with compiling.search_compiled_beside():
-            assert appears(folder / "begun")
-            raise KeyboardInterrupt
+        assert appears(folder / "begun")
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        compiling.made_beside_compiling(interrupted)
     time.sleep(1.5)
     assert not (folder / "late").exists()

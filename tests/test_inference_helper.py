@@ -15,8 +15,8 @@ from test_network import trained_like
 
 from learner.inference import helper as helper_module
 from learner.inference import open_backend
-from learner.inference.helper import _ASLEEP, _NOTHING, _TASK, Helper
-from learner.inference.numba_evaluator import LARGEST_BATCH, NumbaEvaluator, shares
+from learner.inference.helper import _ASLEEP, _DONE, _NOTHING, _TASK, Helper, new_desks, share
+from learner.inference.numba_evaluator import LARGEST_BATCH, NumbaEvaluator
 from learner.inference.words import pause, read_word, replace_word, write_word
 from learner.network import NETWORKS
 
@@ -69,13 +69,13 @@ def test_integers_and_new_weights():
 
 @given(positions=st.integers(0, 200), threads=st.integers(1, 9))
 def test_shares(positions, threads):
-    """All positions in their order, in pairs, and nobody has two pairs more than another."""
-    parts = shares(positions, threads)
-    assert [row for part in parts for row in range(positions)[part]] == list(range(positions))
-    assert len(parts) == min(threads, (positions + 1) // 2)
-    sizes = [(part.stop - part.start + 1) // 2 for part in parts]
-    assert max(sizes, default=0) - min(sizes, default=0) <= 1
-    assert all(part.start % 2 == 0 for part in parts)
+    """All positions in their order, in pairs, and nobody has two pairs more than another, or more than the first."""
+    parts = [range(*share(positions, threads, thread)) for thread in range(threads)]
+    assert [row for part in parts for row in part] == list(range(positions))
+    sizes = [(len(part) + 1) // 2 for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+    assert sizes[0] == max(sizes)
+    assert all(part.start % 2 == 0 for part in parts if part)
 
 
 def test_what_nobody_has_begun_is_computed_at_once(monkeypatch, alone):
@@ -87,30 +87,25 @@ def test_what_nobody_has_begun_is_computed_at_once(monkeypatch, alone):
 
 
 def test_the_helper_does_its_share(pair, alone):
-    (own,) = pair._helpers
+    """Asked by hand, so that nobody can take it back."""
+    words, positions, *answers = (array[0] for array in pair._desks)
     for n in (4, 7, LARGEST_BATCH):
-        own.offer(POSITIONS[:n])
-        wait_for(lambda: own._words[_TASK] < _NOTHING)  # begun, or done
-        policy, wdl = np.zeros((n, 128), np.float32), np.zeros((n, 3), np.float32)
-        own.collect(policy, wdl)
-        assert_same((policy, wdl), alone, n)
+        positions[:n] = POSITIONS[:n]
+        words[_TASK] = n
+        pair._helpers[0].wake()
+        wait_for(lambda: words[_TASK] == _DONE)
+        assert_same(tuple(array[:n] for array in answers), alone, n)
+        words[_TASK] = _NOTHING
 
 
 def test_a_helper_sleeps_and_wakes(pair, alone):
-    (own,) = pair._helpers
+    words = pair._desks.words[0]
     for _ in range(5):
-        wait_for(lambda: own._words[_ASLEEP])
-        own.offer(POSITIONS[:6])
-        wait_for(lambda: own._words[_TASK] < _NOTHING)
-        own.collect(np.zeros((6, 128), np.float32), np.zeros((6, 3), np.float32))
+        wait_for(lambda: words[_ASLEEP])
         assert_same(pair.evaluate(POSITIONS[:9]), alone, 9)
-
-
-def test_an_answer_nobody_collects_is_in_nobodys_way(pair, alone):
-    """As after Ctrl-C between question and answer."""
-    for n in (16, 3, 8):
-        pair._helpers[0].offer(POSITIONS[20 : 20 + n])
-        assert_same(pair.evaluate(POSITIONS[:11]), alone, 11)
+        assert words[_TASK] == _NOTHING
+    pair._helpers[0].wake()
+    wait_for(lambda: not words[_ASLEEP])
 
 
 def test_helpers_end_with_their_evaluator():
@@ -161,7 +156,7 @@ def test_words_one_by_one():
 
 def test_a_helper_is_kept_alive_by_nothing_else():
     evaluator = NumbaEvaluator(NETWORK)
-    lone = Helper(evaluator._weights, evaluator._buffers, 4)
+    lone = Helper(evaluator._weights, evaluator._buffers, new_desks(1, 4), 0)
     assert helpers()
     del lone
     gc.collect()

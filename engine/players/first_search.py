@@ -2,7 +2,7 @@
 
 ``python -m engine.players.first_search`` compiles them, which takes some twenty seconds, and as long again for those of
 the tables. In between it writes a line: what the first moves of a game need is there. It gets to what is done once a
-leaf is found late; ``compile_the_rest`` may have compiled that by then in another process.
+leaf is evaluated late; ``compile_backup`` may have compiled that by then in another process.
 """
 
 from collections.abc import Iterator
@@ -43,17 +43,17 @@ def search_once() -> Iterator[Board]:
     config = SearchConfig(oracle="tablebase", leaves_in_flight=16, shot_prior=0.3)
     player = SearchPlayer("first search", CachedEvaluator(_Flat()), config, seconds=0.05, leaf_oracle=read_tablebase())
     for board in (Board(), Board(_FEW_PIECES)):
-        player.choose([board])
+        search = player.begin(board)
+        search.advance(0.05)
+        search.choose()
+        search.thought()
         yield board
 
 
-def compile_the_rest() -> None:
-    """Backs up, reads out and chooses without a search: a third of what the opening needs compiled."""
+def compile_backup() -> None:
+    """What is done with evaluated leaves, without a search."""
     search = LockstepSearch(SearchConfig(), 1)
-    search.set_board(0, Board())
     search.back_up(np.zeros((0, NUM_POLICY), np.float32), np.zeros((0, 3), np.float32))
-    search.choose(0)
-    search.result(0)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
+from ..search.lockstep import MOST_STEPS
 from ..search.tree import NO_DISTANCE
 from .base import check_range, search_moves
 from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
@@ -70,6 +71,10 @@ class SearchPlayer:
         _reseed(self._search, seed)
         for search in self._watched.values():
             search.seed(seed)
+
+    def prepare(self) -> None:
+        """Loads or compiles what the evaluator's batches need, so that no move's time passes with that."""
+        self._search.steps(self._evaluator, 0)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
@@ -216,12 +221,17 @@ class TreeSearch:
 
     def advance(self, seconds: float) -> bool:
         """See ``Thinking.advance``."""
-        deadline = time.perf_counter() + seconds
+        now = time.perf_counter()
+        deadline, steps = now + seconds, 1
         while not self._finished:
-            if not self._trees.step(self._evaluator) and not self._extend():
+            made = self._trees.steps(self._evaluator, steps)
+            if not made and not self._extend():
                 self._finished = True
-            elif time.perf_counter() >= deadline:
+            begun, now = now, time.perf_counter()
+            if now >= deadline:
                 break
+            step = (now - begun) * self._trees.config.leaves_in_flight / max(made, 1)
+            steps = max(1, min(MOST_STEPS, int((deadline - now) / (2 * step))))  # surely over in time
         return not self._finished
 
     def _extend(self) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from ..encoding import NUM_POLICY
+from .batches import BackupArguments, BatchCounts, BatchSearcher, Memory, SelectArguments
 from .evaluator import Evaluator
 
 _WAYS = 4  # places where a position may lie; the one used longest ago is overwritten
@@ -32,7 +33,7 @@ def _same(keys, place, positions, i):
 
 
 @njit(cache=True, nogil=True)
-def _look_up(keys, ages, answers, now, positions, policy, wdl, unknown):
+def look_up(keys, ages, answers, now, positions, policy, wdl, unknown):
     """Copies the answers that are known; writes the numbers of the other positions into ``unknown``; how many."""
     missing = 0
     mask = keys.shape[0] // _WAYS - 1
@@ -54,7 +55,7 @@ def _look_up(keys, ages, answers, now, positions, policy, wdl, unknown):
 
 
 @njit(cache=True, nogil=True)
-def _store(keys, ages, answers, now, positions, unknown, missing, new_policy, new_wdl, policy, wdl):
+def store(keys, ages, answers, now, positions, unknown, missing, new_policy, new_wdl, policy, wdl):
     """Files the answers to the unknown positions, and copies them to their rows of ``policy`` and ``wdl``."""
     mask = keys.shape[0] // _WAYS - 1
     for row in range(missing):
@@ -81,6 +82,7 @@ class CachedEvaluator:
         entries: how many positions it remembers, rounded up to a power of two; each takes ``ENTRY_BYTES``.
 
     Attributes:
+        searches: whether the evaluator makes batches of a search, so that ``search`` does.
         asked, hits: positions so far, and how many of them were remembered.
     """
 
@@ -93,6 +95,7 @@ class CachedEvaluator:
         self._ages = np.zeros(size, np.int32)
         self._answers = np.zeros((size, NUM_POLICY + 3), np.float32)
         self._now = 0
+        self.searches = isinstance(evaluator, BatchSearcher)
         self.asked = self.hits = 0
 
     @property
@@ -105,6 +108,22 @@ class CachedEvaluator:
         self._ages[:] = 0
         self._now = 0
 
+    def _memory(self, batches: int) -> Memory:
+        """For so many batches more."""
+        if self._now > _LATEST - batches:
+            self.clear()
+        first = self._now + 1
+        self._now += batches
+        return Memory(self._keys, self._ages, self._answers, first)
+
+    def search(self, select: SelectArguments, backup: BackupArguments, few: int, batches: int) -> BatchCounts:
+        """See ``BatchSearcher.search``; what is remembered is not asked for."""
+        assert isinstance(self.evaluator, BatchSearcher)
+        counts = self.evaluator.search(select, backup, self._memory(batches), few, batches)
+        self.asked += counts.judged
+        self.hits += counts.judged - counts.missing
+        return counts
+
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See ``Evaluator.evaluate``.
 
@@ -112,18 +131,15 @@ class CachedEvaluator:
             ValueError: the evaluator gives no policy.
         """
         n = len(positions)
-        if self._now == _LATEST:
-            self.clear()
-        self._now += 1
         policy, wdl = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
         unknown = np.empty(n, np.int64)
-        table = (self._keys, self._ages, self._answers, self._now)
-        missing = int(_look_up(*table, positions, policy, wdl, unknown))
+        table = self._memory(1)
+        missing = int(look_up(*table, positions, policy, wdl, unknown))
         self.asked += n
         self.hits += n - missing
         if missing:
             new_policy, new_wdl = self.evaluator.evaluate(positions[unknown[:missing]])
             if new_policy is None:
                 raise ValueError("an evaluator without a policy has nothing worth remembering")
-            _store(*table, positions, unknown, missing, new_policy, new_wdl, policy, wdl)
+            store(*table, positions, unknown, missing, new_policy, new_wdl, policy, wdl)
         return policy, wdl

@@ -328,20 +328,20 @@ def backup_leaves(
     codes,
     noises,
     waiting,
+    table,
+    sharpness,
     n,
     policy_logits,
     wdl_logits,
-    sharpness,
-    table,
 ):
     """Gives every waiting leaf its priors and backs its value up.
 
     Args:
         noises: float32 [slots, MAX_MOVES], mixed into the prior of a root that is judged for the first time.
+        table: see ``graph``.
+        sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
         policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
             leave the priors equal.
-        sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
-        table: see ``graph``.
     """
     nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
     noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)

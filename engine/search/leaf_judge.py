@@ -65,6 +65,11 @@ class LeafJudge:
         self._any_verdict = False
         self._moves = np.zeros((MAX_MOVES, 4), np.uint32)
 
+    @property
+    def max_pieces(self) -> int:
+        """No leaf with more of them is settled."""
+        return self._oracle.max_pieces
+
     def judges_root(self, root: Any) -> bool:
         """Whether the moves of a root (a node) will be judged; what a search found of them before is then dropped.
 

@@ -12,6 +12,8 @@ from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
 from . import kernels
 from . import root as root_kernels
+from .batches import BackupArguments, SelectArguments
+from .cache import CachedEvaluator
 from .config import SearchConfig
 from .evaluator import Evaluator
 from .graph import table_size
@@ -26,6 +28,7 @@ from .tree import LOSS, MAX_PLIES, NODE, WIN
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
 _NO_POLICY = np.zeros((0, NUM_POLICY), np.float32)
 _SPARE_NODES = 4 * MAX_MOVES
+MOST_STEPS = 8  # in one call: more gain nothing, and signals wait for its end
 
 
 class Ending(enum.IntEnum):
@@ -128,7 +131,6 @@ class LockstepSearch:
         self._schedules: dict[int, int] = {}  # simulations → first row of its table
         self._schedule = np.zeros((1, 1), np.int32)
         self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
-        self._arguments: tuple[Any, ...] = ()
         self._shot_room = new_shot_frames()
         self._bind()
         self._judge: LeafJudge | None = None
@@ -139,32 +141,22 @@ class LockstepSearch:
 
     def _bind(self) -> None:
         config = self.config
-        self._sharpness = np.float32(1 / config.policy_temperature)
         self._scales = (np.float32(config.c_visit), np.float32(config.c_scale), config.rescale_q)
-        self._arguments = (
-            self._nodes,
-            self._slots,
-            self._paths,
-            self._depths,
-            self._pledges,
-            self._histories,
-            self._codes,
-            self._gumbels,
-            self._schedule,
-            kernels.Settings(
-                *self._scales,
-                np.float32(config.c_puct),
-                np.float32(config.fpu_reduction),
-                np.float32(config.virtual_loss),
-                np.float32(config.shot_prior),
-            ),
-            *self._shot_room,
-            self._moves,
-            self._scores,
-            self._table,
-            self._leaves,
-            self._waiting,
+        settings = kernels.Settings(
+            *self._scales,
+            np.float32(config.c_puct),
+            np.float32(config.fpu_reduction),
+            np.float32(config.virtual_loss),
+            np.float32(config.shot_prior),
         )
+        trees = self._nodes, self._slots, self._paths, self._depths, self._pledges
+        random, found = (self._gumbels, self._schedule), (self._leaves, self._waiting)
+        room = *self._shot_room, self._moves, self._scores
+        self._select = SelectArguments(
+            *trees, self._histories, self._codes, *random, settings, *room, self._table, *found
+        )
+        sharpness = np.float32(1 / config.policy_temperature)
+        self._backup = BackupArguments(*trees, self._codes, self._noises, self._waiting, self._table, sharpness)
 
     @property
     def memory_bytes(self) -> int:
@@ -261,12 +253,16 @@ class LockstepSearch:
         the next evaluation has a leaf of every game.
         """
         judged = self._num_waiting
-        self._num_waiting = int(kernels.select_leaves(*(*self._arguments, judged)))
+        self._num_waiting = int(kernels.select_leaves(*self._select, judged))
+        return self._settle(judged)
+
+    def _settle(self, judged: int) -> int:
+        """Settles what the oracle knows of the waiting leaves but the first ``judged``; new ones take their places."""
         while self._judge is not None and judged < self._num_waiting:
             found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
             if judged == found:
                 break
-            self._num_waiting = int(kernels.select_leaves(*(*self._arguments, judged)))
+            self._num_waiting = int(kernels.select_leaves(*self._select, judged))
         return self._num_waiting
 
     def evaluate(self, evaluator: Evaluator) -> int:
@@ -290,31 +286,36 @@ class LockstepSearch:
 
     def back_up(self, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
         """Backs up answers to the first waiting leaves, a row each; no row of ``policy_logits`` means equal priors."""
-        kernels.backup_leaves(
-            self._nodes,
-            self._slots,
-            self._paths,
-            self._depths,
-            self._pledges,
-            self._codes,
-            self._noises,
-            self._waiting,
-            len(wdl_logits),
-            policy_logits,
-            wdl_logits,
-            self._sharpness,
-            self._table,
-        )
+        kernels.backup_leaves(*self._backup, len(wdl_logits), policy_logits, wdl_logits)
 
     def step(self, evaluator: Evaluator) -> int:
         """``select`` and ``evaluate``: every started slot advances by one evaluation; returns their number."""
         self.select()
         return self.evaluate(evaluator)
 
+    def steps(self, evaluator: Evaluator, most: int) -> int:
+        """Up to so many steps, in compiled code alone where the evaluator is a cache over a ``BatchSearcher``.
+
+        Args:
+            most: 0 only compiles.
+
+        Returns:
+            Number of evaluations; 0 if there is nothing left to do.
+        """
+        if self._num_waiting or not isinstance(evaluator, CachedEvaluator) or not evaluator.searches:
+            return self.step(evaluator) if most else 0
+        few = self._judge.max_pieces if self._judge is not None else 0
+        counts = evaluator.search(self._select, self._backup, few, most)
+        self._num_waiting = counts.waiting
+        if self._num_waiting == 0:
+            return counts.judged
+        self._settle(0)
+        return counts.judged + self.evaluate(evaluator)
+
     def run(self, evaluator: Evaluator) -> int:
         """Steps until every started slot has reached its target; returns the number of evaluations."""
         total = 0
-        while n := self.step(evaluator):
+        while n := self.steps(evaluator, MOST_STEPS):
             total += n
         return total
 

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -11,15 +10,17 @@ from torch import Tensor, nn
 
 from engine.bitboard import NUM_SQUARES
 from engine.encoding import NUM_POLICY, encode_planes
+from engine.search.batches import BackupArguments, BatchCounts, Memory, SelectArguments
 
 from ..network import ConvUnit, Network
+from .batches import search_batches
 from .calibration import Calibration
 from .evaluator import BackendError
-from .helper import Helper
+from .helper import Helper, forward_together, new_desks
 from .judged import JudgedEvaluator
 from .lanes import LARGEST_SHORT, WIDTH
 from .tiles import BLOCK, LARGEST_SUM
-from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows, forward
+from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows
 
 LARGEST_BATCH = 16  # weights are read once for so many positions, and what lies between two layers stays in the cache
 _KERNEL = 3
@@ -99,28 +100,27 @@ class NumbaEvaluator(JudgedEvaluator):
     def _load_weights(self, weights: Weights) -> None:
         self._weights = weights
         self._buffers, *others = (_room_for(weights, LARGEST_BATCH) for _ in range(self.threads))
-        self._helpers = [Helper(weights, buffers, LARGEST_BATCH) for buffers in others]
+        self._desks = new_desks(len(others), LARGEST_BATCH)
+        self._helpers = [Helper(weights, buffers, self._desks, at) for at, buffers in enumerate(others)]
 
     def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = len(positions)
         policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
-        own, *offered = shares(n, self.threads)
-        for helper, part in zip(self._helpers, offered, strict=False):
-            helper.offer(positions[part])
-        forward(positions[own], self._weights, self._buffers, policy_logits, wdl_logits)
-        for helper, part in zip(self._helpers, offered, strict=False):
-            helper.collect(policy_logits[part], wdl_logits[part])
+        for helper in self._helpers:
+            helper.wake()
+        forward_together(positions, self._weights, self._buffers, self._desks, policy_logits, wdl_logits)
         return policy_logits, wdl_logits
 
-
-def shares(positions: int, threads: int) -> list[slice]:
-    """Equal parts of so many positions, one for each thread that gets any.
-
-    Two positions fill a tile, so that is how many go together.
-    """
-    pairs = (positions + 1) // 2
-    edges = [2 * (pairs * thread // threads) for thread in range(threads)] + [positions]
-    return [slice(first, end) for first, end in pairwise(edges) if end > first]
+    def search(
+        self, select: SelectArguments, backup: BackupArguments, memory: Memory, few: int, batches: int
+    ) -> BatchCounts:
+        """See ``BatchSearcher.search``."""
+        with self._lock:
+            for helper in self._helpers:
+                helper.wake()
+            network = self._weights, self._buffers, self._desks
+            trees = tuple(select), tuple(backup), select.leaves
+            return BatchCounts(*search_batches(*trees, memory, *network, few, batches))
 
 
 def pack(folded: Network, largest: np.ndarray | None = None) -> Weights:

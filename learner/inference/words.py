@@ -3,6 +3,7 @@
 All are atomic and seen by every thread in one order (sequentially consistent). Arrays are one-dimensional int64.
 """
 
+import os
 import platform
 from typing import Any
 
@@ -15,6 +16,7 @@ from .lanes import emit_place
 
 _ORDER = "seq_cst"
 _ALIGNMENT = 8
+_HAS_YIELD = os.name == "posix"
 _HAS_PAUSE = platform.machine().lower() in ("x86_64", "amd64")
 
 
@@ -59,6 +61,19 @@ def pause(typingctx: Any) -> Any:
         if _HAS_PAUSE:
             kind = ir.FunctionType(ir.VoidType(), [])
             builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def give_way(typingctx: Any) -> Any:
+    """Offers the core to others, where the system has a call for that."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if _HAS_YIELD:
+            kind = ir.FunctionType(ir.IntType(32), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
         return context.get_dummy_value()
 
     return types.void(), codegen
