@@ -95,7 +95,7 @@ def test_what_the_oracle_knows_is_left_to_it(network: NumbaEvaluator, fen: str) 
     assert_same(*searches)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(asked=st.lists(st.integers(1, 9), max_size=30), waits=st.booleans(), seed=st.integers(0, 9))
 def test_any_number_of_steps(asked: list[int], waits: bool, seed: int) -> None:
     network = NumbaEvaluator(NETWORK)
@@ -112,6 +112,8 @@ def test_any_number_of_steps(asked: list[int], waits: bool, seed: int) -> None:
         while alone < made:
             alone += plain.step(theirs)
         assert alone == made
+        if not batched.active().any():  # it has looked for one batch more than it found
+            assert plain.step(theirs) == 0
         assert_same(batched, plain)
     batched.stop()
     assert not batched.active().any()
