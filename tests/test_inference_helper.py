@@ -86,26 +86,30 @@ def test_what_nobody_has_begun_is_computed_at_once(monkeypatch, alone):
         assert_same(lonely.evaluate(POSITIONS[:n]), alone, n)
 
 
-def test_the_helper_does_its_share(pair, alone):
-    """Asked by hand, so that nobody can take it back."""
+def ask(pair: NumbaEvaluator, n: int) -> tuple[np.ndarray, ...]:
+    """The helper's answer to the first positions, asked by hand, so that nobody takes them back."""
     words, positions, *answers = (array[0] for array in pair._desks)
+    positions[:n] = POSITIONS[:n]
+    words[_TASK] = n
+    pair._helpers[0].wake()
+    wait_for(lambda: words[_TASK] == _DONE)
+    words[_TASK] = _NOTHING
+    return tuple(array[:n] for array in answers)
+
+
+def test_the_helper_does_its_share(pair, alone):
     for n in (4, 7, LARGEST_BATCH):
-        positions[:n] = POSITIONS[:n]
-        words[_TASK] = n
-        pair._helpers[0].wake()
-        wait_for(lambda: words[_TASK] == _DONE)
-        assert_same(tuple(array[:n] for array in answers), alone, n)
-        words[_TASK] = _NOTHING
+        assert_same(ask(pair, n), alone, n)
 
 
 def test_a_helper_sleeps_and_wakes(pair, alone):
     words = pair._desks.words[0]
-    for _ in range(5):
+    for n in (1, 6, 9):
         wait_for(lambda: words[_ASLEEP])
-        assert_same(pair.evaluate(POSITIONS[:9]), alone, 9)
+        assert_same(ask(pair, n), alone, n)
+        wait_for(lambda: words[_ASLEEP])
+        assert_same(pair.evaluate(POSITIONS[:n]), alone, n)
         assert words[_TASK] == _NOTHING
-    pair._helpers[0].wake()
-    wait_for(lambda: not words[_ASLEEP])
 
 
 def test_helpers_end_with_their_evaluator():
