@@ -208,6 +208,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     players.analyse,
     players.engine,
     players.export,
+    players.teach,
     players.card,
     players.perft,
     players.bench,

@@ -137,7 +137,15 @@ def read_fields(path: Path, kind: type[Fields], version: int) -> Fields:
     """
     with naming_errors(path):
         text = path.read_bytes()
-    fields = parse_json(path, text)
+    return checked_fields(path, parse_json(path, text), kind, version)
+
+
+def checked_fields(path: Path, fields: Any, kind: type[Fields], version: int) -> Fields:
+    """What a file says of its weights, as ``kind``.
+
+    Raises:
+        CheckpointError: it is of another version, or something else.
+    """
     check_version(path, fields, version)
     try:
         return kind.model_validate(fields)

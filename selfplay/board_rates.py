@@ -15,10 +15,9 @@ from engine.players.network_text import NetworkText
 from engine.players.search_player import SearchPlayer
 from engine.search import CachedEvaluator
 from learner.checkpoint import load_checkpoint
-from learner.inference import make_evaluator
 
 from .knowledge import leaf_oracle
-from .players import board_search, checkpoint_folder
+from .players import BoardEvaluator, board_evaluator, board_search, checkpoint_folder, search_with
 from .threads import num_cores, use_single_thread
 
 TIMES_S = (0.1, 1.0, 10.0)
@@ -52,14 +51,16 @@ def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: st
         PlayerError, CheckpointError, BackendError: see ``players.make_player``.
     """
     named = NetworkText.parse(text)
-    network = load_checkpoint(checkpoint_folder(named.folder)).network
+    folder = checkpoint_folder(named.folder)
+    loaded = load_checkpoint(folder)
     rates, boards = [], _positions()
     for threads in (1, 2)[: num_cores()]:
         config = board_search(named, threads=threads)
         torch.set_num_threads(threads)
-        inner = make_evaluator(network, named.backend or backend, batch=config.leaves_in_flight, threads=threads)
+        backend = named.backend or backend
+        evaluator = board_evaluator(folder, loaded, backend, "cpu", config.leaves_in_flight, threads, timed=True)
+        config = search_with(evaluator, config)
         for seconds in times_s or TIMES_S:
-            evaluator = CachedEvaluator(inner)
             player = SearchPlayer(text, evaluator, config, seconds, leaf_oracle(config))
             for board in boards:
                 _search(player, evaluator, board, _WARM_UP_S)
@@ -83,8 +84,9 @@ def _positions() -> list[Board]:
     return boards
 
 
-def _search(player: SearchPlayer, evaluator: CachedEvaluator, board: Board, seconds: float) -> tuple[float, ...]:
-    evaluator.clear()
+def _search(player: SearchPlayer, evaluator: BoardEvaluator, board: Board, seconds: float) -> tuple[float, ...]:
+    if isinstance(evaluator, CachedEvaluator):
+        evaluator.clear()
     asked, hits, begun = evaluator.asked, evaluator.hits, time.perf_counter()
     thinking = player.begin(board)
     thinking.advance(seconds)

@@ -1,10 +1,11 @@
 """The text of a model card."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from learner.checkpoint import CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
+from learner.student import StudentInfo
 
 from .config import RunConfig
 from .stages import training_commands
@@ -14,7 +15,8 @@ Results = Mapping[str, Any]
 
 def card_sections(
     info: CheckpointInfo,
-    parameters: int,
+    parameters: Sequence[int],
+    student: StudentInfo | None,
     results: Results,
     machine: str,
     config: RunConfig | None,
@@ -23,6 +25,7 @@ def card_sections(
     """What the card says.
 
     Args:
+        parameters: of the network, and of its student if there is one.
         results: see ``model_card.CardData``.
         config: that the network was trained with.
         ladder: figures of ``crownhead ladder``.
@@ -32,8 +35,9 @@ def card_sections(
         Section(
             "Network",
             [
-                Text(f"Residual network, {network}, {parameters:,} parameters; policy and win/draw/loss head."),
+                Text(f"Residual network, {network}, {parameters[0]:,} parameters; policy and win/draw/loss head."),
                 Text(f"Digest of its weights: {info.digest}."),
+                *([] if student is None else [_student(student, parameters[1])]),
             ],
         ),
         _training(info, config),
@@ -44,6 +48,15 @@ def card_sections(
     if ladder is not None:
         sections.append(_ladder(ladder))
     return sections
+
+
+def _student(student: StudentInfo, parameters: int) -> Text:
+    names = [name for name in ("games", "samples") if name in student.figures]
+    learnt = ", ".join(f"{student.figures[name]:,.0f} {name}" for name in names)
+    return Text(
+        f"A student beside it, one layer of {student.student.units} units, {parameters:,} parameters, plays in its "
+        f"place where time limits the search. Taught by searches{f': {learnt}' if learnt else ''}."
+    )
 
 
 def _training(info: CheckpointInfo, config: RunConfig | None) -> Section:

@@ -17,7 +17,7 @@ from engine.players.search_player import thoughts_of
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .config import RunConfig, make_config
-from .players import board_search, checkpoint_folder, network_player
+from .players import board_search, checkpoint_folder, checkpoint_player
 from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
@@ -121,13 +121,13 @@ def analyse_command(
     if not board.legal_moves:
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     named = NetworkText.parse(net)
-    checkpoint = load_checkpoint(checkpoint_folder(named.folder))
+    folder = checkpoint_folder(named.folder)
     threads = named.threads or 1
     config = board_search(named, simulations, threads).impartial()
     if oracle is not None:
         config = config.model_copy(update={"oracle": oracle_name(oracle)})
     torch.set_num_threads(usable(threads))
-    player = network_player(checkpoint.network, net, config, backend=named.backend or backend, threads=threads)
+    player = checkpoint_player(folder, net, config, backend=named.backend or backend, threads=threads)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
     moves = [

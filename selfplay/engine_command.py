@@ -65,7 +65,7 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
         def make_network() -> Player:
             from .players import make_player
 
-            return make_player(text, int(values["simulations"]), backend=backend, threads=threads)
+            return make_player(text, int(values["simulations"]), backend=backend, threads=threads, timed=True)
 
         return made_beside_compiling(make_network)
 

@@ -14,13 +14,14 @@ from rich.console import Console
 
 from engine.board import Board
 from engine.console import progress_console
-from engine.files import atomic_write
+from engine.files import atomic_write, sha256_of
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.commands import oracle_validate_command
 from learner.network import Network
 from learner.report import Report, make_writable_folder, to_markdown
+from learner.student import STUDENT_FILE, Student, StudentInfo, load_student
 
 from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
@@ -71,6 +72,7 @@ class CardData(BaseModel):
 
     Attributes:
         digest: of the network that was measured.
+        student: sha256 of the file of the student beside it, if there is one.
         machine: where. results: name of a measurement → its figures.
     """
 
@@ -78,6 +80,7 @@ class CardData(BaseModel):
 
     schema_version: Literal[1] = 1
     digest: str
+    student: str | None = None
     machine: str
     results: dict[str, Any] = {}
 
@@ -99,12 +102,13 @@ def card_command(
     folder = checkpoint_folder(net)
     info, target = read_info(folder), out or folder
     make_writable_folder(target)
-    data = _read_data(target / DATA_FILE, info.digest)
+    network, taught = load_checkpoint(folder).network, load_student(folder, info.digest)
+    student = None if taught is None else sha256_of(folder / STUDENT_FILE)
+    data = _read_data(target / DATA_FILE, info.digest, student)
     config = None if run is None else _read_config(run, info)
-    network = load_checkpoint(folder).network
 
     def write() -> None:
-        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, data, run, config)).encode())
+        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, taught, data, run, config)).encode())
 
     console = progress_console(quiet)
     if config is not None:
@@ -129,15 +133,15 @@ def _read_config(run: Path, info: CheckpointInfo) -> RunConfig:
     return config_at(read_config(path), int(str(info.figures.get("steps", sys.maxsize))))
 
 
-def _read_data(path: Path, digest: str) -> CardData:
+def _read_data(path: Path, digest: str, student: str | None) -> CardData:
     if not path.exists():
-        return CardData(digest=digest, machine=describe_machine(choose_device("auto")))
+        return CardData(digest=digest, student=student, machine=describe_machine(choose_device("auto")))
     try:
         data = CardData.model_validate_json(path.read_bytes())
     except ValueError as error:
         raise RunError(f"{path} is no card: remove it, or choose another --out") from error
-    if data.digest != digest:
-        raise RunError(f"{path} is the card of another network: remove it, or choose another --out")
+    if (data.digest, data.student) != (digest, student):
+        raise RunError(f"{path} is the card of another network or student: remove it, or choose another --out")
     return data
 
 
@@ -188,10 +192,18 @@ def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
     return {"seconds": seconds, "simulations": simulations}
 
 
-def _card(info: CheckpointInfo, network: Network, data: CardData, run: Path | None, config: RunConfig | None) -> Report:
+def _card(
+    info: CheckpointInfo,
+    network: Network,
+    taught: tuple[Student, StudentInfo] | None,
+    data: CardData,
+    run: Path | None,
+    config: RunConfig | None,
+) -> Report:
     ladder = None
     if run is not None and (path := run / "ladder" / "report.json").is_file():
         ladder = json.loads(path.read_text("utf-8"))
-    parameters = sum(parameter.numel() for parameter in network.parameters())
-    sections = card_sections(info, parameters, data.results, data.machine, config, ladder)
+    student = None if taught is None else taught[1]
+    sizes = [sum(weights.numel() for weights in part.parameters()) for part in (network, *(taught or ())[:1])]
+    sections = card_sections(info, sizes, student, data.results, data.machine, config, ladder)
     return Report("Model card", sections, {})

@@ -14,9 +14,10 @@ from engine.players.network_text import CHAMPION, NetworkText, why_no_network
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import BOARD_SEARCH, MOST_IN_FLIGHT, CachedEvaluator, SearchConfig
-from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, load_checkpoint
-from learner.inference import make_evaluator
+from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, Checkpoint, load_checkpoint
+from learner.inference import BackendError, StudentEvaluator, make_evaluator
 from learner.network import Network
+from learner.student import load_student
 
 from .knowledge import leaf_oracle
 from .ratings import Ratings, RatingsError
@@ -25,6 +26,7 @@ from .threads import choose_device, usable
 
 RUNS = Path("runs")
 _LEAVES_PER_HELPER = 8  # more in flight for every thread more: calls as large as before are too small to be shared
+BoardEvaluator = CachedEvaluator | StudentEvaluator
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
@@ -132,8 +134,74 @@ def network_player(
         BackendError: no such backend, or it is not installed.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    together = batch * (config.leaves_in_flight if config.root == "puct" else 1)
-    evaluator = CachedEvaluator(make_evaluator(network, backend, choose_device(device), together, usable(threads)))
+    evaluator = CachedEvaluator(
+        make_evaluator(network, backend, choose_device(device), _together(config, batch), usable(threads))
+    )
+    return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
+
+
+def _together(config: SearchConfig, batch: int) -> int:
+    """How many positions a call will have, with so many games side by side."""
+    return batch * (config.leaves_in_flight if config.root == "puct" else 1)
+
+
+def board_evaluator(
+    folder: Path, loaded: Checkpoint, backend: str, device: str, batch: int, threads: int, timed: bool
+) -> BoardEvaluator:
+    """What judges the positions of a search at the board: a network, or the student beside it.
+
+    With ``auto`` it is the student where time limits the search: it judges ten times as many positions in it, each a
+    little worse.
+
+    Args:
+        folder: of the checkpoint ``loaded``.
+        batch: positions of a call.
+        timed: time limits the search.
+
+    Raises:
+        BackendError: no such backend, it is not installed, or there is no student.
+        CheckpointError: the student is damaged, or another network's.
+    """
+    if backend == "student" or (backend == "auto" and timed and choose_device(device) == "cpu"):
+        found = load_student(folder, loaded.info.digest)
+        if found is not None:
+            return StudentEvaluator(found[0])
+        if backend == "student":
+            raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
+    return CachedEvaluator(make_evaluator(loaded.network, backend, choose_device(device), batch, usable(threads)))
+
+
+def search_with(evaluator: BoardEvaluator, config: SearchConfig) -> SearchConfig:
+    """The search of an evaluator: a student looks for no shots, which take as long as ten of its evaluations."""
+    return config.model_copy(update={"shot_prior": 0.0}) if isinstance(evaluator, StudentEvaluator) else config
+
+
+def checkpoint_player(
+    folder: Path,
+    name: str,
+    config: SearchConfig,
+    seconds: float | None = None,
+    device: str = "auto",
+    explore: bool = False,
+    seed: int = 0,
+    backend: str = "auto",
+    batch: int = 1,
+    threads: int = 1,
+    timed: bool | None = None,
+) -> SearchPlayer:
+    """``network_player`` for the network in the folder of a checkpoint, or for the student beside it.
+
+    Args:
+        timed: see ``board_evaluator``; None: whether there are ``seconds``.
+
+    Raises:
+        CheckpointError: the checkpoint cannot be read.
+        BackendError, TableFileError: see ``board_evaluator`` and ``network_player``.
+    """
+    loaded = load_checkpoint(folder)
+    timed = seconds is not None if timed is None else timed
+    evaluator = board_evaluator(folder, loaded, backend, device, _together(config, batch), threads, timed)
+    config = search_with(evaluator, config)
     return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
 
 
@@ -159,10 +227,10 @@ def board_player(
     Raises:
         PlayerError, CheckpointError, BackendError, TableFileError: see ``make_player``.
     """
-    network = load_checkpoint(checkpoint_folder(checkpoint or CHAMPION)).network
+    folder = checkpoint_folder(checkpoint or CHAMPION)
     torch.set_num_threads(usable(threads))
-    player = network_player(
-        network, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
+    player = checkpoint_player(
+        folder, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
     )
     return PonderingPlayer(player) if ponder else player
 
@@ -196,6 +264,7 @@ def make_player(
     batch: int = 1,
     threads: int = 1,
     plain: bool = False,
+    timed: bool | None = None,
 ) -> Player:
     """The player that ``text`` names.
 
@@ -210,6 +279,7 @@ def make_player(
         threads: of one evaluation of a network player whose text names no number; torch keeps this number for the
             calling thread.
         plain: see ``board_search``.
+        timed: see ``checkpoint_player``.
 
     Raises:
         PlayerError: no such player.
@@ -222,14 +292,13 @@ def make_player(
         return player
     named = NetworkText.parse(text)
     threads = named.threads or threads
-    checkpoint = load_checkpoint(checkpoint_folder(named.folder))
+    folder = checkpoint_folder(named.folder)
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
     config = board_search(named, simulations, threads, alone=batch == 1, plain=plain)
     torch.set_num_threads(usable(threads))
-    player = network_player(
-        checkpoint.network, text, config, seconds, device, False, 0, named.backend or backend, batch, threads
-    )
+    backend = named.backend or backend
+    player = checkpoint_player(folder, text, config, seconds, device, False, 0, backend, batch, threads, timed)
     if not named.ponder:
         return player
     if seconds is None:

@@ -91,12 +91,16 @@ class TrainingProgress(_Display):
         self.progress.update(self._task, completed=minutes, description=text, left=left)
 
 
-class _GameRate(ProgressColumn):
-    """Games a minute."""
+class _Rate(ProgressColumn):
+    """So many a minute."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Task) -> Text:
         rate = task.finished_speed or task.speed
-        return Text("" if rate is None else f"{60 * rate:.3g} games/min", style="progress.data.speed")
+        return Text("" if rate is None else f"{60 * rate:.3g} {self._unit}/min", style="progress.data.speed")
 
 
 _GAMES = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
@@ -106,7 +110,7 @@ class MatchProgress(_Display):
     """Progress of a match: games, score so far, rate, time left."""
 
     def __init__(self, games: int, quiet: bool) -> None:
-        super().__init__(quiet, *_GAMES, _GameRate(), TimeRemainingColumn())
+        super().__init__(quiet, *_GAMES, _Rate("games"), TimeRemainingColumn())
         self._task = self.progress.add_task("", total=games)
         self._points = 0.0
         self._games = 0
@@ -126,9 +130,28 @@ class LadderProgress(_Display):
     """
 
     def __init__(self, games: int, kept: int, quiet: bool) -> None:
-        super().__init__(quiet, *_GAMES, _GameRate(), TimeRemainingColumn())
+        super().__init__(quiet, *_GAMES, _Rate("games"), TimeRemainingColumn())
         self._task = self.progress.add_task("", total=games, completed=kept)
 
     def game(self, game: MatchGame) -> None:
         """Counts a finished game."""
         self.progress.update(self._task, advance=1, description=f"{game.black} v {game.white}")
+
+
+class CountProgress(_Display):
+    """Progress of anything that is counted: how many of all, a note, rate, time left.
+
+    Args:
+        unit: what is counted, like ``games``.
+    """
+
+    def __init__(self, unit: str, total: int | None, quiet: bool) -> None:
+        number = TextColumn("{task.completed}/{task.total} " + unit)
+        super().__init__(
+            quiet, BarColumn(30), number, TextColumn("{task.description}"), _Rate(unit), TimeRemainingColumn()
+        )
+        self._task = self.progress.add_task("", total=total)
+
+    def show(self, completed: int, total: int, note: str = "") -> None:
+        """So many of ``total`` are done."""
+        self.progress.update(self._task, completed=completed, total=total, description=note)

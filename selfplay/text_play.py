@@ -13,10 +13,9 @@ from engine.players.base import Player, close_player, search_moves
 from engine.players.network_text import CHAMPION, NetworkText
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
-from learner.checkpoint import load_checkpoint
 
 from .compiling import made_beside_compiling
-from .players import checkpoint_folder, make_player, network_player
+from .players import checkpoint_folder, checkpoint_player, make_player
 from .threads import use_single_thread
 
 SHOWN = 5
@@ -165,8 +164,9 @@ def text_play(
     board = Board(fen or START_FEN)
     player = made_beside_compiling(lambda: make_player(opponent, simulations, seconds, backend=backend))
     named = NetworkText.parse(opponent if parse_player(opponent) is None else CHAMPION)
-    network = load_checkpoint(checkpoint_folder(named.folder)).network
-    adviser = network_player(network, named.folder, SearchConfig(num_simulations=0), backend=backend)
+    adviser = checkpoint_player(
+        checkpoint_folder(named.folder), named.folder, SearchConfig(num_simulations=0), backend=backend
+    )
     console = Console(highlight=False)
 
     def write(text: str) -> None:

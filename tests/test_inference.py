@@ -387,7 +387,7 @@ def test_one_runtime_is_enough(package, left, monkeypatch):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(BackendError, match="'tensorrt' is no backend: choose one of auto, torch"):
+    with pytest.raises(BackendError, match="'tensorrt' is no backend: choose one of auto, student, torch"):
         make_evaluator(Network(TINY), "tensorrt")
     assert backend_name("openvino-int8") == "openvino-int8"
     assert {"auto", "torch", "torch-float32", *BATCHED} == set(BackendName.__args__)

@@ -185,7 +185,7 @@ def untiled(flat, rows, columns):
 
 @njit
 def _product(a, b, scale, bias, out, rows, depth, width, slope):
-    winograd._multiply(a, b, scale, bias, out, rows, depth, width, spread(slope))
+    winograd.multiply(a, b, scale, bias, out, rows, depth, width, spread(slope))
 
 
 SIZES = {

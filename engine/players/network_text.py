@@ -12,6 +12,7 @@ OracleName = Literal["off", "tablebase", "network"]
 DEFAULT_ORACLE: OracleName = "tablebase"
 BackendName = Literal[
     "auto",
+    "student",
     "torch",
     "torch-float32",
     "numba",
@@ -22,7 +23,10 @@ BackendName = Literal[
     "openvino-bf16",
     "openvino-int8",
 ]
-"""``auto``: the fastest here. ``torch`` uses bf16 where the device has it; what has no ending else uses float32."""
+"""``auto``: the fastest here. ``student``: the small network that lies beside a checkpoint, in its place.
+
+``torch`` uses bf16 where the device has it; what has no ending else uses float32.
+"""
 
 _WITHOUT_NETWORK = ("random", "rollout", "alphabeta", "tablebase", "hub")
 MOST_THREADS = 64

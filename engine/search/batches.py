@@ -68,14 +68,29 @@ class BatchCounts(NamedTuple):
 
 @runtime_checkable
 class BatchSearcher(Evaluator, Protocol):
-    """An evaluator that also makes whole batches of a search."""
+    """An evaluator that also makes whole batches of a search.
 
-    def search(
-        self, select: SelectArguments, backup: BackupArguments, memory: Memory, few: int, batches: int
-    ) -> BatchCounts:
+    Attributes:
+        searches: whether it really does.
+    """
+
+    searches: bool
+
+    def search(self, select: SelectArguments, backup: BackupArguments, few: int, batches: int) -> BatchCounts:
         """Selects, judges and backs up so many times, or until nothing is left to select.
 
         Args:
             few: a batch with a position of at most so many pieces is left waiting, and the call ends.
         """
+        ...
+
+
+@runtime_checkable
+class RememberingSearcher(Evaluator, Protocol):
+    """An evaluator that makes them with the memory of a ``CachedEvaluator``."""
+
+    def search_remembering(
+        self, select: SelectArguments, backup: BackupArguments, memory: Memory, few: int, batches: int
+    ) -> BatchCounts:
+        """See ``BatchSearcher.search``; what is remembered is not judged."""
         ...

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ..encoding import NUM_POLICY
-from .batches import BackupArguments, BatchCounts, BatchSearcher, Memory, SelectArguments
+from .batches import BackupArguments, BatchCounts, Memory, RememberingSearcher, SelectArguments
 from .evaluator import Evaluator
 
 _WAYS = 4  # places where a position may lie; the one used longest ago is overwritten
@@ -95,7 +95,7 @@ class CachedEvaluator:
         self._ages = np.zeros(size, np.int32)
         self._answers = np.zeros((size, NUM_POLICY + 3), np.float32)
         self._now = 0
-        self.searches = isinstance(evaluator, BatchSearcher)
+        self.searches = isinstance(evaluator, RememberingSearcher)
         self.asked = self.hits = 0
 
     @property
@@ -118,8 +118,8 @@ class CachedEvaluator:
 
     def search(self, select: SelectArguments, backup: BackupArguments, few: int, batches: int) -> BatchCounts:
         """See ``BatchSearcher.search``; what is remembered is not asked for."""
-        assert isinstance(self.evaluator, BatchSearcher)
-        counts = self.evaluator.search(select, backup, self._memory(batches), few, batches)
+        assert isinstance(self.evaluator, RememberingSearcher)
+        counts = self.evaluator.search_remembering(select, backup, self._memory(batches), few, batches)
         self.asked += counts.judged
         self.hits += counts.judged - counts.missing
         return counts

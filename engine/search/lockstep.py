@@ -12,8 +12,7 @@ from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
 from . import kernels
 from . import root as root_kernels
-from .batches import BackupArguments, SelectArguments
-from .cache import CachedEvaluator
+from .batches import BackupArguments, BatchSearcher, SelectArguments
 from .config import SearchConfig
 from .evaluator import Evaluator
 from .graph import table_size
@@ -188,6 +187,16 @@ class LockstepSearch:
     def _root(self, slot: int) -> Any:
         return self._nodes[self._slots[slot]["root"]]
 
+    @property
+    def tree_nodes(self) -> int:
+        """The most nodes that a tree can have."""
+        return len(self._scratch)
+
+    def tree(self, slot: int) -> tuple[np.ndarray, int, int]:
+        """All nodes (``tree.NODE``; not to be changed), and first and end of those of a slot; the first is its root."""
+        state = self._slots[slot]
+        return self._nodes, int(state["root"]), int(state["used"])
+
     def num_legal(self, slot: int) -> int:
         """Number of distinct legal moves at the root."""
         return int(self._slots[slot]["num_legal"])
@@ -294,7 +303,7 @@ class LockstepSearch:
         return self.evaluate(evaluator)
 
     def steps(self, evaluator: Evaluator, most: int) -> int:
-        """Up to so many steps, in compiled code alone where the evaluator is a cache over a ``BatchSearcher``.
+        """Up to so many steps, in compiled code alone where the evaluator is a ``BatchSearcher``.
 
         Args:
             most: 0 only compiles.
@@ -302,7 +311,7 @@ class LockstepSearch:
         Returns:
             Number of evaluations; 0 if there is nothing left to do.
         """
-        if self._num_waiting or not isinstance(evaluator, CachedEvaluator) or not evaluator.searches:
+        if self._num_waiting or not isinstance(evaluator, BatchSearcher) or not evaluator.searches:
             return self.step(evaluator) if most else 0
         few = self._judge.max_pieces if self._judge is not None else 0
         counts = evaluator.search(self._select, self._backup, few, most)

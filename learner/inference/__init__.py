@@ -8,6 +8,7 @@ from .choice import Choice, choose_backend, make_evaluator
 from .evaluator import BackendError, NetworkEvaluator
 from .fidelity import Fidelity, compare
 from .measuring import measure_rates
+from .student_evaluator import StudentEvaluator
 from .torch_evaluator import TorchEvaluator
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Choice",
     "Fidelity",
     "NetworkEvaluator",
+    "StudentEvaluator",
     "TorchEvaluator",
     "backend_name",
     "choose_backend",

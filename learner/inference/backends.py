@@ -51,6 +51,8 @@ def open_backend(
     Raises:
         BackendError: it is not installed, or cannot compute this network.
     """
+    if name == "student":
+        raise BackendError("backend student is for players whose folder has a student beside the network")
     if name in RUNTIMES:
         return RUNTIMES[name](network, bounded=bounded, threads=threads)
     if name in KERNELS:

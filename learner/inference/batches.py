@@ -32,7 +32,7 @@ def search_batches(select, backup, leaves, memory, weights, buffers, desks, few,
     judged, missed = 0, 0
     for batch in range(batches):
         n = select_leaves(*(*select, np.int64(0)))  # the type by which it is called elsewhere, too
-        if n == 0 or _has_few(leaves, n, few):
+        if n == 0 or has_few(leaves, n, few):
             return judged, missed, n
         table = memory.keys, memory.ages, memory.answers, memory.now + batch
         missing = look_up(*table, leaves[:n], policy, wdl, unknown)
@@ -50,7 +50,7 @@ def search_batches(select, backup, leaves, memory, weights, buffers, desks, few,
 
 
 @njit(nogil=True, cache=True)
-def _has_few(leaves, n, few):
+def has_few(leaves, n, few):
     """Whether one of the first ``n`` positions has at most ``few`` pieces."""
     fewest = few + 1
     for i in range(n):

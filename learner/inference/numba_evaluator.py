@@ -111,10 +111,10 @@ class NumbaEvaluator(JudgedEvaluator):
         forward_together(positions, self._weights, self._buffers, self._desks, policy_logits, wdl_logits)
         return policy_logits, wdl_logits
 
-    def search(
+    def search_remembering(
         self, select: SelectArguments, backup: BackupArguments, memory: Memory, few: int, batches: int
     ) -> BatchCounts:
-        """See ``BatchSearcher.search``."""
+        """See ``RememberingSearcher``."""
         with self._lock:
             for helper in self._helpers:
                 helper.wake()
@@ -163,7 +163,7 @@ def points_of(conv: nn.Conv2d, inputs: int, outputs: int) -> np.ndarray:
     """The points of a convolution's filters: float64 [36, inputs, outputs]."""
     filters = _numbers(conv.weight).astype(np.float64)
     points = np.einsum("ar,oirs,bs->abio", _FILTER_POINTS, filters, _FILTER_POINTS)
-    return _padded(points.reshape(POINTS, conv.in_channels, conv.out_channels), POINTS, inputs, outputs)
+    return padded(points.reshape(POINTS, conv.in_channels, conv.out_channels), POINTS, inputs, outputs)
 
 
 def blocks_of(points: np.ndarray) -> Iterator[np.ndarray]:
@@ -212,7 +212,7 @@ def paired(matrix: np.ndarray) -> np.ndarray:
 def _matrix(weight: Tensor, depth: int) -> np.ndarray:
     """A linear layer or convolution of 1 by 1 as matrix [inputs, outputs], filled up and blocked."""
     numbers = _numbers(weight)
-    return blocked(_padded(numbers.reshape(numbers.shape[:2]).T, depth, filled(len(numbers))))
+    return blocked(padded(numbers.reshape(numbers.shape[:2]).T, depth, filled(len(numbers))))
 
 
 def _hidden_matrix(weight: Tensor, per_square: int, channels: int) -> np.ndarray:
@@ -220,13 +220,13 @@ def _hidden_matrix(weight: Tensor, per_square: int, channels: int) -> np.ndarray
     numbers, split = _numbers(weight), per_square * NUM_SQUARES
     units = filled(len(numbers))
     squares = numbers[:, :split].reshape(-1, per_square, NUM_SQUARES).transpose(2, 1, 0)
-    squares_filled = _padded(squares, NUM_SQUARES, filled(per_square), units).reshape(-1, units)
-    return blocked(np.concatenate([squares_filled, _padded(numbers[:, split:].T, channels, units)]))
+    squares_filled = padded(squares, NUM_SQUARES, filled(per_square), units).reshape(-1, units)
+    return blocked(np.concatenate([squares_filled, padded(numbers[:, split:].T, channels, units)]))
 
 
 def _bias(bias: Tensor | None) -> np.ndarray:
     numbers = _numbers(bias)
-    return _padded(numbers, filled(len(numbers)))
+    return padded(numbers, filled(len(numbers)))
 
 
 def _numbers(weight: Tensor | None) -> np.ndarray:
@@ -239,7 +239,7 @@ def filled(channels: int) -> int:
     return -(-channels // BLOCK) * BLOCK
 
 
-def _padded(array: np.ndarray, *shape: int) -> np.ndarray:
+def padded(array: np.ndarray, *shape: int) -> np.ndarray:
     """The array with zeros behind it along each axis."""
     behind = [(0, wanted - size) for wanted, size in zip(shape, array.shape, strict=True)]
     return np.pad(array, behind)

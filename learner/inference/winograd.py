@@ -181,7 +181,7 @@ def _boards_of_points(points, bias, skip, add, y, lines, n, first, channels, slo
 
 
 @njit
-def _multiply(a, b, scale, bias, out, rows, depth, width, slope):
+def multiply(a, b, scale, bias, out, rows, depth, width, slope):
     """``out`` [rows, width] = ``a`` [rows, depth] @ ``b`` * ``scale`` + ``bias``, bent."""
     for column in range(0, width, BLOCK):
         for row in range(0, rows, ROWS):
@@ -242,8 +242,8 @@ def _policy(x, weights, buffers, n, policy_logits):
     hidden, moves = buffers.y, buffers.z
     slope, straight = spread(weights.slope), spread(np.float32(1.0))
     ones = buffers.ones
-    _multiply(x, weights.policy, ones, weights.policy_bias, hidden, rows, channels, width, slope)
-    _multiply(hidden, weights.moves, ones, weights.moves_bias, moves, rows, width, BLOCK, straight)
+    multiply(x, weights.policy, ones, weights.policy_bias, hidden, rows, channels, width, slope)
+    multiply(hidden, weights.moves, ones, weights.moves_bias, moves, rows, width, BLOCK, straight)
     for i in range(n):
         for direction in range(NUM_DIRECTIONS):
             for square in range(NUM_SQUARES):
@@ -273,11 +273,11 @@ def _win_draw_loss(x, weights, buffers, n, wdl_logits):
     slope, straight = spread(weights.slope), spread(np.float32(1.0))
     squares, features, hidden, logits = buffers.y, buffers.features, buffers.hidden, buffers.logits
     ones = buffers.ones
-    _multiply(x, weights.wdl, ones, weights.wdl_bias, squares, n * NUM_SQUARES, channels, width, slope)
+    multiply(x, weights.wdl, ones, weights.wdl_bias, squares, n * NUM_SQUARES, channels, width, slope)
     _write_features(x, squares, features, n, channels, width)
     depth = NUM_SQUARES * width + channels
-    _multiply(features, weights.hidden, ones, weights.hidden_bias, hidden, n, depth, units, slope)
-    _multiply(hidden, weights.logits, ones, weights.logits_bias, logits, n, units, BLOCK, straight)
+    multiply(features, weights.hidden, ones, weights.hidden_bias, hidden, n, depth, units, slope)
+    multiply(hidden, weights.logits, ones, weights.logits_bias, logits, n, units, BLOCK, straight)
     for i in range(n):
         for result in range(3):
             wdl_logits[i, result] = logits[place(i, 0, BLOCK) + result]

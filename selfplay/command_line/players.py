@@ -238,6 +238,31 @@ def card(
         print_json(figures)
 
 
+def teach(
+    net: Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")],
+    samples: Annotated[Path, typer.Option(help="Folder of the samples; those that are there count, too.")],
+    games: Annotated[
+        int, typer.Option(min=0, max=MAX_GAMES, help="To play, 50 to a file; files of the seed stay.")
+    ] = 0,
+    epochs: Annotated[
+        float, typer.Option(min=0, max=100, help="How often each sample is learnt from; 0: only play.")
+    ] = 3,
+    simulations: Annotated[int, typer.Option(min=100, max=20_000, help="Per move of these games.")] = 1500,
+    units: Annotated[int, typer.Option(min=32, max=4096, help="Of the student's wide layer, in steps of 32.")] = 512,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Teach a small, fast network for the board by searches in games of a network, or of its student; needs hours.
+
+    It is written beside the network and plays in its place where time limits the search.
+    """
+    from selfplay.teaching import teach_command
+
+    figures = teach_command(net, samples, games, epochs, simulations, units, seed, quiet=as_json)
+    if as_json:
+        print_json(figures)
+
+
 def export(
     checkpoint: Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],

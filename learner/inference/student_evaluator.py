@@ -1,0 +1,105 @@
+"""A student as the search's evaluator."""
+
+import threading
+
+import numpy as np
+from torch import Tensor
+
+from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
+from engine.encoding import NUM_POLICY
+from engine.search.batches import BackupArguments, BatchCounts, SelectArguments
+
+from ..student import NUM_PIECES, Student
+from .numba_evaluator import blocked, filled, padded
+from .student_kernels import StudentBuffers, StudentWeights, evaluate_student, search_student
+from .tiles import BLOCK
+from .winograd import filled_rows
+
+LARGEST_BATCH = 64
+_MOST_PIECES = 32
+
+
+class StudentEvaluator:
+    """Evaluates with a student: the ``engine.search.BatchSearcher`` for the board. Threads that share it take turns.
+
+    It remembers nothing: to judge a position again takes less time than to look it up.
+
+    Attributes:
+        asked, hits: positions so far, and 0, see ``CachedEvaluator``.
+    """
+
+    backend = "student"
+    threads = 1
+    searches = True
+
+    def __init__(self, student: Student) -> None:
+        self._weights = pack_student(student)
+        self._buffers = _room_for(self._weights, LARGEST_BATCH)
+        self._lock = threading.Lock()
+        self.asked = self.hits = 0
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See ``NetworkEvaluator.evaluate``.
+
+        Raises:
+            ValueError: positions of another type or shape.
+        """
+        n = len(positions)
+        self.asked += n
+        if positions.dtype != np.uint32 or positions.shape != (n, 4):
+            raise ValueError(f"positions are {positions.dtype} {list(positions.shape)}, not uint32 [N, 4]")
+        policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
+        with self._lock:
+            for start in range(0, n, LARGEST_BATCH):
+                part = slice(start, start + LARGEST_BATCH)
+                asked = np.ascontiguousarray(positions[part])
+                evaluate_student(asked, self._weights, self._buffers, policy_logits[part], wdl_logits[part])
+        return policy_logits, wdl_logits
+
+    def search(self, select: SelectArguments, backup: BackupArguments, few: int, batches: int) -> BatchCounts:
+        """See ``BatchSearcher.search``."""
+        trees = tuple(select), tuple(backup), select.leaves
+        with self._lock:
+            judged, waiting = search_student(*trees, self._weights, self._buffers, few, batches)
+        self.asked += judged
+        return BatchCounts(judged, judged, waiting)
+
+
+def pack_student(student: Student) -> StudentWeights:
+    """The weights of a student on the CPU as the kernels read them."""
+    wide = student.wide.weight.detach().numpy().T  # [129, units], by squares
+    by_square = wide[:NUM_PIECES].reshape(-1, NUM_SQUARES, wide.shape[1])
+    by_bit = np.empty_like(by_square)
+    by_bit[:, BIT_OF_SQUARE] = by_square
+    return StudentWeights(
+        pieces=np.ascontiguousarray(by_bit, np.float32).ravel(),
+        counter=np.ascontiguousarray(wide[NUM_PIECES]),
+        bias=_numbers(student.wide.bias),
+        policy=_matrix(student.policy.weight),
+        policy_bias=_numbers(student.policy.bias),
+        hidden=_matrix(student.hidden.weight),
+        hidden_bias=_numbers(student.hidden.bias),
+        wdl=_matrix(student.wdl.weight),
+        wdl_bias=padded(_numbers(student.wdl.bias), BLOCK),
+    )
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    numbers: np.ndarray = tensor.detach().numpy().astype(np.float32)
+    return numbers
+
+
+def _matrix(weight: Tensor) -> np.ndarray:
+    numbers = _numbers(weight).T
+    return blocked(padded(numbers, len(numbers), filled(numbers.shape[1])))
+
+
+def _room_for(weights: StudentWeights, positions: int) -> StudentBuffers:
+    rows, units, hidden = filled_rows(positions), weights.bias.size, weights.hidden_bias.size
+    sizes = rows * units, rows * NUM_POLICY, rows * hidden, rows * BLOCK
+    widest = max(NUM_POLICY, hidden)
+    return StudentBuffers(
+        np.ones(widest, np.float32),
+        np.zeros(_MOST_PIECES, np.int64),
+        *(np.zeros(size, np.float32) for size in sizes),
+    )
