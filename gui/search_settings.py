@@ -27,6 +27,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "fpu_reduction": ("Untried moves", ""),
         "policy_temperature": ("Policy temperature", ""),
         "shot_prior": ("Shots", ""),
+        "shot_visits": ("Shots after visits", ""),
         "draw_value": ("Worth of a draw", "puct root"),
         "reuse_tree": ("Keep the tree", "puct root"),
         "transpositions": ("Share positions", "puct root"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from engine.files import sha256_of
 from engine.players import HubPlayer, parse_player
 from engine.players.network_text import BackendName, NetworkText, one_of
 from engine.players.time_control import TimeControl, takes_time
@@ -44,8 +45,13 @@ class PlayerFacts:
     threads: int = 1
 
 
-def inspect_player(text: str, simulations: int | None, control: TimeControl, plain: bool = False) -> PlayerFacts:
+def inspect_player(
+    text: str, simulations: int | None, control: TimeControl, plain: bool = False, backend: str = "auto"
+) -> PlayerFacts:
     """Looks at the player that a text names, without loading its network.
+
+    Args:
+        simulations, control, plain, backend: of the match.
 
     Raises:
         PlayerError, CheckpointError, RunError: there is no such player.
@@ -54,16 +60,21 @@ def inspect_player(text: str, simulations: int | None, control: TimeControl, pla
     if player is not None:
         return PlayerFacts(player.name, False, isinstance(player, HubPlayer), takes_time(player), "")
     from learner.checkpoint import read_info
+    from learner.student import STUDENT_FILE
 
-    from .players import board_search, checkpoint_folder
+    from .players import board_search, checkpoint_folder, student_search, uses_student
 
     named = NetworkText.parse(text)
-    digest = read_info(checkpoint_folder(named.folder)).digest
+    folder = checkpoint_folder(named.folder)
+    weights = f"weights={read_info(folder).digest[:12]}"
     search = board_search(named, simulations, plain=plain)
+    if uses_student(folder, named.backend or backend, "auto", control.kind != "none"):
+        search = student_search(search)
+        weights += f" shot_visits={search.shot_visits} student={sha256_of(folder / STUDENT_FILE)[:12]}"
     limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in _SEARCH_SETTINGS)
-    settings = f"{limit}{backend}oracle={named.oracle} {fixed} weights={digest[:12]}"
+    settings = f"{limit}{backend}oracle={named.oracle} {fixed} {weights}"
     return PlayerFacts(text, True, False, True, settings, named.ponder, named.threads or 1)
 
 
@@ -166,7 +177,8 @@ def match_command(
         raise MatchError("--resume goes on with the games of a file: name it with --pdn")
     if pdn is not None and not resume and pdn.is_file() and pdn.stat().st_size:
         raise MatchError(f"{pdn} is there already: go on with its games by --resume, or name another file")
-    facts = (inspect_player(player_a, simulations, control), inspect_player(player_b, simulations, control))
+    limits = simulations, control, False, backend
+    facts = (inspect_player(player_a, *limits), inspect_player(player_b, *limits))
     chosen = make_openings(openings, (games + 1) // 2, seed)
     file, kept = None, {}
     if pdn is not None:

@@ -17,7 +17,7 @@ from engine.search import BOARD_SEARCH, MOST_IN_FLIGHT, CachedEvaluator, SearchC
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, Checkpoint, load_checkpoint
 from learner.inference import BackendError, StudentEvaluator, make_evaluator
 from learner.network import Network
-from learner.student import load_student
+from learner.student import STUDENT_FILE, load_student
 
 from .knowledge import leaf_oracle
 from .ratings import Ratings, RatingsError
@@ -26,6 +26,7 @@ from .threads import choose_device, usable
 
 RUNS = Path("runs")
 _LEAVES_PER_HELPER = 8  # more in flight for every thread more: calls as large as before are too small to be shared
+_STUDENT_SHOT_VISITS = 32
 BoardEvaluator = CachedEvaluator | StudentEvaluator
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
@@ -145,6 +146,12 @@ def _together(config: SearchConfig, batch: int) -> int:
     return batch * (config.leaves_in_flight if config.root == "puct" else 1)
 
 
+def uses_student(folder: Path, backend: str, device: str, timed: bool) -> bool:
+    """Whether the student beside a network judges in its place; see ``board_evaluator``."""
+    wanted = backend == "student" or (backend == "auto" and timed and choose_device(device) == "cpu")
+    return wanted and (folder / STUDENT_FILE).is_file()
+
+
 def board_evaluator(
     folder: Path, loaded: Checkpoint, backend: str, device: str, batch: int, threads: int, timed: bool
 ) -> BoardEvaluator:
@@ -162,18 +169,23 @@ def board_evaluator(
         BackendError: no such backend, it is not installed, or there is no student.
         CheckpointError: the student is damaged, or another network's.
     """
-    if backend == "student" or (backend == "auto" and timed and choose_device(device) == "cpu"):
+    if uses_student(folder, backend, device, timed):
         found = load_student(folder, loaded.info.digest)
-        if found is not None:
-            return StudentEvaluator(found[0])
-        if backend == "student":
-            raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
+        assert found is not None
+        return StudentEvaluator(found[0])
+    if backend == "student":
+        raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
     return CachedEvaluator(make_evaluator(loaded.network, backend, choose_device(device), batch, usable(threads)))
 
 
 def search_with(evaluator: BoardEvaluator, config: SearchConfig) -> SearchConfig:
-    """The search of an evaluator: a student looks for no shots, which take as long as ten of its evaluations."""
-    return config.model_copy(update={"shot_prior": 0.0}) if isinstance(evaluator, StudentEvaluator) else config
+    """The search of an evaluator."""
+    return student_search(config) if isinstance(evaluator, StudentEvaluator) else config
+
+
+def student_search(config: SearchConfig) -> SearchConfig:
+    """The same for a student: it looks for shots later, because they take as long as several of its evaluations."""
+    return config.model_copy(update={"shot_visits": max(config.shot_visits, _STUDENT_SHOT_VISITS)})
 
 
 def checkpoint_player(

@@ -265,7 +265,7 @@ class ReferenceSearch:
             if node.proof is not None or known:
                 self._backup(path, F(0), F(0))
                 return path, "backed up"
-            if self.config.shot_prior and node.visits == 1 and len(node.children) > 1:
+            if self.config.shot_prior and node.visits == self.config.shot_visits and len(node.children) > 1:
                 self._raise_priors(node)
             path.append(self._select(node, F(self.draw_value * (1 if len(path) % 2 else -1))))
 

@@ -230,6 +230,7 @@ def test_settings_without_effect_are_known() -> None:
         "fpu_reduction",
         "policy_temperature",
         "shot_prior",
+        "shot_visits",
         "reuse_tree",
         "transpositions",
         "leaves_in_flight",

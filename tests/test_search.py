@@ -21,6 +21,7 @@ CONFIGS = {
     "more and more in flight": SearchConfig(num_simulations=330, leaves_in_flight=9),
     "flat policy": SearchConfig(num_simulations=60, policy_temperature=1.7),
     "shots": SearchConfig(num_simulations=60, shot_prior=0.3),
+    "later shots": SearchConfig(num_simulations=200, shot_prior=0.4, shot_visits=5),
     "contempt": SearchConfig(num_simulations=80, draw_value=-0.4),
     "shared": SearchConfig(num_simulations=160, transpositions=True),
     "shared in flight": SearchConfig(

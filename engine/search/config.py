@@ -34,6 +34,9 @@ class SearchConfig(BaseModel):
         le=0.9,
         description="least probability of a sacrifice that wins material by force; 0: they are not looked for",
     )
+    shot_visits: int = Field(
+        1, ge=1, le=10_000, description="visits of a position after which sacrifices are looked for; it takes some µs"
+    )
     draw_value: float = Field(
         0.0,
         ge=-1,

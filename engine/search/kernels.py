@@ -69,7 +69,7 @@ SLOT = np.dtype(
 
 
 class Settings(NamedTuple):
-    """Those of ``SearchConfig`` by which leaves are selected; numbers are float32."""
+    """Those of ``SearchConfig`` by which leaves are selected."""
 
     c_visit: np.float32
     c_scale: np.float32
@@ -78,6 +78,7 @@ class Settings(NamedTuple):
     fpu_reduction: np.float32
     virtual_loss: np.float32
     shot_prior: np.float32
+    shot_visits: np.int64
 
 
 @njit(cache=True)
@@ -176,8 +177,8 @@ def _descend(
                 prove_above(nodes, paths, lane, depth)
             back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
-        if settings.shot_prior > 0 and node.visits == 1 and node.num_children > 1:
-            # Only now: most leaves are never visited again.
+        if settings.shot_prior > 0 and node.visits == settings.shot_visits and node.num_children > 1:
+            # Not before: most leaves are never visited again.
             raise_priors(nodes, node, settings.shot_prior, frames, shot_moves)
         if node.num_children == 1:
             index = node.first_child

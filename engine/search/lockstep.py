@@ -147,6 +147,7 @@ class LockstepSearch:
             np.float32(config.fpu_reduction),
             np.float32(config.virtual_loss),
             np.float32(config.shot_prior),
+            np.int64(config.shot_visits),
         )
         trees = self._nodes, self._slots, self._paths, self._depths, self._pledges
         random, found = (self._gumbels, self._schedule), (self._leaves, self._waiting)
