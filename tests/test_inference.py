@@ -390,7 +390,7 @@ def test_unknown_names_are_refused():
     with pytest.raises(BackendError, match="'tensorrt' is no backend: choose one of auto, student, torch"):
         make_evaluator(Network(TINY), "tensorrt")
     assert backend_name("openvino-int8") == "openvino-int8"
-    assert {"auto", "torch", "torch-float32", *BATCHED} == set(BackendName.__args__)
+    assert {"auto", "student", "torch", "torch-float32", *BATCHED} == set(BackendName.__args__)
 
 
 @pytest.mark.parametrize("backend", ["numba-int16", "onnxruntime-int8", "openvino-int8"])
