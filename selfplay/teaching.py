@@ -1,7 +1,7 @@
 """``crownhead teach``: a small network for the board learns from the searches of games that the large one plays."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class TeachingError(ValueError):
 
 
 def samples_of_games(
-    evaluator: Evaluator, network: Evaluator, config: SearchConfig, games: int, seed: int
+    evaluator: Evaluator, network: Evaluator, config: SearchConfig, games: int, seed: Sequence[int]
 ) -> Iterator[TreeSamples]:
     """The samples of so many games of self-play, game by game as they end.
 
@@ -50,10 +50,11 @@ def samples_of_games(
         evaluator: that searches.
         network: that says what the offshoots are worth.
         config: of the search.
+        seed: numbers of which any other gives other games.
     """
     rng = np.random.default_rng(seed)
     together = min(TOGETHER, games)
-    search = LockstepSearch(config, together, seed=seed, leaf_oracle=leaf_oracle(config))
+    search = LockstepSearch(config, together, seed=int(rng.integers(1 << 62)), leaf_oracle=leaf_oracle(config))
     reader = SampleReader(search)
     playing: list[_Game | None] = [_begin(search, slot, rng) for slot in range(together)]
     started, left = together, games
@@ -138,18 +139,20 @@ def teach_command(
     checkpoint = checkpoint_folder(net)
     loaded = load_checkpoint(checkpoint)
     make_folder(folder)
+    kept: dict[Path, tuple[TreeSamples, int]] = {}
     if games:
         network = make_evaluator(loaded.network, batch=TOGETHER * _LEAVES)
         evaluator = board_evaluator(checkpoint, loaded, "auto", "cpu", TOGETHER * _LEAVES, 1, timed=True)
-        _play(folder, evaluator, network, games, simulations, seed, quiet)
-    kept = [TreeSamples.load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+        kept = _play(folder, evaluator, network, games, simulations, seed, quiet)
+    kept |= {path: TreeSamples.load(path) for path in sorted(folder.glob(f"*{SUFFIX}")) if path not in kept}
     if not kept:
         raise TeachingError(f"{folder}: no samples there; let games be played with --games")
-    figures: dict[str, Any] = {"games": sum(games for _, games in kept), "samples": sum(len(part) for part, _ in kept)}
+    parts, played = zip(*kept.values(), strict=True)
+    figures: dict[str, Any] = {"games": sum(played), "samples": sum(map(len, parts))}
     steps, path = 0, None
     if epochs > 0:
         student = Student(StudentConfig(units=units))
-        steps = _teach(student, TreeSamples.joined([part for part, _ in kept]), epochs, seed, quiet)
+        steps = _teach(student, TreeSamples.joined(list(parts)), epochs, seed, quiet)
         path = save_student(checkpoint, student, loaded.info.digest, {**figures, "steps": steps, "epochs": epochs})
     figures |= {"steps": steps, "seconds": time.perf_counter() - begun, "student": None if path is None else str(path)}
     if not quiet:
@@ -160,21 +163,30 @@ def teach_command(
 
 def _play(
     folder: Path, evaluator: Evaluator, network: Evaluator, games: int, simulations: int, seed: int, quiet: bool
-) -> None:
-    """Plays games and writes their samples, some games to a file; files that are there are not played again."""
+) -> dict[Path, tuple[TreeSamples, int]]:
+    """Plays games and writes their samples, some games to a file; files that are there are not played again.
+
+    Returns:
+        Samples and number of games of all these files.
+    """
     config = BOARD_SEARCH.model_copy(
         update={"num_simulations": simulations, "leaves_in_flight": _LEAVES, "draw_value": 0.0, "shot_prior": 0.0}
     )
+    kept: dict[Path, tuple[TreeSamples, int]] = {}
     with CountProgress("games", games, quiet) as progress:
         for first in range(0, games, _GAMES_PER_FILE):
             path, number = folder / f"{seed}-{first:06d}{SUFFIX}", min(_GAMES_PER_FILE, games - first)
-            parts: list[TreeSamples] = []
-            if not path.is_file() or TreeSamples.load(path)[1] < number:
-                for samples in samples_of_games(evaluator, network, config, number, seed + first):
+            if path.is_file():
+                kept[path] = TreeSamples.load(path)
+            if path not in kept or kept[path][1] < number:
+                parts: list[TreeSamples] = []
+                for samples in samples_of_games(evaluator, network, config, number, (seed, first)):
                     parts.append(samples)
                     progress.show(first + len(parts), games)
-                TreeSamples.joined(parts).save(path, number)
+                kept[path] = TreeSamples.joined(parts), number
+                kept[path][0].save(path, number)
             progress.show(first + number, games)
+    return kept
 
 
 def _teach(student: Student, samples: TreeSamples, epochs: float, seed: int, quiet: bool) -> int:

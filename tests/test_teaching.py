@@ -104,14 +104,14 @@ def test_offshoots_are_quiet_positions_of_the_game() -> None:
     assert again.positions.tolist() == samples.positions.tolist() != other.positions.tolist()
 
 
-def played() -> list[TreeSamples]:
-    return list(samples_of_games(HashEvaluator(), HashEvaluator(), CONFIG, 3, seed=5))
+def played(*seed: int) -> list[TreeSamples]:
+    return list(samples_of_games(HashEvaluator(), HashEvaluator(), CONFIG, 3, seed))
 
 
 @pytest.fixture(scope="module")
 def parts() -> list[TreeSamples]:
     """Of three games."""
-    return played()
+    return played(5, 0)
 
 
 @pytest.fixture
@@ -127,7 +127,8 @@ def offsets(samples: TreeSamples) -> np.ndarray:
 def test_games_are_played_to_their_ends_and_again_the_same(parts: list[TreeSamples]) -> None:
     assert len(parts) == 3
     assert min(map(len, parts)) > 10
-    assert all(np.array_equal(a.positions, b.positions) for a, b in zip(parts, played(), strict=True))
+    assert all(np.array_equal(a.positions, b.positions) for a, b in zip(parts, played(5, 0), strict=True))
+    assert not np.array_equal(parts[0].positions, played(0, 5)[0].positions)
 
 
 def test_a_file_comes_back_as_it_was(tmp_path: Path, samples: TreeSamples) -> None:
@@ -194,6 +195,8 @@ def test_the_command_plays_teaches_and_goes_on(tmp_path: Path, monkeypatch: pyte
     assert load_student(net, digest) is None
     files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert len(files) == 2
+    first, second = (TreeSamples.load(path)[0].positions for path in sorted(files))
+    assert not np.array_equal(first[: len(second)], second[: len(first)])
     taught = teach_tiny(net, folder, games=0)
     assert (taught["games"], taught["samples"]) == (3, played["samples"])
     _, info = load_student(net, digest)

@@ -10,8 +10,9 @@ from engine.encoding import NUM_POLICY
 from engine.search.batches import BackupArguments, BatchCounts, SelectArguments
 
 from ..student import NUM_PIECES, Student
+from .lanes import WIDTH
 from .numba_evaluator import blocked, filled, padded
-from .student_kernels import StudentBuffers, StudentWeights, evaluate_student, search_student
+from .student_kernels import TOGETHER, StudentBuffers, StudentWeights, evaluate_student, search_student
 from .tiles import BLOCK
 from .winograd import filled_rows
 
@@ -75,7 +76,7 @@ def pack_student(student: Student) -> StudentWeights:
         pieces=np.ascontiguousarray(by_bit, np.float32).ravel(),
         counter=np.ascontiguousarray(wide[NUM_PIECES]),
         bias=_numbers(student.wide.bias),
-        policy=_matrix(student.policy.weight),
+        policy=_numbers(student.policy.weight).ravel(),
         policy_bias=_numbers(student.policy.bias),
         hidden=_matrix(student.hidden.weight),
         hidden_bias=_numbers(student.hidden.bias),
@@ -96,10 +97,13 @@ def _matrix(weight: Tensor) -> np.ndarray:
 
 def _room_for(weights: StudentWeights, positions: int) -> StudentBuffers:
     rows, units, hidden = filled_rows(positions), weights.bias.size, weights.hidden_bias.size
-    sizes = rows * units, rows * NUM_POLICY, rows * hidden, rows * BLOCK
-    widest = max(NUM_POLICY, hidden)
     return StudentBuffers(
-        np.ones(widest, np.float32),
-        np.zeros(_MOST_PIECES, np.int64),
-        *(np.zeros(size, np.float32) for size in sizes),
+        ones=np.ones(hidden, np.float32),
+        rows=np.zeros(_MOST_PIECES, np.int64),
+        hops=np.zeros(NUM_POLICY + TOGETHER, np.int64),
+        is_wanted=np.zeros(NUM_POLICY, np.bool_),
+        sums=np.zeros(TOGETHER * WIDTH, np.float32),
+        units=np.zeros(rows * units, np.float32),
+        hidden=np.zeros(rows * hidden, np.float32),
+        wdl=np.zeros(rows * BLOCK, np.float32),
     )

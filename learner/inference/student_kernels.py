@@ -1,7 +1,7 @@
 """A student's forward pass compiled by Numba, and whole batches of a search with it.
 
-Matrices lie in tiles as in ``winograd``. The wide layer adds up the weights of the pieces that are on the board: two
-thirds of its inputs are never on, and none has a value but one.
+The wide layer adds up the weights of the pieces that are on the board: two thirds of its inputs are never on, and none
+has a value but one. Of the policy a search computes what belongs to legal moves: some eight logits of 128.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import NUM_SQUARES, lowest_bit
-from engine.encoding import NUM_POLICY, REVERSIBLE_SCALE
+from engine.encoding import MAX_HOPS, NUM_POLICY, REVERSIBLE_SCALE, hop_indices
 from engine.search.kernels import backup_leaves, select_leaves
 
 from .batches import has_few
@@ -20,15 +20,19 @@ from .winograd import multiply, place
 
 STRIP = 4 * WIDTH
 """Units of the wide layer that are computed together."""
+TOGETHER = 4
+"""Logits of the policy that are."""
 
 
 class StudentWeights(NamedTuple):
-    """Flat arrays of float32; all matrices but the first are in tiles.
+    """Flat arrays of float32.
 
     Attributes:
         pieces: [4 * 32, units], own men, own kings, the opponent's men and kings by the bits of their squares.
         counter, bias: [units], of the reversible plies, and of the wide layer.
-        policy, policy_bias, hidden, hidden_bias, wdl, wdl_bias: of the other layers.
+        policy: [128, units].
+        hidden, wdl: the other matrices, in tiles as in ``winograd``.
+        policy_bias, hidden_bias, wdl_bias: of these layers.
     """
 
     pieces: np.ndarray
@@ -43,16 +47,21 @@ class StudentWeights(NamedTuple):
 
 
 class StudentBuffers(NamedTuple):
-    """Room for the intermediate results of so many positions; ``ones`` are as many as the widest layer has units.
+    """Room for the intermediate results of so many positions; ``ones`` are as many as the layer of ``hidden`` has units.
 
     Attributes:
         rows: int64 [32], where the weights of one position's pieces begin.
+        hops: int64 [128 and room for some more], logits of the policy that are wanted of one position.
+        is_wanted: bool [128], whether a logit is among them.
+        sums: of the products for some logits.
     """
 
     ones: np.ndarray
     rows: np.ndarray
+    hops: np.ndarray
+    is_wanted: np.ndarray
+    sums: np.ndarray
     units: np.ndarray
-    policy: np.ndarray
     hidden: np.ndarray
     wdl: np.ndarray
 
@@ -95,8 +104,60 @@ def _wide_layer(positions, weights, buffers):
 
 
 @njit(inline="always")
-def student_forward(positions, weights, buffers, policy_logits, wdl_logits):
-    """Policy and win/draw/loss logits of positions.
+def _results(n, weights, buffers, wdl_logits):
+    """Win/draw/loss logits of the positions in the wide layer."""
+    units, hidden = weights.bias.size, weights.hidden_bias.size
+    bend, straight, ones = spread(np.float32(0.0)), spread(np.float32(1.0)), buffers.ones
+    multiply(buffers.units, weights.hidden, ones, weights.hidden_bias, buffers.hidden, n, units, hidden, bend)
+    multiply(buffers.hidden, weights.wdl, ones, weights.wdl_bias, buffers.wdl, n, hidden, BLOCK, straight)
+    for i in range(n):
+        for result in range(3):
+            wdl_logits[i, result] = buffers.wdl[place(i, 0, BLOCK) + result]
+
+
+@njit(inline="always")
+def _policy(i, count, weights, buffers, policy_logits):
+    """Writes so many logits of a position in the wide layer, those that ``buffers.hops`` lists."""
+    units, hops, sums = weights.bias.size, buffers.hops, buffers.sums
+    hops[count : count + TOGETHER] = hops[0]
+    for first in range(0, count, TOGETHER):
+        a, b, c, d = hops[first] * units, hops[first + 1] * units, hops[first + 2] * units, hops[first + 3] * units
+        sum_a = sum_b = sum_c = sum_d = spread(np.float32(0.0))
+        for unit in range(0, units, WIDTH):
+            x = load(buffers.units, place(i, unit, units))
+            sum_a = multiply_add(x, load(weights.policy, a + unit), sum_a)
+            sum_b = multiply_add(x, load(weights.policy, b + unit), sum_b)
+            sum_c = multiply_add(x, load(weights.policy, c + unit), sum_c)
+            sum_d = multiply_add(x, load(weights.policy, d + unit), sum_d)
+        store(sums, 0, sum_a)
+        store(sums, WIDTH, sum_b)
+        store(sums, 2 * WIDTH, sum_c)
+        store(sums, 3 * WIDTH, sum_d)
+        for hop in range(TOGETHER):
+            logit = weights.policy_bias[hops[first + hop]]
+            for lane in range(hop * WIDTH, (hop + 1) * WIDTH):
+                logit += sums[lane]
+            policy_logits[i, hops[first + hop]] = logit
+
+
+@njit(inline="always")
+def _list_hops(codes, count, buffers, hops_of_move):
+    """Lists the logits that so many moves are made of, each once; returns their number."""
+    hops, is_wanted, n = buffers.hops, buffers.is_wanted, 0
+    for move in range(count):
+        for hop in hops_of_move[: hop_indices(codes[move], hops_of_move)]:
+            if not is_wanted[hop]:
+                is_wanted[hop] = True
+                hops[n] = hop
+                n += 1
+    for hop in hops[:n]:
+        is_wanted[hop] = False
+    return n
+
+
+@njit(nogil=True, cache=True)
+def evaluate_student(positions, weights, buffers, policy_logits, wdl_logits):
+    """All policy and win/draw/loss logits of positions.
 
     Args:
         positions: uint32 [N, 4], not more than there is room for in the buffers.
@@ -104,25 +165,12 @@ def student_forward(positions, weights, buffers, policy_logits, wdl_logits):
         buffers: ``StudentBuffers``.
         policy_logits, wdl_logits: float32 [N or more, 128] and [N or more, 3], filled.
     """
-    n, units, hidden = positions.shape[0], weights.bias.size, weights.hidden_bias.size
-    bend, straight, ones = spread(np.float32(0.0)), spread(np.float32(1.0)), buffers.ones
     _wide_layer(positions, weights, buffers)
-    multiply(buffers.units, weights.policy, ones, weights.policy_bias, buffers.policy, n, units, NUM_POLICY, straight)
-    multiply(buffers.units, weights.hidden, ones, weights.hidden_bias, buffers.hidden, n, units, hidden, bend)
-    multiply(buffers.hidden, weights.wdl, ones, weights.wdl_bias, buffers.wdl, n, hidden, BLOCK, straight)
-    for i in range(n):
-        for logit in range(0, NUM_POLICY, WIDTH):
-            at = place(i, logit, NUM_POLICY)
-            for lane in range(WIDTH):
-                policy_logits[i, logit + lane] = buffers.policy[at + lane]
-        for result in range(3):
-            wdl_logits[i, result] = buffers.wdl[place(i, 0, BLOCK) + result]
-
-
-@njit(nogil=True, cache=True)
-def evaluate_student(positions, weights, buffers, policy_logits, wdl_logits):
-    """``student_forward`` for whoever is not compiled."""
-    student_forward(positions, weights, buffers, policy_logits, wdl_logits)
+    for hop in range(NUM_POLICY):
+        buffers.hops[hop] = hop
+    for i in range(positions.shape[0]):
+        _policy(i, NUM_POLICY, weights, buffers, policy_logits)
+    _results(positions.shape[0], weights, buffers, wdl_logits)
 
 
 @njit(nogil=True, cache=True)
@@ -136,17 +184,25 @@ def search_student(select, backup, leaves, weights, buffers, few, batches):
     Returns:
         Numbers of positions judged and of leaves that wait.
     """
+    nodes, paths, depths, codes, waiting = backup[0], backup[2], backup[3], backup[5], backup[7]
     lanes = leaves.shape[0]
-    room = buffers.policy.size // NUM_POLICY
+    room = buffers.hidden.size // weights.hidden_bias.size
     policy, wdl = np.empty((lanes, NUM_POLICY), np.float32), np.empty((lanes, 3), np.float32)
+    hops_of_move = np.empty(MAX_HOPS, np.int64)
     judged = 0
     for _ in range(batches):
         n = select_leaves(*(*select, np.int64(0)))  # the type by which it is called elsewhere, too
         if n == 0 or has_few(leaves, n, few):
             return judged, n
         for first in range(0, n, room):
-            part = slice(first, min(first + room, n))
-            student_forward(leaves[part], weights, buffers, policy[part], wdl[part])
+            end = min(first + room, n)
+            _wide_layer(leaves[first:end], weights, buffers)
+            for i in range(end - first):
+                lane = waiting[first + i]
+                moves = np.int64(nodes[paths[lane, depths[lane]]].num_children)
+                wanted = _list_hops(codes[lane], moves, buffers, hops_of_move)
+                _policy(i, wanted, weights, buffers, policy[first:end])
+            _results(end - first, weights, buffers, wdl[first:end])
         backup_leaves(*(*backup, n, policy, wdl))
         judged += n
     return judged, 0
