@@ -29,6 +29,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "shot_prior": ("Shots", ""),
         "shot_visits": ("Shots after visits", ""),
         "draw_value": ("Worth of a draw", "puct root"),
+        "contempt_fade": ("Draws welcome behind", "puct root, contempt"),
         "reuse_tree": ("Keep the tree", "puct root"),
         "transpositions": ("Share positions", "puct root"),
         "leaves_in_flight": ("Leaves in flight", "puct root"),
@@ -185,6 +186,7 @@ def in_use(spec: OpponentSpec, name: str) -> bool:
         "gumbel root": config.root == "gumbel",
         "varied play": spec.vary,
         "noise": config.noise_fraction > 0,
+        "contempt": config.draw_value < 0,
         "leaves in flight": config.leaves_in_flight > 1,
         "network oracle": config.oracle == "network",
     }

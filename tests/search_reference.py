@@ -120,6 +120,7 @@ class Node:
     raw: tuple[np.float32, np.float32] | None = None
     shared: bool = False
     waits: bool = False
+    sought: bool = False
     pledges: list[np.float32] = field(default_factory=list)
 
     def mark(self, proof: str, plies: int) -> None:
@@ -166,7 +167,7 @@ class ReferenceSearch:
         self.judged: dict[Words, Node] = {}  # by position, what may be shared
         self.raw_value = F(0)
         self.gumbels: np.ndarray | None = None
-        self.draw_value = F(0)
+        self.searcher = self.draw_value = F(0)
 
     def search(
         self, evaluator: HashEvaluator, simulations: int, noise: np.ndarray | None = None, pondering: bool = False
@@ -177,7 +178,7 @@ class ReferenceSearch:
             noise: float32, Dirichlet noise or Gumbel values of the root's moves; none if left out.
             pondering: it is the opponent of the side to move that values draws so.
         """
-        self.draw_value = F(self.config.draw_value * (-1 if pondering else 1))
+        self.searcher = F(-1 if pondering else 1)
         gumbel = self.config.root == "gumbel"
         if gumbel:
             self.root, self.tainted = Node(self.root.words, self.root.reversible), False
@@ -201,6 +202,7 @@ class ReferenceSearch:
         """Paths to the leaves that are evaluated next, all at once; each counts as a visit of its path already."""
         lanes = self.config.leaves_in_flight if self.config.root == "puct" else 1
         lanes = min(lanes, max(8, self.root.visits // 32))
+        self.draw_value = self._worth_of_a_draw()
         paths: list[list[Node]] = []
         while len(paths) < lanes and self._unfinished(simulations):
             path, outcome = self._descend()
@@ -212,6 +214,14 @@ class ReferenceSearch:
                 if len(path) == 1:
                     break
         return paths
+
+    def _worth_of_a_draw(self) -> np.float32:
+        """To the root's side to move: less and less contempt the further behind the searcher is."""
+        worth, fade = F(self.searcher * F(self.config.draw_value)), F(self.config.contempt_fade)
+        if not fade or self.config.draw_value >= 0:
+            return worth
+        ahead = F(F(self.searcher * self.root.value_sum) / F(max(self.root.visits, 1)))
+        return F(worth * F(np.clip(F(1 + F(ahead / fade)), 0, 1)))
 
     def _pledge(self, path: list[Node]) -> None:
         value = F(0)
@@ -251,6 +261,7 @@ class ReferenceSearch:
                 elif twin := self._twin(path, moves):
                     node.children, node.raw = twin.children, twin.raw
                     node.shared = twin.shared = True
+                    node.sought = twin.sought
                 else:
                     self._expand(node, moves)
                     if len(moves) > 1 or len(path) == 1:
@@ -265,7 +276,8 @@ class ReferenceSearch:
             if node.proof is not None or known:
                 self._backup(path, F(0), F(0))
                 return path, "backed up"
-            if self.config.shot_prior and node.visits == self.config.shot_visits and len(node.children) > 1:
+            if self.config.shot_prior and node.visits >= self.config.shot_visits and not node.sought:
+                node.sought = True
                 self._raise_priors(node)
             path.append(self._select(node, F(self.draw_value * (1 if len(path) % 2 else -1))))
 

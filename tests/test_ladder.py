@@ -209,8 +209,8 @@ def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.
     assert figures["reference"] == "3"
     assert [(step["network"], step["before"]) for step in figures["steps"]] == [("6", "3"), ("12", "6")]
     kept = json.loads((out / "ladder.json").read_text())
-    search = "simulations=12 oracle=off policy_temperature=2 shot_prior=0.3 draw_value=-0.3 transpositions=1"
-    assert kept["players"]["12"].startswith(f"{search} weights=")
+    search = "policy_temperature=2 shot_prior=0.3 draw_value=-0.3 contempt_fade=0.1 transpositions=1"
+    assert kept["players"]["12"].startswith(f"simulations=12 oracle=off {search} weights=")
     text = (out / "report.md").read_text()
     assert "000004 over simulations per move" in text
     assert "networks oracle=off" in text

@@ -10,6 +10,7 @@ from search_boards import children_of, mixed_boards, words_at
 from search_reference import DRAW, LOSS, WIN, HashEvaluator, ReferenceSearch
 
 from engine.bitboard import exp32
+from engine.board import Board
 from engine.search import Ending, LockstepSearch, SearchConfig, tree
 
 PROOFS = {None: tree.UNKNOWN, WIN: tree.LOSS, DRAW: tree.DRAW, LOSS: tree.WIN}  # node's side → its mover
@@ -23,9 +24,15 @@ CONFIGS = {
     "shots": SearchConfig(num_simulations=60, shot_prior=0.3),
     "later shots": SearchConfig(num_simulations=200, shot_prior=0.4, shot_visits=5),
     "contempt": SearchConfig(num_simulations=80, draw_value=-0.4),
+    "fading contempt": SearchConfig(num_simulations=80, draw_value=-0.9, contempt_fade=0.4),
     "shared": SearchConfig(num_simulations=160, transpositions=True),
     "shared in flight": SearchConfig(
-        num_simulations=160, transpositions=True, leaves_in_flight=16, shot_prior=0.3, draw_value=-0.4
+        num_simulations=160,
+        transpositions=True,
+        leaves_in_flight=16,
+        shot_prior=0.3,
+        draw_value=-0.4,
+        contempt_fade=0.2,
     ),
     "shared without reuse": SearchConfig(num_simulations=120, transpositions=True, reuse_tree=False),
     "gumbel": SearchConfig(num_simulations=48, root="gumbel", leaves_in_flight=7),
@@ -117,6 +124,37 @@ class CertainOfDraws:
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         policy, wdl = HashEvaluator().evaluate(positions)
         return policy, (wdl + np.float32([0, 17, 0])).astype(np.float32)
+
+
+class ByPieces(HashEvaluator):
+    """Whoever has fewer pieces is behind; the more so the more the position likes it."""
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        policy, wdl = super().evaluate(positions)
+        ahead = np.bitwise_count(positions[:, 0]).astype(np.float32) - np.bitwise_count(positions[:, 1])
+        return policy, wdl + ahead[:, None] * np.float32([3, 0, -3])
+
+
+@pytest.mark.parametrize(
+    ("fen", "contempt"), [("B:W18,19,20,21,22,32:B1,2,3,4,5", 0), ("W:W18,19,20,21,22,32:B1,2,3,4,5", -0.8)]
+)
+@pytest.mark.parametrize("pondering", [False, True])
+def test_who_is_behind_has_no_contempt(fen: str, contempt: float, pondering: bool) -> None:
+    board = Board(fen)
+    if pondering:
+        board.push(board.legal_moves[0])
+    trees = []
+    for settings in (
+        {"draw_value": contempt},
+        {"draw_value": -0.8, "contempt_fade": 0.1},
+        {"draw_value": -0.8 - contempt},
+    ):
+        search = LockstepSearch(SearchConfig(num_simulations=300, **settings), 1)
+        search.set_board(0, board)
+        search.start(0, explore=False, pondering=pondering)
+        search.run(ByPieces())
+        trees.append(search.result(0).visits.tolist())
+    assert trees[0] == trees[1] != trees[2]
 
 
 def test_probabilities_whatever_is_rounded() -> None:

@@ -35,13 +35,19 @@ class SearchConfig(BaseModel):
         description="least probability of a sacrifice that wins material by force; 0: they are not looked for",
     )
     shot_visits: int = Field(
-        1, ge=1, le=10_000, description="visits of a position after which sacrifices are looked for; it takes some µs"
+        1, ge=1, le=10_000, description="visits of a position when sacrifices are looked for; it takes some µs"
     )
     draw_value: float = Field(
         0.0,
         ge=-1,
         le=1,
         description="contempt: what a draw is worth to the searcher, where moves are chosen by PUCT; -1 is a loss",
+    )
+    contempt_fade: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="how far behind, in wins minus losses, the searcher no longer shuns draws; 0: it always does",
     )
     dirichlet_scale: float = Field(
         10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"
@@ -95,6 +101,7 @@ BOARD_SEARCH = SearchConfig(
     policy_temperature=2.0,
     shot_prior=0.3,
     draw_value=-0.3,
+    contempt_fade=0.1,
     transpositions=True,
 )
 """The search of a network at the board: in games, matches and (``impartial``) analysis.

@@ -88,6 +88,7 @@ def share(nodes, index, twin):
     node.first_child, node.num_children = other.first_child, other.num_children
     node.raw_value, node.raw_draw, node.judged = other.raw_value, other.raw_draw, other.judged
     node.shared, other.shared = np.uint8(1), np.uint8(1)
+    node.sought = other.sought
 
 
 @njit(cache=True, inline="always")

@@ -58,7 +58,8 @@ SLOT = np.dtype(
         ("schedule", np.int32),  # row of the table of considered visits; -1: PUCT root
         ("raw_value", np.float32),  # the network's value of the root for the side to move
         ("noise", np.float32),  # share of noise in the root prior
-        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root
+        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root, for now
+        ("searcher", np.float32),  # 1: it is the side to move that values draws so; -1: its opponent
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
         ("ending", np.uint8),
@@ -79,6 +80,8 @@ class Settings(NamedTuple):
     virtual_loss: np.float32
     shot_prior: np.float32
     shot_visits: np.int64
+    draw_value: np.float32
+    contempt_fade: np.float32
 
 
 @njit(cache=True)
@@ -177,9 +180,11 @@ def _descend(
                 prove_above(nodes, paths, lane, depth)
             back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
-        if settings.shot_prior > 0 and node.visits == settings.shot_visits and node.num_children > 1:
+        if settings.shot_prior > 0 and node.sought == 0 and node.visits >= settings.shot_visits:
             # Not before: most leaves are never visited again.
-            raise_priors(nodes, node, settings.shot_prior, frames, shot_moves)
+            node.sought = np.uint8(1)
+            if node.num_children > 1:
+                raise_priors(nodes, node, settings.shot_prior, frames, shot_moves)
         if node.num_children == 1:
             index = node.first_child
         elif depth == 0 and slot.schedule >= 0:
@@ -196,6 +201,17 @@ def _descend(
                 prove_above(nodes, paths, lane, depth)
             back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
             return -1
+
+
+@njit(cache=True, inline="always")
+def _draw_value(slot, root, settings):
+    """What a draw is worth to the side to move at the root: contempt goes as far as the searcher is not behind."""
+    draw_value = np.float32(slot.searcher * settings.draw_value)
+    if settings.contempt_fade > 0 and settings.draw_value < 0:
+        ahead = np.float32(-slot.searcher * root.value_sum / np.float32(max(root.visits, 1)))
+        share = np.float32(np.float32(1.0) + np.float32(ahead / settings.contempt_fade))
+        draw_value *= min(max(share, np.float32(0.0)), np.float32(1.0))
+    return draw_value
 
 
 @njit(cache=True, inline="always")
@@ -253,6 +269,7 @@ def select_leaves(
         if slot.active == 0 or slot.waiting != 0:
             continue
         root = nodes[slot.root]
+        slot.draw_value = _draw_value(slot, root, settings)
         lane = np.int64(g) * lanes
         end = lane + min(lanes, max(_LEAST_IN_FLIGHT, np.int64(root.visits) // _VISITS_PER_LEAF))
         while lane < end:

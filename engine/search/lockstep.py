@@ -148,6 +148,8 @@ class LockstepSearch:
             np.float32(config.virtual_loss),
             np.float32(config.shot_prior),
             np.int64(config.shot_visits),
+            np.float32(config.draw_value),
+            np.float32(config.contempt_fade),
         )
         trees = self._nodes, self._slots, self._paths, self._depths, self._pledges
         random, found = (self._gumbels, self._schedule), (self._leaves, self._waiting)
@@ -236,9 +238,10 @@ class LockstepSearch:
             drawn = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
             self._noises[slot, :count] = drawn / drawn.sum()
             noise = config.noise_fraction
-        draw_value = np.float32(-config.draw_value if pondering else config.draw_value)
         trees = self._nodes, self._slots, self._table
-        root_kernels.start_root(*trees, slot, simulations, schedule, np.float32(noise), draw_value)
+        root_kernels.start_root(
+            *trees, slot, simulations, schedule, np.float32(noise), np.float32(-1 if pondering else 1)
+        )
         if noise > 0 and self._root(slot)["visits"] > 0:
             kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
 

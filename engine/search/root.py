@@ -40,10 +40,10 @@ def clear_root(nodes, slots, table, g):
 
 
 @njit(cache=True)
-def start_root(nodes, slots, table, g, target, schedule, noise, draw_value):
+def start_root(nodes, slots, table, g, target, schedule, noise, searcher):
     """Makes a slot active. A Gumbel root (``schedule`` >= 0) begins with no visits, as its schedule wants it."""
     slot = slots[g]
-    slot.target, slot.schedule, slot.noise, slot.draw_value = target, schedule, noise, draw_value
+    slot.target, slot.schedule, slot.noise, slot.searcher = target, schedule, noise, searcher
     slot.active, slot.waiting = 1, 0
     if schedule >= 0:
         clear_root(nodes, slots, table, g)

@@ -35,6 +35,7 @@ NODE = np.dtype(
         ("proof_plies", np.uint8),
         ("judged", np.uint8),
         ("shared", np.uint8),  # has a twin, see ``graph``
+        ("sought", np.uint8),  # its shots have been looked for
     ],
     align=True,
 )
@@ -174,6 +175,7 @@ def clear(node):
     node.proof_plies = np.uint8(0)
     node.judged = np.uint8(0)
     node.shared = np.uint8(0)
+    node.sought = np.uint8(0)
 
 
 @njit(cache=True, inline="always")

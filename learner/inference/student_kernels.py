@@ -47,7 +47,7 @@ class StudentWeights(NamedTuple):
 
 
 class StudentBuffers(NamedTuple):
-    """Room for the intermediate results of so many positions; ``ones`` are as many as the layer of ``hidden`` has units.
+    """Room for the results of so many positions between layers; ``ones`` are as many as ``hidden`` has units.
 
     Attributes:
         rows: int64 [32], where the weights of one position's pieces begin.
