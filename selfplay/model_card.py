@@ -74,6 +74,7 @@ class CardData(BaseModel):
         digest: of the network that was measured.
         student: sha256 of the file of the student beside it, if there is one.
         machine: where. results: name of a measurement → its figures.
+        ladder: figures of ``crownhead ladder`` for the run that the network comes from, if they were there.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -83,6 +84,7 @@ class CardData(BaseModel):
     student: str | None = None
     machine: str
     results: dict[str, Any] = {}
+    ladder: dict[str, Any] | None = None
 
 
 def card_command(
@@ -91,7 +93,7 @@ def card_command(
     """Measures a network and writes its card; see ``crownhead card --help``.
 
     Args:
-        run: that the network comes from, for its configuration and ladder.
+        run: that the network comes from, for its configuration and ladder; the card keeps both.
         tables: with distances of 5 pieces, for perfect defence.
         out: folder of the card; that of the checkpoint if None.
 
@@ -105,19 +107,21 @@ def card_command(
     network, taught = load_checkpoint(folder).network, load_student(folder, info.digest)
     student = None if taught is None else sha256_of(folder / STUDENT_FILE)
     data = _read_data(target / DATA_FILE, info.digest, student)
-    config = None if run is None else _read_config(run, info)
+    config = _read_config(target, run, info)
 
     def write() -> None:
-        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, taught, data, run, config)).encode())
+        atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
+        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, taught, data, config)).encode())
 
     console = progress_console(quiet)
-    if config is not None:
+    if run is not None and config is not None:
         atomic_write(target / CONFIG_FILE, config_json(config))
+        if (path := run / "ladder" / "report.json").is_file():
+            data.ladder = json.loads(path.read_text("utf-8"))
     for name, measure in _measurements(net, folder, target, tables, jobs, quiet):
         if name not in data.results:
             console.print(f"{name} ...", markup=False)
             data.results[name] = measure()
-            atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
             write()  # what is known is there to read, whatever happens to the rest
     write()
     if not quiet:
@@ -125,8 +129,13 @@ def card_command(
     return {"card": str(target / CARD_FILE), **data.model_dump()}
 
 
-def _read_config(run: Path, info: CheckpointInfo) -> RunConfig:
-    """The run's configuration as it was when the network was made; the run may have gone on with another."""
+def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
+    """The run's configuration as it was when the network was made, or what the card's folder has kept of it.
+
+    The run may have gone on with another.
+    """
+    if run is None:
+        return read_config(target / CONFIG_FILE) if (target / CONFIG_FILE).is_file() else None
     path = RunFolder(run).config_path
     if not path.is_file():
         raise RunError(f"{run} holds no run")
@@ -197,13 +206,9 @@ def _card(
     network: Network,
     taught: tuple[Student, StudentInfo] | None,
     data: CardData,
-    run: Path | None,
     config: RunConfig | None,
 ) -> Report:
-    ladder = None
-    if run is not None and (path := run / "ladder" / "report.json").is_file():
-        ladder = json.loads(path.read_text("utf-8"))
     student = None if taught is None else taught[1]
     sizes = [sum(weights.numel() for weights in part.parameters()) for part in (network, *(taught or ())[:1])]
-    sections = card_sections(info, sizes, student, data.results, data.machine, config, ladder)
+    sections = card_sections(info, sizes, student, data.results, data.machine, config, data.ladder)
     return Report("Model card", sections, {})

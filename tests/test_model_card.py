@@ -44,7 +44,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     return folder
 
 
-def card(run: RunFolder, out: Path, **options: Any) -> dict[str, Any]:
+def card(run: RunFolder, out: Path, /, **options: Any) -> dict[str, Any]:
     given = {"run": run.path, "tables": SHIPPED, "out": out, "jobs": 1, "quiet": True}
     return card_command(str(run.checkpoint("000000")), **{**given, **options})
 
@@ -72,6 +72,9 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for name in ("match_command", "export_command", "convert_command", "oracle_validate_command"):
         monkeypatch.setattr(model_card, name, None)
     assert card(run, out) == figures
+    (out / "README.md").unlink()
+    assert card(run, out, run=None) == figures
+    assert (out / "README.md").read_text() == text, "configuration and ladder are kept"
     data = json.loads((out / "card.json").read_text())
     (out / "card.json").write_text(json.dumps({**data, "digest": "0" * 64}))
     with pytest.raises(RunError, match="the card of another network"):
