@@ -28,6 +28,7 @@ from .tree_samples import SUFFIX, SampleReader, TreeSamples, offshoots, training
 TOGETHER = 16
 """Games side by side."""
 _LEAVES = 8
+_STEPS = 8  # between two looks at which searches are done
 _BALLOTS = 0.2  # share of the games that begin with one
 _MOST_RANDOM_PLIES = 12  # that the others begin with
 _FREE_PLIES, _TEMPERATURES = 10, (1.0, 0.3)  # first so many plies drawn by the visits, and then; a shares the rest
@@ -59,7 +60,7 @@ def samples_of_games(
     playing: list[_Game | None] = [_begin(search, slot, rng) for slot in range(together)]
     started, left = together, games
     while left:
-        search.select()
+        search.steps(evaluator, _STEPS)
         done = [slot for slot in np.flatnonzero(~search.active()).tolist() if playing[slot] is not None]
         for slot in done:
             game = playing[slot]
@@ -72,8 +73,6 @@ def samples_of_games(
             left -= 1
             playing[slot] = _begin(search, slot, rng) if started < games else None
             started += 1
-        if not done:
-            search.evaluate(evaluator)
 
 
 @dataclass
