@@ -1,7 +1,7 @@
 """A small network for the board, taught by what a large one found in long searches (knowledge distillation).
 
 A residual network judges a position well and slowly. What a search with it says of a position is better still, and a
-network of one wide layer over the pieces, a hundred times as fast, learns that nearly as well (Hinton et al. 2015; the
+network of one wide layer over the pieces, ten times as fast, learns that nearly as well (Hinton et al. 2015; the
 wide layer is that of NNUE, Nasu 2018). Searches of a tenth of a second then look at ten times as many positions.
 
 What goes in and out is as for ``network.Network``: planes [N, 6, 8, 4] in, policy logits [N, 128] and win/draw/loss

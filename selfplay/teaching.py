@@ -16,7 +16,7 @@ from engine.search import BOARD_SEARCH, Ending, Evaluator, LockstepSearch, Searc
 from learner.checkpoint import load_checkpoint
 from learner.inference import make_evaluator
 from learner.inference.student_kernels import STRIP
-from learner.student import Student, StudentConfig, save_student
+from learner.student import Student, StudentConfig, load_student, save_student
 from learner.teaching import teach
 
 from .knowledge import leaf_oracle
@@ -119,9 +119,20 @@ def _go_on(search: LockstepSearch, slot: int, game: _Game) -> bool:
 
 
 def teach_command(
-    net: str, folder: Path, games: int, epochs: float, simulations: int, units: int, seed: int, quiet: bool
+    net: str,
+    folder: Path,
+    games: int,
+    epochs: float,
+    simulations: int,
+    units: int,
+    seed: int,
+    quiet: bool,
+    anew: bool = False,
 ) -> dict[str, Any]:
     """Plays games, teaches a student by them, and writes it beside the network; see ``crownhead teach --help``.
+
+    Args:
+        anew: begin with random weights, even if there is a student with so many units.
 
     Returns:
         ``games``, ``samples`` (of all files in the folder), ``seconds``, ``steps`` (0: nothing was taught),
@@ -150,7 +161,9 @@ def teach_command(
     figures: dict[str, Any] = {"games": sum(played), "samples": sum(map(len, parts))}
     steps, path = 0, None
     if epochs > 0:
-        student = Student(StudentConfig(units=units))
+        taught = None if anew else load_student(checkpoint, loaded.info.digest)
+        fits = taught is not None and taught[0].config.units == units
+        student = taught[0] if taught is not None and fits else Student(StudentConfig(units=units))
         steps = _teach(student, TreeSamples.joined(list(parts)), epochs, seed, quiet)
         path = save_student(checkpoint, student, loaded.info.digest, {**figures, "steps": steps, "epochs": epochs})
     figures |= {"steps": steps, "seconds": time.perf_counter() - begun, "student": None if path is None else str(path)}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from search_boards import mixed_boards
 from search_reference import HashEvaluator
 from test_inference import moderate
@@ -202,6 +203,12 @@ def test_the_command_plays_teaches_and_goes_on(tmp_path: Path, monkeypatch: pyte
     _, info = load_student(net, digest)
     assert info.student.units == 32
     assert info.figures == {"games": 3, "samples": played["samples"], "steps": taught["steps"], "epochs": 1.0}
+    before = load_student(net, digest)[0].wide.weight
+    for anew in (False, True):  # hardly a step
+        teach_command(str(net), folder, 0, 1e-6, 200, 32, 2, quiet=True, anew=anew)
+        after = load_student(net, digest)[0].wide.weight
+        assert not torch.equal(before, after)
+        assert torch.allclose(before, after, atol=0.05) != anew
     more = teach_tiny(net, folder, games=5, epochs=0)  # the student plays now
     assert more["games"] == 5
     kept = {path: path.stat().st_mtime_ns for path in files}

@@ -249,6 +249,9 @@ def teach(
     ] = 3,
     simulations: Annotated[int, typer.Option(min=100, max=20_000, help="Per move of these games.")] = 1500,
     units: Annotated[int, typer.Option(min=32, max=4096, help="Of the student's wide layer, in steps of 32.")] = 512,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Begin with random weights, not with the student there is.")
+    ] = False,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
@@ -258,7 +261,7 @@ def teach(
     """
     from selfplay.teaching import teach_command
 
-    figures = teach_command(net, samples, games, epochs, simulations, units, seed, quiet=as_json)
+    figures = teach_command(net, samples, games, epochs, simulations, units, seed, quiet=as_json, anew=anew)
     if as_json:
         print_json(figures)
 
