@@ -13,6 +13,7 @@ from engine.ballots import ballot_board, playable_ballots
 from engine.board import Board
 from engine.files import make_folder
 from engine.search import BOARD_SEARCH, Ending, Evaluator, LockstepSearch, SearchConfig
+from engine.search.lockstep import MOST_STEPS
 from learner.checkpoint import load_checkpoint
 from learner.inference import make_evaluator
 from learner.inference.student_kernels import STRIP
@@ -28,7 +29,6 @@ from .tree_samples import SUFFIX, SampleReader, TreeSamples, offshoots, training
 TOGETHER = 16
 """Games side by side."""
 _LEAVES = 8
-_STEPS = 8  # between two looks at which searches are done
 _BALLOTS = 0.2  # share of the games that begin with one
 _MOST_RANDOM_PLIES = 12  # that the others begin with
 _FREE_PLIES, _TEMPERATURES = 10, (1.0, 0.3)  # first so many plies drawn by the visits, and then; a shares the rest
@@ -60,7 +60,7 @@ def samples_of_games(
     playing: list[_Game | None] = [_begin(search, slot, rng) for slot in range(together)]
     started, left = together, games
     while left:
-        search.steps(evaluator, _STEPS)
+        search.steps(evaluator, MOST_STEPS)
         done = [slot for slot in np.flatnonzero(~search.active()).tolist() if playing[slot] is not None]
         for slot in done:
             game = playing[slot]
@@ -162,8 +162,7 @@ def teach_command(
     steps, path = 0, None
     if epochs > 0:
         taught = None if anew else load_student(checkpoint, loaded.info.digest)
-        fits = taught is not None and taught[0].config.units == units
-        student = taught[0] if taught is not None and fits else Student(StudentConfig(units=units))
+        student = taught[0] if taught and taught[0].config.units == units else Student(StudentConfig(units=units))
         steps = _teach(student, TreeSamples.joined(list(parts)), epochs, seed, quiet)
         path = save_student(checkpoint, student, loaded.info.digest, {**figures, "steps": steps, "epochs": epochs})
     figures |= {"steps": steps, "seconds": time.perf_counter() - begun, "student": None if path is None else str(path)}
