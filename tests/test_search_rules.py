@@ -21,7 +21,7 @@ from search_boards import (
 from search_reference import LOSS, WIN, HashEvaluator, Words, distinct_moves, judge
 
 from engine.board import Board, Termination
-from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, tree
+from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, lockstep, tree
 
 ENDINGS = {
     None: Ending.RUNNING,
@@ -253,6 +253,14 @@ def test_full_arena_stops_growing_and_harms_nothing() -> None:
         if node["num_children"] > 1:
             clean, _, _ = judge(HashEvaluator(), words_at(node), int(node["reversible"]))
             np.testing.assert_allclose([child["prior"] for child in children_of(search, node)], clean, rtol=1e-5)
+
+
+def test_a_tree_takes_no_more_memory_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lockstep, "_MOST_NODES", 100)
+    search = started(SearchConfig(num_simulations=400), [random_game(random.Random(3), 20)])
+    search.run(HashEvaluator())
+    assert search.result(0).simulations == 400
+    assert 100 < search._slots["used"][0] <= search.tree_nodes == 100 + lockstep._SPARE_NODES
 
 
 def test_start_and_play_say_what_is_wrong() -> None:

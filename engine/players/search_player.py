@@ -12,7 +12,7 @@ from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
 
 MAX_SIMULATIONS = 200_000
 ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
-_TIMED_SIMULATIONS = (50_000, 1_000_000)  # least and most that a tree has room for where time limits the search
+_TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
 _FASTEST = 500_000  # simulations per second; memory for them is taken when it is needed
 _SLICE = 512  # simulations between two looks at the clock where no leaf needs its evaluation
 _PROOFS: tuple[Proof | None, ...] = (None, "win", "draw", "loss")

@@ -25,6 +25,7 @@ from .shots import new_shot_frames
 from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
+_MOST_NODES = 16_000_000  # of a tree, 0.9 GB; memory is taken as it fills, at the board by some 4 in a simulation
 _NO_POLICY = np.zeros((0, NUM_POLICY), np.float32)
 _SPARE_NODES = 4 * MAX_MOVES
 MOST_STEPS = 8  # in one call: more gain nothing, and signals wait for its end
@@ -102,7 +103,7 @@ class LockstepSearch:
         self.config = config
         self.slots = slots
         self.max_simulations = max_simulations or config.num_simulations
-        capacity = _NODES_PER_SIMULATION * (self.max_simulations + 1) + _SPARE_NODES
+        capacity = min(_NODES_PER_SIMULATION * (self.max_simulations + 1), _MOST_NODES) + _SPARE_NODES
         self._nodes = np.zeros(slots * capacity, NODE)
         self._slots = np.zeros(slots, SLOT)
         self._slots["root"] = np.arange(slots) * capacity
