@@ -33,7 +33,8 @@ _BALLOTS = 0.2  # share of the games that begin with one
 _MOST_RANDOM_PLIES = 12  # that the others begin with
 _FREE_PLIES, _TEMPERATURES = 10, (1.0, 0.3)  # first so many plies drawn by the visits, and then; a shares the rest
 _DECIDED, _DECIDED_MOVES = 0.95, 3  # a game ends when so many searches in a row say so
-_FEW_PIECES = 5  # or when the tables know the rest
+_FEW_PIECES = 5, 8  # or when the tables know the rest; two games of three sooner: most samples would be endings
+_LEFT_SOONER = 2 / 3
 _LONGEST_GAME = 180
 _GAMES_PER_FILE = 50
 
@@ -77,8 +78,9 @@ def samples_of_games(
 
 @dataclass
 class _Game:
-    """Plies made, searches in a row that call it decided, and its samples so far."""
+    """The pieces with which it ends, plies made, searches in a row that call it decided, and its samples so far."""
 
+    few: int
     plies: int
     decided: int
     samples: list[TreeSamples]
@@ -89,7 +91,7 @@ def _begin(search: LockstepSearch, slot: int, rng: np.random.Generator) -> _Game
     while search.set_board(slot, _opening(rng)) is not Ending.RUNNING or search.num_legal(slot) < 2:
         pass
     search.start(slot, explore=False)
-    return _Game(0, 0, [])
+    return _Game(_FEW_PIECES[rng.random() < _LEFT_SOONER], 0, 0, [])
 
 
 def _opening(rng: np.random.Generator) -> Board:
@@ -111,7 +113,7 @@ def _go_on(search: LockstepSearch, slot: int, game: _Game) -> bool:
     game.plies += plies
     game.decided = game.decided + 1 if abs(float(win - loss)) > _DECIDED else 0
     own, opp, *_ = (int(word) for word in search.position(slot))
-    few = (own | opp).bit_count() <= _FEW_PIECES
+    few = (own | opp).bit_count() <= game.few
     if ending is not Ending.RUNNING or few or game.plies > _LONGEST_GAME or game.decided >= _DECIDED_MOVES:
         return False
     search.start(slot, explore=False)

@@ -18,6 +18,7 @@ from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import BackendError, StudentEvaluator
 from learner.inference.calibration import random_positions
 from learner.network import NETWORKS
+from learner.phases import NUM_PHASES
 from learner.student import STUDENT_FILE, Student, StudentConfig, load_student, save_student
 from selfplay.players import checkpoint_folder, make_player
 
@@ -29,10 +30,38 @@ def random_student(config: StudentConfig = SIZES[0], seed: int = 1) -> Student:
     """A student whose answers differ much from position to position."""
     torch.manual_seed(seed)
     student = Student(config).eval().requires_grad_(False)
-    for layer in (student.policy, student.hidden, student.wdl):
+    for layer in (module for module in student.modules() if isinstance(module, torch.nn.Linear)):
         layer.weight.normal_(std=0.3)
         layer.bias.normal_()
     return student
+
+
+def phase_by_hand(own: int, opp: int, kings: int) -> int:
+    pieces = own.bit_count() + opp.bit_count()
+    if kings:
+        return 4 if pieces >= 12 else 5 if pieces >= 9 else 6 if pieces >= 7 else 7
+    return 0 if pieces >= 20 else 1 if pieces >= 16 else 2 if pieces >= 12 else 3
+
+
+def test_each_phase_has_its_own_layer() -> None:
+    positions = np.concatenate([KINGS, random_positions(1000)])
+    student = random_student()
+    policy, wdl = (answer.numpy() for answer in student(torch.from_numpy(encode_planes(positions))))
+    seen = set()
+    for position, logits, results in zip(positions, policy, wdl, strict=True):
+        number = phase_by_hand(*position[:3].tolist())
+        seen.add(number)
+        phase = student.phases[number]
+        units = torch.relu(phase.wide(torch.from_numpy(encode_planes(position[None]).reshape(-1)[:129])))
+        np.testing.assert_allclose(logits, student.policy(units).numpy(), atol=1e-4)
+        np.testing.assert_allclose(results, phase.wdl(torch.relu(phase.hidden(units))).numpy(), atol=1e-4)
+    assert seen == set(range(NUM_PHASES))
+
+
+def test_phases_begin_alike() -> None:
+    first, *others = (phase.state_dict() for phase in Student(SIZES[0]).phases)
+    assert all(torch.equal(phase[name], first[name]) for phase in others for name in first)
+    assert first["wide.weight"].std() > 0.1
 
 
 @pytest.mark.parametrize("config", SIZES, ids=str)
@@ -115,21 +144,21 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match=STUDENT_FILE):
             load_student(tmp_path, "teacher")
-    info = {"schema_version": 1, "student": {"units": 64, "hidden": 16}, "teacher": "teacher", "figures": {}}
+    info = {"schema_version": 2, "student": {"units": 64, "hidden": 16}, "teacher": "teacher", "figures": {}}
     write_tensors(path, student.state_dict(), {**info, "crownhead": "0"})
     with pytest.raises(CheckpointError, match="another network"):
         load_student(tmp_path, "teacher")
     write_tensors(path, student.state_dict(), info)
     with pytest.raises(CheckpointError, match="crownhead"):
         load_student(tmp_path, "teacher")
-    write_tensors(path, student.state_dict(), {**info, "schema_version": 2})
-    with pytest.raises(CheckpointError, match="version 2"):
+    write_tensors(path, student.state_dict(), {**info, "schema_version": 1})
+    with pytest.raises(CheckpointError, match="version 1"):
         load_student(tmp_path, "teacher")
 
 
 def test_weights_that_are_no_numbers_are_not_written(tmp_path: Path) -> None:
     student = random_student()
-    student.wdl.bias[0] = float("nan")
+    student.phases[0].wdl.bias[0] = float("nan")
     with pytest.raises(CheckpointError, match="not finite"):
         save_student(tmp_path, student, "teacher")
     assert not list(tmp_path.iterdir())

@@ -176,7 +176,7 @@ def test_a_student_learns_its_samples(samples: TreeSamples, offsets: np.ndarray)
 
 def test_losses_that_are_no_numbers_end_the_teaching(samples: TreeSamples, offsets: np.ndarray) -> None:
     student = teaching.Student(StudentConfig(units=32, hidden=16))
-    student.wdl.bias.data[0] = float("nan")
+    student.phases[0].wdl.bias.data[0] = float("nan")
     with pytest.raises(TrainingError, match="not finite"):
         teach(student, len(samples), lambda rows: training_batch(samples, offsets, rows), 1, 1)
 
@@ -203,10 +203,10 @@ def test_the_command_plays_teaches_and_goes_on(tmp_path: Path, monkeypatch: pyte
     _, info = load_student(net, digest)
     assert info.student.units == 32
     assert info.figures == {"games": 3, "samples": played["samples"], "steps": taught["steps"], "epochs": 1.0}
-    before = load_student(net, digest)[0].wide.weight
+    before = load_student(net, digest)[0].policy.weight
     for anew in (False, True):  # hardly a step
         teach_command(str(net), folder, 0, 1e-6, 200, 32, 2, quiet=True, anew=anew)
-        after = load_student(net, digest)[0].wide.weight
+        after = load_student(net, digest)[0].policy.weight
         assert not torch.equal(before, after)
         assert torch.allclose(before, after, atol=0.05) != anew
     more = teach_tiny(net, folder, games=5, epochs=0)  # the student plays now

@@ -1,6 +1,7 @@
 """A student as the search's evaluator."""
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from torch import Tensor
@@ -9,11 +10,12 @@ from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
 from engine.encoding import NUM_POLICY
 from engine.search.batches import BackupArguments, BatchCounts, SelectArguments
 
+from ..phases import NUM_PHASES, PHASES
 from ..student import NUM_PIECES, Student
 from .lanes import WIDTH
 from .numba_evaluator import blocked, filled, padded
 from .student_kernels import TOGETHER, StudentBuffers, StudentWeights, evaluate_student, search_student
-from .tiles import BLOCK
+from .tiles import BLOCK, ROWS
 from .winograd import filled_rows
 
 LARGEST_BATCH = 64
@@ -68,20 +70,22 @@ class StudentEvaluator:
 
 def pack_student(student: Student) -> StudentWeights:
     """The weights of a student on the CPU as the kernels read them."""
-    wide = student.wide.weight.detach().numpy().T  # [129, units], by squares
-    by_square = wide[:NUM_PIECES].reshape(-1, NUM_SQUARES, wide.shape[1])
-    by_bit = np.empty_like(by_square)
-    by_bit[:, BIT_OF_SQUARE] = by_square
+    phases = [phase.state_dict() for phase in student.phases]
+
+    def joined(name: str, pack: Callable[[Tensor], np.ndarray]) -> np.ndarray:
+        return np.concatenate([pack(phase[name]) for phase in phases])
+
     return StudentWeights(
-        pieces=np.ascontiguousarray(by_bit, np.float32).ravel(),
-        counter=np.ascontiguousarray(wide[NUM_PIECES]),
-        bias=_numbers(student.wide.bias),
+        phases=PHASES,
+        pieces=joined("wide.weight", _pieces),
+        counter=joined("wide.weight", lambda weight: _numbers(weight[:, NUM_PIECES])),
+        bias=joined("wide.bias", _numbers),
         policy=_numbers(student.policy.weight).ravel(),
         policy_bias=_numbers(student.policy.bias),
-        hidden=_matrix(student.hidden.weight),
-        hidden_bias=_numbers(student.hidden.bias),
-        wdl=_matrix(student.wdl.weight),
-        wdl_bias=padded(_numbers(student.wdl.bias), BLOCK),
+        hidden=joined("hidden.weight", _matrix),
+        hidden_bias=joined("hidden.bias", _numbers),
+        wdl=joined("wdl.weight", _matrix),
+        wdl_bias=joined("wdl.bias", lambda bias: padded(_numbers(bias), BLOCK)),
     )
 
 
@@ -90,15 +94,25 @@ def _numbers(tensor: Tensor) -> np.ndarray:
     return numbers
 
 
+def _pieces(weight: Tensor) -> np.ndarray:
+    by_square = _numbers(weight).T[:NUM_PIECES].reshape(-1, NUM_SQUARES, len(weight))
+    by_bit = np.empty_like(by_square)
+    by_bit[:, BIT_OF_SQUARE] = by_square
+    return by_bit.ravel()
+
+
 def _matrix(weight: Tensor) -> np.ndarray:
     numbers = _numbers(weight).T
     return blocked(padded(numbers, len(numbers), filled(numbers.shape[1])))
 
 
 def _room_for(weights: StudentWeights, positions: int) -> StudentBuffers:
-    rows, units, hidden = filled_rows(positions), weights.bias.size, weights.hidden_bias.size
+    rows = filled_rows(positions) + NUM_PHASES * ROWS
+    units, hidden = weights.bias.size // NUM_PHASES, weights.hidden_bias.size // NUM_PHASES
     return StudentBuffers(
-        ones=np.ones(hidden, np.float32),
+        ones=np.ones(BLOCK, np.float32),
+        places=np.zeros(positions, np.int64),
+        ends=np.zeros(NUM_PHASES, np.int64),
         rows=np.zeros(_MOST_PIECES, np.int64),
         hops=np.zeros(NUM_POLICY + TOGETHER, np.int64),
         is_wanted=np.zeros(NUM_POLICY, np.bool_),

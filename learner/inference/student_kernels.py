@@ -1,7 +1,8 @@
 """A student's forward pass compiled by Numba, and whole batches of a search with it.
 
-The wide layer adds up the weights of the pieces that are on the board: two thirds of its inputs are never on, and none
-has a value but one. Of the policy a search computes what belongs to legal moves: some eight logits of 128.
+The wide layer of a position's phase adds up the weights of the pieces that are on the board: two thirds of its inputs
+are never on, and none has a value but one. Of the policy a search computes what belongs to legal moves: some eight
+logits of 128.
 """
 
 from typing import NamedTuple
@@ -9,25 +10,28 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.bitboard import NUM_SQUARES, lowest_bit
+from engine.bitboard import NUM_SQUARES, lowest_bit, popcount
 from engine.encoding import MAX_HOPS, NUM_POLICY, REVERSIBLE_SCALE, hop_indices
 from engine.search.kernels import backup_leaves, select_leaves
 
+from ..phases import NUM_PHASES
 from .batches import has_few
 from .lanes import WIDTH, bent, load, multiply_add, spread, store
-from .tiles import BLOCK, ROWS
-from .winograd import multiply, place
+from .tiles import BLOCK, ROWS, multiply_tiles
+from .winograd import filled_rows, place
 
 STRIP = 4 * WIDTH
 """Units of the wide layer that are computed together."""
 TOGETHER = 4
 """Logits of the policy that are."""
+_KINDS = 4  # of pieces
 
 
 class StudentWeights(NamedTuple):
-    """Flat arrays of float32.
+    """Flat arrays of float32, phase after phase but for the policy, and the table of phases.
 
     Attributes:
+        phases: ``learner.phases.PHASES``.
         pieces: [4 * 32, units], own men, own kings, the opponent's men and kings by the bits of their squares.
         counter, bias: [units], of the reversible plies, and of the wide layer.
         policy: [128, units].
@@ -35,6 +39,7 @@ class StudentWeights(NamedTuple):
         policy_bias, hidden_bias, wdl_bias: of these layers.
     """
 
+    phases: np.ndarray
     pieces: np.ndarray
     counter: np.ndarray
     bias: np.ndarray
@@ -47,9 +52,11 @@ class StudentWeights(NamedTuple):
 
 
 class StudentBuffers(NamedTuple):
-    """Room for the results of so many positions between layers; ``ones`` are as many as ``hidden`` has units.
+    """Room for the results of so many positions between layers; ``ones`` are ``BLOCK``.
 
     Attributes:
+        places: int64 [positions], their rows in ``units``, ``hidden`` and ``wdl``: each phase has whole tiles.
+        ends: int64 [phases], where the rows of each end.
         rows: int64 [32], where the weights of one position's pieces begin.
         hops: int64 [128 and room for some more], logits of the policy that are wanted of one position.
         is_wanted: bool [128], whether a logit is among them.
@@ -57,6 +64,8 @@ class StudentBuffers(NamedTuple):
     """
 
     ones: np.ndarray
+    places: np.ndarray
+    ends: np.ndarray
     rows: np.ndarray
     hops: np.ndarray
     is_wanted: np.ndarray
@@ -67,36 +76,73 @@ class StudentBuffers(NamedTuple):
 
 
 @njit(inline="always")
-def _list_pieces(pieces, kind, units, rows, n):
-    """Adds where the weights of the pieces of one kind begin to ``rows``; returns the new number."""
+def _phase_of(position, weights):
+    own, opp, kings = position[0], position[1], position[2]
+    return np.int64(weights.phases[popcount(own | opp), np.int64(kings != 0)])
+
+
+@njit(inline="always")
+def _place_positions(positions, weights, buffers):
+    """Gives each position a row among those of its phase."""
+    places, ends = buffers.places, buffers.ends
+    ends[:] = 0
+    for i in range(positions.shape[0]):
+        ends[_phase_of(positions[i], weights)] += 1
+    first = 0
+    for phase in range(NUM_PHASES):
+        first, ends[phase] = first + filled_rows(ends[phase]), first
+    for i in range(positions.shape[0]):
+        phase = _phase_of(positions[i], weights)
+        places[i] = ends[phase]
+        ends[phase] += 1
+
+
+@njit(inline="always")
+def _list_pieces(pieces, first, units, rows, n):
+    """Adds where the weights of the pieces of one kind, whose first row is given, begin; returns the new number."""
     while pieces != 0:
-        rows[n] = (kind * NUM_SQUARES + np.int64(lowest_bit(pieces))) * units
+        rows[n] = (first + np.int64(lowest_bit(pieces))) * units
         pieces = np.uint32(pieces & (pieces - np.uint32(1)))
         n += 1
     return n
 
 
 @njit(inline="always")
+def _list_rows(own, opp, kings, phase, units, rows):
+    """Lists where the weights of a position's pieces begin; returns their number."""
+    first = phase * _KINDS * NUM_SQUARES
+    count = _list_pieces(np.uint32(own & ~kings), first, units, rows, 0)
+    count = _list_pieces(np.uint32(own & kings), first + NUM_SQUARES, units, rows, count)
+    count = _list_pieces(np.uint32(opp & ~kings), first + 2 * NUM_SQUARES, units, rows, count)
+    return _list_pieces(np.uint32(opp & kings), first + 3 * NUM_SQUARES, units, rows, count)
+
+
+@njit(inline="always")
+def _begun(weights, at, counter):
+    """Eight sums of a wide layer without pieces."""
+    return multiply_add(counter, load(weights.counter, at), load(weights.bias, at))
+
+
+@njit(inline="always")
 def _wide_layer(positions, weights, buffers):
-    units, rows = weights.bias.size, buffers.rows
+    _place_positions(positions, weights, buffers)
+    units, rows = weights.bias.size // NUM_PHASES, buffers.rows
     zero = spread(np.float32(0.0))
     for i in range(positions.shape[0]):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        count = _list_pieces(np.uint32(own & ~kings), 0, units, rows, 0)
-        count = _list_pieces(np.uint32(own & kings), 1, units, rows, count)
-        count = _list_pieces(np.uint32(opp & ~kings), 2, units, rows, count)
-        count = _list_pieces(np.uint32(opp & kings), 3, units, rows, count)
+        phase = _phase_of(positions[i], weights)
+        count = _list_rows(own, opp, kings, phase, units, rows)
         counter = spread(np.float32(positions[i, 3] / REVERSIBLE_SCALE))
         for unit in range(0, units, STRIP):
-            a = multiply_add(counter, load(weights.counter, unit), load(weights.bias, unit))
-            b = multiply_add(counter, load(weights.counter, unit + WIDTH), load(weights.bias, unit + WIDTH))
-            c = multiply_add(counter, load(weights.counter, unit + 2 * WIDTH), load(weights.bias, unit + 2 * WIDTH))
-            d = multiply_add(counter, load(weights.counter, unit + 3 * WIDTH), load(weights.bias, unit + 3 * WIDTH))
+            a = _begun(weights, phase * units + unit, counter)
+            b = _begun(weights, phase * units + unit + WIDTH, counter)
+            c = _begun(weights, phase * units + unit + 2 * WIDTH, counter)
+            d = _begun(weights, phase * units + unit + 3 * WIDTH, counter)
             for piece in range(count):
                 at = rows[piece] + unit
                 a, b = a + load(weights.pieces, at), b + load(weights.pieces, at + WIDTH)
                 c, d = c + load(weights.pieces, at + 2 * WIDTH), d + load(weights.pieces, at + 3 * WIDTH)
-            at = place(i, unit, units)
+            at = place(buffers.places[i], unit, units)
             store(buffers.units, at, bent(a, zero))
             store(buffers.units, at + ROWS * WIDTH, bent(b, zero))
             store(buffers.units, at + 2 * ROWS * WIDTH, bent(c, zero))
@@ -106,25 +152,37 @@ def _wide_layer(positions, weights, buffers):
 @njit(inline="always")
 def _results(n, weights, buffers, wdl_logits):
     """Win/draw/loss logits of the positions in the wide layer."""
-    units, hidden = weights.bias.size, weights.hidden_bias.size
-    bend, straight, ones = spread(np.float32(0.0)), spread(np.float32(1.0)), buffers.ones
-    multiply(buffers.units, weights.hidden, ones, weights.hidden_bias, buffers.hidden, n, units, hidden, bend)
-    multiply(buffers.hidden, weights.wdl, ones, weights.wdl_bias, buffers.wdl, n, hidden, BLOCK, straight)
+    units, hidden, ones = weights.bias.size // NUM_PHASES, weights.hidden_bias.size // NUM_PHASES, buffers.ones
+    bend, straight = spread(np.float32(0.0)), spread(np.float32(1.0))
+    first = 0
+    for phase in range(NUM_PHASES):
+        for row in range(first, buffers.ends[phase], ROWS):
+            for at in range(phase * hidden, (phase + 1) * hidden, BLOCK):
+                out = place(row, at - phase * hidden, hidden)
+                multiply_tiles(
+                    buffers.units, row * units, weights.hidden, at * units, units // WIDTH,
+                    ones, 0, weights.hidden_bias, at, buffers.hidden, out, bend,
+                )  # fmt: skip
+            multiply_tiles(
+                buffers.hidden, row * hidden, weights.wdl, phase * hidden * BLOCK, hidden // WIDTH,
+                ones, 0, weights.wdl_bias, phase * BLOCK, buffers.wdl, row * BLOCK, straight,
+            )  # fmt: skip
+        first = filled_rows(buffers.ends[phase])
     for i in range(n):
         for result in range(3):
-            wdl_logits[i, result] = buffers.wdl[place(i, 0, BLOCK) + result]
+            wdl_logits[i, result] = buffers.wdl[place(buffers.places[i], 0, BLOCK) + result]
 
 
 @njit(inline="always")
 def _policy(i, count, weights, buffers, policy_logits):
     """Writes so many logits of a position in the wide layer, those that ``buffers.hops`` lists."""
-    units, hops, sums = weights.bias.size, buffers.hops, buffers.sums
+    units, hops, sums, row = weights.bias.size // NUM_PHASES, buffers.hops, buffers.sums, buffers.places[i]
     hops[count : count + TOGETHER] = hops[0]
     for first in range(0, count, TOGETHER):
         a, b, c, d = hops[first] * units, hops[first + 1] * units, hops[first + 2] * units, hops[first + 3] * units
         sum_a = sum_b = sum_c = sum_d = spread(np.float32(0.0))
         for unit in range(0, units, WIDTH):
-            x = load(buffers.units, place(i, unit, units))
+            x = load(buffers.units, place(row, unit, units))
             sum_a = multiply_add(x, load(weights.policy, a + unit), sum_a)
             sum_b = multiply_add(x, load(weights.policy, b + unit), sum_b)
             sum_c = multiply_add(x, load(weights.policy, c + unit), sum_c)
@@ -186,7 +244,7 @@ def search_student(select, backup, leaves, weights, buffers, few, batches):
     """
     nodes, paths, depths, codes, waiting = backup[0], backup[2], backup[3], backup[5], backup[7]
     lanes = leaves.shape[0]
-    room = buffers.hidden.size // weights.hidden_bias.size
+    room = buffers.places.size
     policy, wdl = np.empty((lanes, NUM_POLICY), np.float32), np.empty((lanes, 3), np.float32)
     hops_of_move = np.empty(MAX_HOPS, np.int64)
     judged = 0
