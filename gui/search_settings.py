@@ -29,7 +29,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "shot_prior": ("Shots", ""),
         "shot_visits": ("Shots after visits", ""),
         "draw_value": ("Worth of a draw", "puct root"),
-        "contempt_fade": ("Draws welcome if behind by", "puct root, contempt"),
+        "contempt_lead": ("Draws shunned if ahead by", "puct root, contempt"),
         "reuse_tree": ("Keep the tree", "puct root"),
         "transpositions": ("Share positions", "puct root"),
         "leaves_in_flight": ("Leaves in flight", "puct root"),

@@ -20,7 +20,7 @@ from .openings import MatchError, Opening, make_openings
 from .progress import MatchProgress
 from .sprt import Sprt
 
-_SEARCH_SETTINGS = "policy_temperature", "shot_prior", "draw_value", "contempt_fade", "transpositions"  # of the record
+_SEARCH_SETTINGS = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"  # of the record
 
 
 @dataclass(frozen=True)

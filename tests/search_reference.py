@@ -216,12 +216,12 @@ class ReferenceSearch:
         return paths
 
     def _worth_of_a_draw(self) -> np.float32:
-        """To the root's side to move: less and less contempt the further behind the searcher is."""
-        worth, fade = F(self.searcher * F(self.config.draw_value)), F(self.config.contempt_fade)
-        if not fade or self.config.draw_value >= 0:
+        """To the root's side to move: the further ahead the searcher is, the more contempt, up to the lead."""
+        worth, lead = F(self.searcher * F(self.config.draw_value)), F(self.config.contempt_lead)
+        if not lead or self.config.draw_value >= 0:
             return worth
         ahead = F(F(self.searcher * self.root.value_sum) / F(max(self.root.visits, 1)))
-        return F(worth * F(np.clip(F(1 + F(ahead / fade)), 0, 1)))
+        return F(worth * F(np.clip(F(ahead / lead), 0, 1)))
 
     def _pledge(self, path: list[Node]) -> None:
         value = F(0)

@@ -243,7 +243,7 @@ def test_settings_without_effect_are_known() -> None:
     assert used(timed=True) == plain - {"num_simulations"}
     assert used(vary=True) == plain | variety
     assert used(vary=True, noise_fraction=0.0) == plain | variety - {"dirichlet_scale"}
-    assert used(draw_value=-0.3) == plain | {"contempt_fade"}
+    assert used(draw_value=-0.3) == plain | {"contempt_lead"}
     puct = {"reuse_tree", "transpositions", "leaves_in_flight", "draw_value"}
     assert used(root="gumbel") == (plain | gumbel) - puct
     assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - puct

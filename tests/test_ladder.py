@@ -209,7 +209,7 @@ def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.
     assert figures["reference"] == "3"
     assert [(step["network"], step["before"]) for step in figures["steps"]] == [("6", "3"), ("12", "6")]
     kept = json.loads((out / "ladder.json").read_text())
-    search = "policy_temperature=2 shot_prior=0.3 draw_value=-0.3 contempt_fade=0.1 transpositions=1"
+    search = "policy_temperature=2 shot_prior=0.3 draw_value=-0.3 contempt_lead=0.1 transpositions=1"
     assert kept["players"]["12"].startswith(f"simulations=12 oracle=off {search} weights=")
     text = (out / "report.md").read_text()
     assert "000004 over simulations per move" in text

@@ -151,7 +151,7 @@ def test_another_network_under_the_same_name_is_refused(tmp_path: Path) -> None:
             match(f"{folder}@off", "random", **options)
             (first, second) = games_of(path)
             settings = first.headers["BlackSettings"]
-            search = "policy_temperature=2 shot_prior=0.3 draw_value=-0.3 contempt_fade=0.1 transpositions=1"
+            search = "policy_temperature=2 shot_prior=0.3 draw_value=-0.3 contempt_lead=0.1 transpositions=1"
             assert settings.startswith(f"simulations=2 oracle=off {search} weights=")
             assert second.headers["WhiteSettings"] == settings
             assert match(f"{folder}@off", "random", **options, resume=True)["kept"] == 2

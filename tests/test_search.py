@@ -24,7 +24,7 @@ CONFIGS = {
     "shots": SearchConfig(num_simulations=60, shot_prior=0.3),
     "later shots": SearchConfig(num_simulations=200, shot_prior=0.4, shot_visits=5),
     "contempt": SearchConfig(num_simulations=80, draw_value=-0.4),
-    "fading contempt": SearchConfig(num_simulations=80, draw_value=-0.9, contempt_fade=0.4),
+    "contempt by the lead": SearchConfig(num_simulations=80, draw_value=-0.9, contempt_lead=0.4),
     "shared": SearchConfig(num_simulations=160, transpositions=True),
     "shared in flight": SearchConfig(
         num_simulations=160,
@@ -32,7 +32,7 @@ CONFIGS = {
         leaves_in_flight=16,
         shot_prior=0.3,
         draw_value=-0.4,
-        contempt_fade=0.2,
+        contempt_lead=0.2,
     ),
     "shared without reuse": SearchConfig(num_simulations=120, transpositions=True, reuse_tree=False),
     "gumbel": SearchConfig(num_simulations=48, root="gumbel", leaves_in_flight=7),
@@ -146,7 +146,7 @@ def test_who_is_behind_has_no_contempt(fen: str, contempt: float, pondering: boo
     trees = []
     for settings in (
         {"draw_value": contempt},
-        {"draw_value": -0.8, "contempt_fade": 0.1},
+        {"draw_value": -0.8, "contempt_lead": 0.1},
         {"draw_value": -0.8 - contempt},
     ):
         search = LockstepSearch(SearchConfig(num_simulations=300, **settings), 1)

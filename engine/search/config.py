@@ -43,11 +43,12 @@ class SearchConfig(BaseModel):
         le=1,
         description="contempt: what a draw is worth to the searcher, where moves are chosen by PUCT; -1 is a loss",
     )
-    contempt_fade: float = Field(
+    contempt_lead: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="how far behind, in wins minus losses, the searcher no longer shuns draws; 0: it always does",
+        description="how far ahead, in wins minus losses, the searcher shuns draws with its whole contempt; level or "
+        "behind it does not; 0: it always does",
     )
     dirichlet_scale: float = Field(
         10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"
@@ -101,7 +102,7 @@ BOARD_SEARCH = SearchConfig(
     policy_temperature=2.0,
     shot_prior=0.3,
     draw_value=-0.3,
-    contempt_fade=0.1,
+    contempt_lead=0.1,
     transpositions=True,
 )
 """The search of a network at the board: in games, matches and (``impartial``) analysis.

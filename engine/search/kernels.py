@@ -81,7 +81,7 @@ class Settings(NamedTuple):
     shot_prior: np.float32
     shot_visits: np.int64
     draw_value: np.float32
-    contempt_fade: np.float32
+    contempt_lead: np.float32
 
 
 @njit(cache=True)
@@ -205,11 +205,11 @@ def _descend(
 
 @njit(cache=True, inline="always")
 def _draw_value(slot, root, settings):
-    """What a draw is worth to the side to move at the root: contempt goes as far as the searcher is not behind."""
+    """What a draw is worth to the side to move at the root: contempt grows with the searcher's lead."""
     draw_value = np.float32(slot.searcher * settings.draw_value)
-    if settings.contempt_fade > 0 and settings.draw_value < 0:
+    if settings.contempt_lead > 0 and settings.draw_value < 0:
         ahead = np.float32(-slot.searcher * root.value_sum / np.float32(max(root.visits, 1)))
-        share = np.float32(np.float32(1.0) + np.float32(ahead / settings.contempt_fade))
+        share = np.float32(ahead / settings.contempt_lead)
         draw_value *= min(max(share, np.float32(0.0)), np.float32(1.0))
     return draw_value
 

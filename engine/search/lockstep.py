@@ -150,7 +150,7 @@ class LockstepSearch:
             np.float32(config.shot_prior),
             np.int64(config.shot_visits),
             np.float32(config.draw_value),
-            np.float32(config.contempt_fade),
+            np.float32(config.contempt_lead),
         )
         trees = self._nodes, self._slots, self._paths, self._depths, self._pledges
         random, found = (self._gumbels, self._schedule), (self._leaves, self._waiting)
