@@ -54,8 +54,9 @@ def _student(student: StudentInfo, parameters: int) -> Text:
     names = [name for name in ("games", "samples") if name in student.figures]
     learnt = ", ".join(f"{student.figures[name]:,.0f} {name}" for name in names)
     return Text(
-        f"A student beside it, one layer of {student.student.units} units, {parameters:,} parameters, plays in its "
-        f"place where time limits the search. Taught by searches{f': {learnt}' if learnt else ''}."
+        f"A student beside it, one layer of {student.student.units} units for each phase of the game, {parameters:,} "
+        f"parameters, plays in its place where time limits the search. "
+        f"Taught by searches{f': {learnt}' if learnt else ''}."
     )
 
 
