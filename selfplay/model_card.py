@@ -98,7 +98,8 @@ def card_command(
         out: folder of the card; that of the checkpoint if None.
 
     Raises:
-        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
+        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network. With
+            another student, what the one before has played is measured again.
         StorageError: a file cannot be written.
     """
     folder = checkpoint_folder(net)
@@ -106,14 +107,16 @@ def card_command(
     make_writable_folder(target)
     network, taught = load_checkpoint(folder).network, load_student(folder, info.digest)
     student = None if taught is None else sha256_of(folder / STUDENT_FILE)
+    console = progress_console(quiet)
     data = _read_data(target / DATA_FILE, info.digest, student)
     config = _read_config(target, run, info)
+    if data.student != student:
+        data = _without_student(data, student, target, console)
 
     def write() -> None:
         atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
         atomic_write(target / CARD_FILE, to_markdown(_card(info, network, taught, data, config)).encode())
 
-    console = progress_console(quiet)
     if run is not None and config is not None:
         atomic_write(target / CONFIG_FILE, config_json(config))
         if (path := run / "ladder" / "report.json").is_file():
@@ -143,15 +146,33 @@ def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunCon
 
 
 def _read_data(path: Path, digest: str, student: str | None) -> CardData:
+    """What the card there says, perhaps with another student, or an empty card."""
     if not path.exists():
         return CardData(digest=digest, student=student, machine=describe_machine(choose_device("auto")))
     try:
         data = CardData.model_validate_json(path.read_bytes())
     except ValueError as error:
         raise RunError(f"{path} is no card: remove it, or choose another --out") from error
-    if (data.digest, data.student) != (digest, student):
-        raise RunError(f"{path} is the card of another network or student: remove it, or choose another --out")
+    if data.digest != digest:
+        raise RunError(f"{path} is the card of another network: remove it, or choose another --out")
     return data
+
+
+def _without_student(data: CardData, student: str | None, target: Path, console: Console) -> CardData:
+    """The card without what another student has played: a student plays where time is limited, else the network."""
+    timed = {f"match {trial.name}": _games(target, trial) for trial in TRIALS if trial.seconds is not None}
+    gone = [name for name in data.results if name in timed]
+    if gone:
+        console.print(f"Another student than the card's: measured again: {', '.join(gone)}", markup=False)
+    for games in timed.values():
+        games.unlink(missing_ok=True)  # begun ones, too: the rest of a match is for the same player to play
+    kept = {name: figures for name, figures in data.results.items() if name not in timed}
+    machine = describe_machine(choose_device("auto"))
+    return data.model_copy(update={"student": student, "results": kept, "machine": machine})
+
+
+def _games(target: Path, trial: Trial) -> Path:
+    return target / "matches" / f"{trial.name}.pdn"
 
 
 def _measurements(
@@ -173,7 +194,7 @@ def _measurements(
         return {**figures, "path": EXPORT_FILE}  # wherever the card may lie
 
     def trial(which: Trial) -> Callable[[], dict[str, Any]]:
-        path = target / "matches" / f"{which.name}.pdn"
+        path = _games(target, which)
 
         def play() -> dict[str, Any]:
             path.parent.mkdir(exist_ok=True)

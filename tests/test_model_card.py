@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import torch
 
+from engine.files import sha256_of
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, Network
+from learner.student import STUDENT_FILE, Student, StudentConfig, save_student
 from selfplay import model_card
 from selfplay.config import config_json, make_config, read_config
 from selfplay.model_card import TRIALS, Trial, card_command
@@ -91,6 +93,29 @@ def test_trials_are_those_that_were_asked_for() -> None:
     assert "crownhead match NET alphabeta:8 --games 200 --seconds 0.1 --openings random:3 --seed 1" in commands
     assert "crownhead match NET alphabeta:8 --games 100 --seconds 0.1 --openings ballots --seed 1" in commands
     assert len({trial.name for trial in TRIALS}) == len(TRIALS)
+
+
+@pytest.mark.slow
+def test_another_student_plays_again_what_a_student_plays(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timed = Trial("timed", "random", 2, "random:30", seconds=0.01)
+    monkeypatch.setattr(model_card, "TRIALS", (*model_card.TRIALS, timed))
+    out, student = tmp_path / "card", Student(StudentConfig(units=32))
+    before = card(run, out)
+    games = {name: (out / "matches" / f"{name}.pdn").read_bytes() for name in ("random", "timed")}
+    assert before["student"] is None
+    save_student(run.checkpoint("000000"), student, before["digest"], {})
+    for name in ("export_command", "convert_command", "oracle_validate_command"):
+        monkeypatch.setattr(model_card, name, None)
+    capsys.readouterr()
+    after = card(run, out, quiet=False)
+    assert "measured again: match timed" in capsys.readouterr().err
+    assert after["student"] == sha256_of(run.checkpoint("000000") / STUDENT_FILE)
+    assert {name for name in before["results"] if before["results"][name] != after["results"][name]} == {"match timed"}
+    assert (out / "matches" / "random.pdn").read_bytes() == games["random"]
+    assert b"student=" in (out / "matches" / "timed.pdn").read_bytes()
+    assert b"student=" not in games["timed"]
 
 
 @pytest.mark.slow

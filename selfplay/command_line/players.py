@@ -229,7 +229,8 @@ def card(
 ) -> None:
     """Measure a network as a whole and write its model card: matches, endgames, 8 bits, first move.
 
-    Takes about 40 minutes on two cores. Given again, it goes on.
+    Takes about 40 minutes on two cores. Given again, it goes on; if the student is another by then, its matches are
+    played again.
     """
     from selfplay.model_card import card_command
 
