@@ -17,7 +17,7 @@ from learner.network import NETWORKS, Network
 from learner.trainer import Trainer, TrainerConfig
 
 from .actor import Actor
-from .config import ConfigError, SelfPlayConfig, make_config
+from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
 from .machine import describe_machine
 from .records import Samples, offsets_of
 from .replay import to_training_batch
@@ -73,6 +73,17 @@ def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.nd
         return len(positions)
 
     return _median_rate(measure)
+
+
+def bare_network_rate(network: Network, config: RunConfig) -> float:
+    """Positions per second that the networks of a run's actors could judge if there were nothing else to do.
+
+    On a CPU each actor has a thread of its own; a GPU is one for all of them.
+    """
+    device, settings = choose_device(config.device), config.selfplay
+    evaluator = make_evaluator(network.eval(), settings.backend, device, settings.games_in_lockstep)
+    rate = network_evaluations_per_second(evaluator, random_positions(settings.games_in_lockstep))
+    return rate * settings.actors if device == "cpu" else rate
 
 
 def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, float]:

@@ -37,6 +37,7 @@ def train_command(
     init: str | None = None,
 ) -> dict[str, Any]:
     """Starts or continues a run; see ``crownhead train --help``."""
+    from .bench import bare_network_rate
     from .training import Training
 
     changes: dict[str, Any] = {}
@@ -70,11 +71,19 @@ def train_command(
             progress.limit(training.minutes, training.state.minutes_limit)
             figures = training.run()
             ratings = training.ratings
+        bare = bare_network_rate(load_checkpoint(run.checkpoint(figures["best"])).network, config)
+    figures["network_evaluations_per_second"] = round(bare, 1)
+    figures["selfplay_to_network_ratio"] = round(figures["evaluations_per_second"] / bare, 3)
     if not quiet:
         _print_ratings(ratings)
         console = Console()
         console.print(f"Best network: {run.checkpoint(figures['best'])} ({figures['promotions']} promotions)")
         console.print(f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time")
+        console.print(
+            f"Self-play: {figures['evaluations_per_second']:,.0f} evaluations/s "
+            f"({figures['selfplay_to_network_ratio']:.0%} of the bare network's), "
+            f"{figures['samples_per_second']:,.0f} samples/s, {60 * figures['games_per_second']:,.0f} games/min"
+        )
     return figures
 
 

@@ -78,6 +78,8 @@ class Training:
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
         self._gate_seconds = self._playing_s = self._learning_s = 0.0
+        self._evaluations, self._games_before = 0, self.replay.total_games
+        self._samples_before = self.replay.total_samples
         self._exam: EndgameExam | None = None
         self._player = self._searcher(self._best.network, "best")
 
@@ -143,7 +145,7 @@ class Training:
         """The figures of ``crownhead train --json``.
 
         ``actors_busy`` and ``learner_busy`` are shares of this process's time: of playing, on the average of the
-        actors, and of training steps.
+        actors, and of training steps. The rates are those of self-play over all of this process's time.
         """
         elapsed = max(time.monotonic() - self._started, 1e-9)
         return {
@@ -157,6 +159,9 @@ class Training:
             "best": self.state.best,
             "actors_busy": round(self._playing_s / self.config.selfplay.actors / elapsed, 3),
             "learner_busy": round(self._learning_s / elapsed, 3),
+            "evaluations_per_second": round(self._evaluations / elapsed, 1),
+            "games_per_second": round((self.replay.total_games - self._games_before) / elapsed, 3),
+            "samples_per_second": round((self.replay.total_samples - self._samples_before) / elapsed, 1),
         }
 
     def _draw(self) -> None:
@@ -208,6 +213,7 @@ class Training:
             self.replay.add(result.shard.path)
             stats = result.stats
             self._playing_s += stats.seconds
+            self._evaluations += stats.evaluations
             figures = {
                 "actor": result.actor,
                 "games": result.shard.games,

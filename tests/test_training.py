@@ -75,7 +75,14 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert 0 < figures["actors_busy"] <= 1
     assert 0 < figures["learner_busy"] < 1
     played = sum(event["seconds"] for event in events(run, "play"))
-    assert figures["actors_busy"] * figures["minutes"] * 60 == pytest.approx(played, rel=0.05)
+    seconds = figures["minutes"] * 60
+    assert figures["actors_busy"] * seconds == pytest.approx(played, rel=0.05)
+    evaluations = sum(event["evaluations"] for event in events(run, "play"))
+    assert figures["evaluations_per_second"] * seconds == pytest.approx(evaluations, rel=0.05)
+    assert figures["games_per_second"] * seconds == pytest.approx(figures["games"], rel=0.05)
+    assert figures["samples_per_second"] * seconds == pytest.approx(figures["samples"], rel=0.05)
+    ratio = figures["evaluations_per_second"] / figures["network_evaluations_per_second"]
+    assert 0 < figures["selfplay_to_network_ratio"] == pytest.approx(ratio, abs=0.001)
     assert figures["iterations"] == 2
     assert figures["promotions"] >= 1
     shards = [read_shard_info(path) for path in (run / "shards").glob("*.shard")]

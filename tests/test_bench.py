@@ -1,0 +1,68 @@
+"""``crownhead bench`` and the rates that a training reports: what is counted, not how fast it is here."""
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from learner.inference import TorchEvaluator
+from learner.inference.calibration import random_positions
+from learner.network import NETWORKS, Network
+from selfplay import bench
+from selfplay.bench import bare_network_rate, network_evaluations_per_second, run_bench
+from selfplay.config import make_config
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "_SECONDS", 0.02)
+    monkeypatch.setattr(bench, "_PERFT_DEPTH", 4)
+    monkeypatch.setattr(bench, "_SEARCH_CASES", ((1, 4), (2, 4)))
+    monkeypatch.setattr(bench, "_BATCHES", (1, 4))
+    monkeypatch.setattr(bench, "_BACKEND_BATCHES", (4,))
+    monkeypatch.setattr(bench, "_SELFPLAY_GAMES", 4)
+
+
+@pytest.mark.slow
+def test_every_figure_is_there() -> None:
+    figures = run_bench("tiny", Console(quiet=True), "torch")
+    rates = {key: value for key, value in figures.items() if "per_second" in key or "ratio" in key}
+    assert set(rates) == {
+        "perft_leaves_per_second",
+        "search_simulations_per_second",
+        "network_evaluations_per_second",
+        "backend_evaluations_per_second",
+        "selfplay_evaluations_per_second",
+        "selfplay_positions_per_second",
+        "selfplay_to_network_ratio",
+        "learner_samples_per_second",
+    }
+    assert set(figures["search_simulations_per_second"]) == {"1x4", "2x4"}
+    assert set(figures["network_evaluations_per_second"]) == {"1", "4"}
+    assert figures["backend"] == "torch-float32"
+    # Every searched position has cost an evaluation or more.
+    assert figures["selfplay_evaluations_per_second"] >= figures["selfplay_positions_per_second"] > 0
+    assert torch.get_num_threads() == 1
+
+
+def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    evaluator = TorchEvaluator(Network(NETWORKS["tiny"]).eval(), "cpu")
+
+    def in_a_second(positions: np.ndarray) -> None:
+        now[0] += 1
+
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(evaluator, "evaluate", in_a_second)
+    assert network_evaluations_per_second(evaluator, random_positions(7)) == 7
+
+
+@pytest.mark.parametrize(("device", "cores"), [("cpu", 3), ("cuda", 1)])
+def test_actors_share_a_gpu_but_not_a_core(device: str, cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(bench, "choose_device", lambda name: device)
+    monkeypatch.setattr(bench, "make_evaluator", lambda *given: asked.append(given[1:]))
+    monkeypatch.setattr(bench, "network_evaluations_per_second", lambda evaluator, positions: 100.0 * len(positions))
+    config = make_config("smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"])
+    assert bare_network_rate(Network(NETWORKS["tiny"]), config) == 800 * cores
+    assert asked == [("torch", device, 8)]
