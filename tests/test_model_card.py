@@ -112,7 +112,8 @@ def test_another_student_plays_again_what_a_student_plays(
     after = card(run, out, quiet=False)
     assert "measured again: match timed" in capsys.readouterr().err
     assert after["student"] == sha256_of(run.checkpoint("000000") / STUDENT_FILE)
-    assert {name for name in before["results"] if before["results"][name] != after["results"][name]} == {"match timed"}
+    changed = {name for name in before["results"] if before["results"][name] != after["results"][name]}
+    assert changed <= {"match timed"}, "the new games may have ended like the old ones"
     assert (out / "matches" / "random.pdn").read_bytes() == games["random"]
     assert b"student=" in (out / "matches" / "timed.pdn").read_bytes()
     assert b"student=" not in games["timed"]
