@@ -21,7 +21,7 @@ from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
 from .machine import describe_machine
 from .records import Samples, offsets_of
 from .replay import to_training_batch
-from .threads import choose_device, use_single_thread
+from .threads import choose_device, num_cores, use_single_thread
 
 _PERFT_DEPTH = 10
 _SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations
@@ -78,12 +78,14 @@ def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.nd
 def bare_network_rate(network: Network, config: RunConfig) -> float:
     """Positions per second that the networks of a run's actors could judge if there were nothing else to do.
 
-    On a CPU each actor has a thread of its own; a GPU is one for all of them.
+    On a CPU each actor has a thread of its own, for which there must be a core (Ray sees to that, wherever it is); a
+    GPU is one for all of them.
     """
     device, settings = choose_device(config.device), config.selfplay
     evaluator = make_evaluator(network.eval(), settings.backend, device, settings.games_in_lockstep)
     rate = network_evaluations_per_second(evaluator, random_positions(settings.games_in_lockstep))
-    return rate * settings.actors if device == "cpu" else rate
+    threads = settings.actors if config.pool == "ray" else min(settings.actors, num_cores())
+    return rate * threads if device == "cpu" else rate
 
 
 def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, float]:

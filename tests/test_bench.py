@@ -57,12 +57,19 @@ def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert network_evaluations_per_second(evaluator, random_positions(7)) == 7
 
 
-@pytest.mark.parametrize(("device", "cores"), [("cpu", 3), ("cuda", 1)])
-def test_actors_share_a_gpu_but_not_a_core(device: str, cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("device", "pool", "times"), [("cpu", "local", 2), ("cpu", "ray", 3), ("cuda", "local", 1), ("cuda", "ray", 1)]
+)
+def test_three_actors_share_a_gpu_or_the_cores_there_are(
+    device: str, pool: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
+    monkeypatch.setattr(bench, "num_cores", lambda: 2)
     monkeypatch.setattr(bench, "choose_device", lambda name: device)
     monkeypatch.setattr(bench, "make_evaluator", lambda *given: asked.append(given[1:]))
     monkeypatch.setattr(bench, "network_evaluations_per_second", lambda evaluator, positions: 100.0 * len(positions))
-    config = make_config("smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"])
-    assert bare_network_rate(Network(NETWORKS["tiny"]), config) == 800 * cores
+    config = make_config(
+        "smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool
+    )
+    assert bare_network_rate(Network(NETWORKS["tiny"]), config) == 800 * times
     assert asked == [("torch", device, 8)]
