@@ -9,7 +9,7 @@ import hashlib
 import json
 import random
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from search_boards import played, random_game, started
@@ -30,44 +30,37 @@ CASES: list[tuple[str, str]] = [
     ("B:WK31,22:BK1,K5", "1-6 31-27 6-1 27-31 1-6 31-27 6-1"),
 ]
 SIGNATURE_GAMES = 48
-ROOTS: tuple[Literal["puct", "gumbel"], ...] = ("puct", "gumbel")
 
 
 def golden_trees() -> list[dict[str, Any]]:
-    """What the engine's search finds in every golden case at both kinds of root."""
+    """What the engine's search finds in every golden case."""
     trees = []
-    boards = [played(*case) for case in CASES]
-    for root in ROOTS:
-        search = started(SearchConfig(num_simulations=200, root=root), boards)
-        search.run(HashEvaluator())
-        for slot, (fen, moves) in enumerate(CASES):
-            result = search.result(slot)
-            trees.append(
-                {
-                    "fen": fen,
-                    "moves": moves,
-                    "root": root,
-                    "visits": result.visits.tolist(),
-                    "values": [round(float(value), 5) for value in result.values],
-                    "policy": [round(float(share), 5) for share in result.policy],
-                    "wdl": [round(float(share), 5) for share in result.wdl],
-                    "proofs": result.proofs.tolist(),
-                    "principal_variation": search.principal_variation(slot),
-                }
-            )
+    search = started(SearchConfig(num_simulations=200), [played(*case) for case in CASES])
+    search.run(HashEvaluator())
+    for slot, (fen, moves) in enumerate(CASES):
+        result = search.result(slot)
+        trees.append(
+            {
+                "fen": fen,
+                "moves": moves,
+                "visits": result.visits.tolist(),
+                "values": [round(float(value), 5) for value in result.values],
+                "policy": [round(float(share), 5) for share in result.policy],
+                "wdl": [round(float(share), 5) for share in result.wdl],
+                "proofs": result.proofs.tolist(),
+                "principal_variation": search.principal_variation(slot),
+            }
+        )
     return trees
 
 
-def bench_signature() -> dict[str, str]:
-    """For each kind of root, a digest of the root visits in a fixed set of random games: any change shows."""
+def bench_signature() -> str:
+    """A digest of the root visits in a fixed set of random games: any change shows."""
     boards = [random_game(random.Random(seed), 2 * seed) for seed in range(SIGNATURE_GAMES)]
-    signature = {}
-    for root in ROOTS:
-        search = started(SearchConfig(num_simulations=64, root=root), boards)
-        search.run(HashEvaluator())
-        visits = np.concatenate([search.result(slot).visits for slot in range(len(boards))])
-        signature[root] = hashlib.sha256(visits.astype("<i4").tobytes()).hexdigest()[:16]
-    return signature
+    search = started(SearchConfig(num_simulations=64), boards)
+    search.run(HashEvaluator())
+    visits = np.concatenate([search.result(slot).visits for slot in range(len(boards))])
+    return hashlib.sha256(visits.astype("<i4").tobytes()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

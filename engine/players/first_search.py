@@ -53,7 +53,7 @@ def search_once() -> Iterator[Board]:
 def compile_backup() -> None:
     """What is done with evaluated leaves, without a search."""
     search = LockstepSearch(SearchConfig(), 1)
-    search.back_up(np.zeros((0, NUM_POLICY), np.float32), np.zeros((0, 3), np.float32))
+    search.back_up(0, np.zeros((0, NUM_POLICY), np.float32), np.zeros((0, 3), np.float32))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from .cache import CachedEvaluator
 from .config import BOARD_SEARCH, MOST_IN_FLIGHT, SearchConfig
-from .evaluator import Evaluator, UniformEvaluator
+from .evaluator import Evaluator
 from .leaf_oracle import LeafOracle
 from .lockstep import Ending, LockstepSearch, SearchResult
+from .step_loop import CompiledEvaluator
+from .uniform import UniformEvaluator
 
 __all__ = [
     "BOARD_SEARCH",
     "MOST_IN_FLIGHT",
     "CachedEvaluator",
+    "CompiledEvaluator",
     "Ending",
     "Evaluator",
     "LeafOracle",

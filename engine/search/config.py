@@ -10,14 +10,12 @@ MOST_IN_FLIGHT = 256
 class SearchConfig(BaseModel):
     """How a search explores and how a move is drawn from it.
 
-    Sources: AlphaZero (Silver et al. 2018), lc0 and KataGo (FPU reduction), Gumbel AlphaZero (Danihelka et al. 2022;
-    defaults of its published implementation).
+    Sources: AlphaZero (Silver et al. 2018), lc0 and KataGo (FPU reduction).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     num_simulations: int = Field(64, ge=0, le=1_000_000, description="descents per move; 0 plays by the prior alone")
-    root: Literal["puct", "gumbel"] = Field("puct", description="how moves at the root are tried and chosen")
     c_puct: float = Field(1.5, gt=0, le=20, description="exploration constant (AlphaZero: 1.25)")
     fpu_reduction: float = Field(
         0.3, ge=0, le=2, description="how far below its parent an untried move is valued, times sqrt(tried prior)"
@@ -41,7 +39,7 @@ class SearchConfig(BaseModel):
         0.0,
         ge=-1,
         le=1,
-        description="contempt: what a draw is worth to the searcher, where moves are chosen by PUCT; -1 is a loss",
+        description="contempt: what a draw is worth to the searcher; -1 is a loss",
     )
     contempt_lead: float = Field(
         0.0,
@@ -53,28 +51,19 @@ class SearchConfig(BaseModel):
     dirichlet_scale: float = Field(
         10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"
     )
-    noise_fraction: float = Field(0.25, ge=0, le=1, description="share of Dirichlet noise in the root prior (PUCT)")
+    noise_fraction: float = Field(0.25, ge=0, le=1, description="share of Dirichlet noise in the root prior")
     temperature: float = Field(1.0, ge=0, le=10, description="of the draw among visit counts; 0 plays the best")
     temperature_plies: int = Field(30, ge=0, le=1000, description="plies drawn with ``temperature``")
     final_temperature: float = Field(0.0, ge=0, le=10, description="temperature afterwards")
-    gumbel_considered: int = Field(16, ge=1, le=128, description="moves that Sequential Halving starts with")
-    gumbel_scale: float = Field(1.0, ge=0, le=10, description="0 switches the noise off")
-    c_visit: float = Field(50.0, ge=0, le=1000, description="completed Q: offset to the largest visit count")
-    c_scale: float = Field(0.1, gt=0, le=10, description="completed Q: scale")
-    rescale_q: bool = Field(True, description="completed Q: stretch the root's values to [0, 1]")
-    oracle: Literal["off", "tablebase", "network"] = Field(
+    oracle: Literal["off", "tablebase"] = Field(
         "off", description="what decides leaves of few pieces without an evaluation; it is handed to the search"
     )
-    oracle_pieces: int = Field(
-        6, ge=2, le=24, description="network oracle: asked about leaves of so many pieces at most"
-    )
-    oracle_confidence: float = Field(0.99, ge=0, le=1, description="network oracle: leaves it is less sure of are open")
     leaves_in_flight: int = Field(
         1,
         ge=1,
         le=MOST_IN_FLIGHT,
-        description="leaves of one tree that wait for their evaluation together (PUCT root only); beyond 8 one for "
-        "every 32 visits of the root",
+        description="leaves of one tree that wait for their evaluation at the same time; beyond 8 one for every "
+        "32 visits of the root",
     )
     virtual_loss: float = Field(
         0.0, ge=0, le=2, description="how far below a node's mean a leaf in flight counts; with 0 it counts as the mean"
@@ -82,9 +71,9 @@ class SearchConfig(BaseModel):
     transpositions: bool = Field(
         False,
         description="positions after a capture or a man's move that are reached on several ways share what was found "
-        "below them (PUCT root only)",
+        "below them",
     )
-    reuse_tree: bool = Field(True, description="keep the subtree of the move played (PUCT root only)")
+    reuse_tree: bool = Field(True, description="keep the subtree of the move played")
 
     def temperature_at(self, ply: int) -> float:
         """Temperature of the move made at ``ply`` (counted from the start of the game)."""

@@ -4,7 +4,7 @@ Where a tree has several lanes, a waiting leaf counts as a visit of every node o
 ``virtual_loss`` below the node's own mean, so that the next leaf is another one (0: like "watch the unobserved" of Liu
 et al. 2020). The visit is taken back before the true one is backed up.
 
-The arrays are those of ``kernels``; ``pledges`` holds what a leaf has added to the values of its path's nodes.
+``pledges`` holds what a leaf has added to the values of its path's nodes.
 """
 
 import numpy as np
@@ -46,13 +46,14 @@ def take_back(nodes, paths, depths, pledges, lane):
 
 
 @njit(cache=True)
-def drop_leaves(nodes, slots, paths, depths, pledges, waiting, n):
-    """Forgets the ``n`` leaves of ``waiting``, as if nobody had come to them; the room of their children stays lost."""
-    lanes = depths.shape[0] // slots.shape[0]
+def drop_leaves(state, n):
+    """Forgets the first ``n`` waiting leaves, as if nobody had come to them; their children's room stays lost."""
+    lanes = state.depths.shape[0] // state.slots.shape[0]
     for i in range(n):
-        lane = np.int64(waiting[i])
-        if slots[lane // lanes].waiting > 0:
-            slots[lane // lanes].waiting -= 1
+        lane = np.int64(state.waiting[i])
+        slot = state.slots[lane // lanes]
+        if slot.waiting > 0:
+            slot.waiting -= 1
             if lanes > 1:
-                take_back(nodes, paths, depths, pledges, lane)
-            nodes[paths[lane, depths[lane]]].num_children = np.uint8(0)
+                take_back(state.nodes, state.paths, state.depths, state.pledges, lane)
+            state.nodes[state.paths[lane, state.depths[lane]]].num_children = np.uint8(0)

@@ -1,6 +1,6 @@
-"""What an oracle's verdict does to the trees: proofs at leaves, and at the moves of a root inside the tables.
+"""What the tables' verdict does to the trees: proofs at leaves, and at the moves of a root inside the tables.
 
-Outcomes are those of ``leaf_oracle.LeafOracle``: for the side to move. The arrays are those of ``kernels``.
+Outcomes are those of ``leaf_oracle.LeafOracle``: for the side to move.
 """
 
 import numpy as np
@@ -10,16 +10,18 @@ from ..bitboard import popcount, turned
 from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .in_flight import take_back
 from .kernels import back_up
+from .state import lanes_of
 from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, mark, prove, same_position, settle
 
 
 @njit(cache=True)
-def _repeated(nodes, paths, histories, g, lane, depth, num_history):
+def _repeated(state, g, lane, depth):
     """Whether a position since the last irreversible move before the path's end has occurred twice."""
+    nodes, paths, num_history = state.nodes, state.paths, np.int64(state.slots[g].num_history)
     stretch = min(np.int64(nodes[paths[lane, depth]].reversible), depth + num_history) + 1
     words = np.empty((stretch, 3), np.uint32)
     for back in range(stretch):
-        node = nodes[paths[lane, depth - back]] if back <= depth else histories[g, num_history - (back - depth)]
+        node = nodes[paths[lane, depth - back]] if back <= depth else state.histories[g, num_history - (back - depth)]
         words[back, 0], words[back, 1], words[back, 2] = node.own, node.opp, node.kings
     for i in range(stretch):
         for j in range(i + 4, stretch, 2):
@@ -29,25 +31,25 @@ def _repeated(nodes, paths, histories, g, lane, depth, num_history):
 
 
 @njit(cache=True)
-def _lasts(nodes, slots, paths, histories, g, lane, depth, plies):
+def _lasts(state, g, lane, depth, plies):
     """Whether a win or loss that a table sees at the path's end comes before any draw by the rules."""
-    reversible = np.int64(nodes[paths[lane, depth]].reversible)
+    reversible = np.int64(state.nodes[state.paths[lane, depth]].reversible)
     if reversible == 0 or plies == 0:
         return True
     if plies < 0 or reversible + plies > REVERSIBLE_PLIES_TO_DRAW:
         return False
-    return not _repeated(nodes, paths, histories, g, lane, depth, slots[g].num_history)
+    return not _repeated(state, g, lane, depth)
 
 
 @njit(cache=True)
-def _drawn(nodes, slots, histories, g, index):
+def _drawn(state, g, index):
     """Whether a root move ends the game as a draw (it leaves the opponent a move)."""
-    node = nodes[index]
+    node, num_history = state.nodes[index], np.int64(state.slots[g].num_history)
     if node.reversible >= REVERSIBLE_PLIES_TO_DRAW:
         return True
     occurrences = 1
-    for back in range(2, min(np.int64(node.reversible), np.int64(slots[g].num_history) + 1) + 1, 2):
-        occurrences += same_position(node, histories[g, slots[g].num_history - (back - 1)])
+    for back in range(2, min(np.int64(node.reversible), num_history + 1) + 1, 2):
+        occurrences += same_position(node, state.histories[g, num_history - (back - 1)])
     return occurrences >= REPETITIONS_TO_DRAW
 
 
@@ -69,64 +71,71 @@ def rows_of_few(positions, most):
 
 
 @njit(cache=True)
-def settle_leaves(nodes, slots, paths, depths, pledges, histories, waiting, outcomes, plies):
-    """Proves and backs up the waiting leaves below their roots whose outcomes stand.
+def settle_leaves(state, first, n):
+    """Proves and backs up the waiting leaves below their roots whose outcomes (``state.outcomes``) stand.
 
     Args:
-        waiting: int32 [n], lanes.
-        outcomes, plies: uint8 and int16 [n], for the side to move at the leaf.
+        first, n: the leaves, by their places in ``state.waiting``.
 
     Returns:
-        bool [n], which leaves are settled.
+        How many leaves still wait, the first ones included; they stand in front.
     """
-    settled = np.zeros(waiting.shape[0], np.bool_)
-    lanes = depths.shape[0] // slots.shape[0]
-    for i in range(waiting.shape[0]):
-        lane = np.int64(waiting[i])
-        if depths[lane] > 0:
-            settled[i] = _settle_leaf(nodes, slots, paths, depths, histories, lane, lanes, outcomes[i], plies[i])
-        if settled[i]:
+    lanes, kept = lanes_of(state), first
+    for i in range(first, n):
+        lane = np.int64(state.waiting[i])
+        if state.depths[lane] > 0 and _settle_leaf(state, lane // lanes, lane):
             if lanes > 1:
-                take_back(nodes, paths, depths, pledges, lane)
-            back_up(nodes, slots[lane // lanes], paths, lane, np.int64(depths[lane]), np.float32(0.0), np.float32(0.0))
-    return settled
+                take_back(state.nodes, state.paths, state.depths, state.pledges, lane)
+            back_up(state, lane, np.int64(state.depths[lane]), np.float32(0.0), np.float32(0.0))
+            continue
+        keep_leaf(state, i, kept)
+        kept += 1
+    return kept
 
 
 @njit(cache=True)
-def _settle_leaf(nodes, slots, paths, depths, histories, lane, lanes, outcome, plies):
+def keep_leaf(state, i, place):
+    """Moves waiting leaf ``i`` to an earlier place."""
+    state.waiting[place] = state.waiting[i]
+    for word in range(4):
+        state.leaves[place, word] = state.leaves[i, word]
+
+
+@njit(cache=True)
+def _settle_leaf(state, g, lane):
     """Whether a leaf's outcome stands; then it gives its children back, so that as a root it is searched anew."""
-    g, depth = lane // lanes, np.int64(depths[lane])
-    slot = slots[g]
-    if outcome == UNKNOWN or (outcome != DRAW and not _lasts(nodes, slots, paths, histories, g, lane, depth, plies)):
+    slot, depth, outcome = state.slots[g], np.int64(state.depths[lane]), state.outcomes[lane]
+    if outcome == UNKNOWN or (outcome != DRAW and not _lasts(state, g, lane, depth, state.plies[lane])):
         return False
-    leaf = nodes[paths[lane, depth]]
+    leaf = state.nodes[state.paths[lane, depth]]
     if leaf.num_children > 0:
         if leaf.first_child + np.int32(leaf.num_children) == slot.used:
             slot.used = leaf.first_child
         leaf.num_children = np.uint8(0)
     slot.waiting -= 1
     proof = DRAW if outcome == DRAW else (LOSS if outcome == WIN else WIN)
-    prove(nodes, paths, lane, depth, proof, 0 if outcome == DRAW else _proof_plies(plies))
+    plies = np.int64(0) if outcome == DRAW else _proof_plies(state.plies[lane])
+    prove(state.nodes, state.paths, lane, depth, proof, plies)
     return True
 
 
 @njit(cache=True)
-def read_moves(nodes, slots, g, positions):
+def read_moves(state, g, positions):
     """Writes the positions after the root's moves into ``positions`` (uint32 [MAX_MOVES, 4]); returns their number."""
-    root = nodes[slots[g].root]
+    root = state.nodes[state.slots[g].root]
     for i in range(np.int64(root.num_children)):
-        child = nodes[root.first_child + i]
+        child = state.nodes[root.first_child + i]
         positions[i, 0], positions[i, 1], positions[i, 2] = turned(child.opp), turned(child.own), turned(child.kings)
         positions[i, 3] = child.reversible
     return np.int64(root.num_children)
 
 
 @njit(cache=True)
-def has_open_win(nodes, slots, g, outcomes):
-    """Whether the oracle sees a win in a move that is not proven."""
-    root = nodes[slots[g].root]
+def has_open_win(state, g, outcomes):
+    """Whether the tables see a win in a root move that is not proven."""
+    root = state.nodes[state.slots[g].root]
     for i in range(np.int64(root.num_children)):
-        if outcomes[i] == LOSS and nodes[root.first_child + i].proof == UNKNOWN:
+        if outcomes[i] == LOSS and state.nodes[root.first_child + i].proof == UNKNOWN:
             return True
     return False
 
@@ -138,16 +147,17 @@ def _length(plies):
 
 
 @njit(cache=True)
-def _best_win(nodes, slots, paths, histories, g, lane, outcomes, plies):
+def _best_win(state, g, lane, outcomes, plies):
     """Plies of the shortest win among the root's moves that lasts; else of the shortest of known length; else -1."""
-    root = nodes[slots[g].root]
+    root = state.nodes[state.slots[g].root]
     lasting, hoped = np.int64(-1), np.int64(-1)
     for i in range(np.int64(root.num_children)):
-        paths[lane, 1] = root.first_child + i
-        if outcomes[i] != LOSS or (plies[i] != 0 and _drawn(nodes, slots, histories, g, paths[lane, 1])):
+        index = root.first_child + np.int32(i)
+        state.paths[lane, 1] = index
+        if outcomes[i] != LOSS or (plies[i] != 0 and _drawn(state, g, index)):
             continue
         length = _length(plies[i])
-        if _lasts(nodes, slots, paths, histories, g, lane, 1, plies[i]):
+        if _lasts(state, g, lane, np.int64(1), plies[i]):
             lasting = length if lasting < 0 else min(lasting, length)
         elif plies[i] >= 0:
             hoped = length if hoped < 0 else min(hoped, length)
@@ -155,8 +165,8 @@ def _best_win(nodes, slots, paths, histories, g, lane, outcomes, plies):
 
 
 @njit(cache=True)
-def settle_root(nodes, slots, paths, depths, pledges, histories, lane, outcomes, plies, offset):
-    """Proves what the oracle knows of the moves of a root that waits for its evaluation.
+def settle_root(state, lane, outcomes, plies, offset):
+    """Proves what the tables know of the moves of a root that waits for its evaluation.
 
     Of the winning moves only the shortest are marked, so that they are played. Where none surely comes before the
     80-ply rule or a third occurrence, the shortest is still the best try.
@@ -169,27 +179,27 @@ def settle_root(nodes, slots, paths, depths, pledges, histories, lane, outcomes,
         Whether the game is decided at the root: nothing is left to evaluate. (A drawn root still gets the evaluator's
         priors, to choose among the moves that hold the draw.)
     """
-    lanes = depths.shape[0] // slots.shape[0]
+    nodes, lanes = state.nodes, lanes_of(state)
     g = lane // lanes
-    slot = slots[g]
+    slot = state.slots[g]
     root = nodes[slot.root]
-    best, lasts = _best_win(nodes, slots, paths, histories, g, lane, outcomes, plies)
+    best, lasts = _best_win(state, g, lane, outcomes, plies)
     for i in range(np.int64(root.num_children)):
         index = root.first_child + np.int32(i)
-        paths[lane, 1] = index
+        state.paths[lane, 1] = index
         if outcomes[i] == DRAW:
             mark(nodes[index], DRAW, 0)
         elif outcomes[i] == WIN and nodes[index].proof == UNKNOWN:
-            if _lasts(nodes, slots, paths, histories, g, lane, 1, plies[i]):
+            if _lasts(state, g, lane, np.int64(1), plies[i]):
                 mark(nodes[index], LOSS, _proof_plies(plies[i]))
         elif outcomes[i] == LOSS and best >= 0 and _length(plies[i]) == best:
-            ended = plies[i] != 0 and _drawn(nodes, slots, histories, g, index)
-            if not ended and (not lasts or _lasts(nodes, slots, paths, histories, g, lane, 1, plies[i])):
+            ended = plies[i] != 0 and _drawn(state, g, index)
+            if not ended and (not lasts or _lasts(state, g, lane, np.int64(1), plies[i])):
                 mark(nodes[index], WIN, _proof_plies(plies[i]) + (offset if plies[i] >= 0 else 0))
     if not settle(nodes, slot.root) or root.proof == DRAW:
         return False
     slot.waiting -= 1
     if lanes > 1:
-        take_back(nodes, paths, depths, pledges, lane)
-    back_up(nodes, slot, paths, lane, 0, np.float32(0.0), np.float32(0.0))
+        take_back(nodes, state.paths, state.depths, state.pledges, lane)
+    back_up(state, lane, np.int64(0), np.float32(0.0), np.float32(0.0))
     return True

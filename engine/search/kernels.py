@@ -1,32 +1,18 @@
-"""One Numba call per half-step of the lockstep: every game descends to its next leaf; all leaves are backed up.
-
-State of one slot (game) beside its tree:
-
-    histories [g, MAX_HISTORY]   positions since the last irreversible move, before the root, stored like nodes
-    noises, gumbels [g, MAX_MOVES]   random numbers of the root's moves
-
-Each slot has a number of lanes (one, or ``leaves_in_flight``): leaves of its tree that wait together. State of a lane:
-
-    paths [lane, MAX_DEPTH]      nodes from the root to the leaf that waits for its evaluation
-    depths [lane]                index of that leaf in its path
-    codes [lane, MAX_MOVES]      move codes of the leaf's children
-    pledges [lane, MAX_DEPTH]    see ``in_flight``
-"""
-
-from typing import NamedTuple
+"""One half-step of the lockstep each: games descend to their next leaves; evaluated leaves are backed up."""
 
 import numpy as np
 from numba import njit
 
-from ..bitboard import borrowed, exp32, turned
+from ..bitboard import exp32, turned
 from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from ..encoding import move_logit
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
-from .gumbel import select_gumbel
 from .in_flight import IN_FLIGHT, pledge, take_back
 from .shots import raise_priors
+from .state import MAX_DEPTH, borrow, lanes_of, shares
 from .tree import (
     DRAW,
+    LOSS,
     UNKNOWN,
     WIN,
     add_children,
@@ -39,49 +25,11 @@ from .tree import (
     settle,
 )
 
-MAX_DEPTH = 512
-MAX_HISTORY = 96
 _FIRST_REPETITION = 4  # plies from a position back to itself, at the least
 _COLLISION = -2
 _LEAST_IN_FLIGHT = 8  # leaves of one tree; more only where the root has
-_VISITS_PER_LEAF = 32  # so many visits for each: leaves that wait must be few beside those that are judged
-
-SLOT = np.dtype(
-    [
-        ("root", np.int32),  # first of the game's nodes
-        ("used", np.int32),  # end of those in use
-        ("limit", np.int32),  # end of those it owns
-        ("target", np.int32),  # simulations wanted at the root
-        ("waiting", np.int32),  # leaves that wait for their evaluation
-        ("num_history", np.int32),  # positions in the history
-        ("num_legal", np.int32),  # moves at the root
-        ("schedule", np.int32),  # row of the table of considered visits; -1: PUCT root
-        ("raw_value", np.float32),  # the network's value of the root for the side to move
-        ("noise", np.float32),  # share of noise in the root prior
-        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root, for now
-        ("searcher", np.float32),  # 1: it is the side to move that values draws so; -1: its opponent
-        ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
-        ("active", np.uint8),  # the search has not reached its target
-        ("ending", np.uint8),
-        ("shares", np.uint8),  # positions are shared, see ``graph``
-    ],
-    align=True,
-)
-
-
-class Settings(NamedTuple):
-    """Those of ``SearchConfig`` by which leaves are selected."""
-
-    c_visit: np.float32
-    c_scale: np.float32
-    rescale_q: bool
-    c_puct: np.float32
-    fpu_reduction: np.float32
-    virtual_loss: np.float32
-    shot_prior: np.float32
-    shot_visits: np.int64
-    draw_value: np.float32
-    contempt_lead: np.float32
+_VISITS_PER_LEAF = 32  # visits for each: leaves that wait must be few beside those that are judged
+_TRUST = np.float32(0.9)  # share of the tables in the value of a leaf that they know but that is searched on
 
 
 @njit(cache=True)
@@ -113,32 +61,23 @@ def _draw(nodes, slots, paths, histories, g, lane, depth):
 
 
 @njit(cache=True, inline="always")
-def back_up(nodes, slot, paths, lane, depth, value, draw):
+def back_up(state, lane, depth, value, draw):
     """``tree.backup``, or that of shared positions."""
-    if slot.shares:
-        backup_shared(nodes, paths, lane, depth, value, draw)
+    if shares(state):
+        backup_shared(state.nodes, state.paths, lane, depth, value, draw)
     else:
-        backup(nodes, paths, lane, depth, value, draw)
+        backup(state.nodes, state.paths, lane, depth, value, draw)
 
 
 @njit(cache=True, inline="always")
-def _descend(
-    nodes,
-    slots,
-    paths,
-    depths,
-    histories,
-    gumbels,
-    schedule,
-    g,
-    lane,
-    settings,
-    frames,
-    shot_moves,
-    moves,
-    scores,
-    table,
-):
+def _back_up_known(state, lane, depth):
+    """Backs up a path whose last node is proven, or has its mean already."""
+    back_up(state, lane, depth, np.float32(0.0), np.float32(0.0))
+    return -1
+
+
+@njit(cache=True, inline="always")
+def _descend(state, settings, g, lane):
     """One simulation of game ``g`` down to its end.
 
     Returns:
@@ -146,30 +85,29 @@ def _descend(
         them); -1 if the simulation ended in a proven node, or where the mean is known, and is backed up already;
         ``_COLLISION`` if it came to a leaf that waits already.
     """
-    slot = slots[g]
+    nodes, paths, slot = state.nodes, state.paths, state.slots[g]
     depth, index, draw_value = np.int64(0), slot.root, slot.draw_value  # see DISTINCT about the type
     paths[lane, 0] = index
     while True:
         node = nodes[index]
         if node.num_children == 0:
-            count = legal_at(node, moves)
+            count = legal_at(node, state.moves)
             proof = WIN if count == 0 else UNKNOWN
             if count > 0 and depth > 0 and node.reversible >= _FIRST_REPETITION:
-                proof = _draw(nodes, slots, paths, histories, g, lane, depth)
+                proof = _draw(nodes, state.slots, paths, state.histories, g, lane, depth)
             if proof != UNKNOWN:
                 prove(nodes, paths, lane, depth, proof, 0)
-                back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
-                return -1
+                return _back_up_known(state, lane, depth)
             twin = np.int64(NO_NODE)
-            if slot.shares and depth > 0 and count > 1 and node.reversible == 0 and node.visits == 0:
-                twin = find_twin(nodes, table, slots.shape[0], g, index)
+            if shares(state) and depth > 0 and count > 1 and node.reversible == 0 and node.visits == 0:
+                twin = find_twin(nodes, state.table, state.slots.shape[0], g, index)
             if twin != NO_NODE:
                 share(nodes, index, twin)
             else:
-                depths[lane] = depth
+                state.depths[lane] = depth
                 if slot.used + count > slot.limit or depth == MAX_DEPTH - 1:
                     return 0
-                slot.used = np.int32(add_children(nodes, slot.used, index, moves, count))
+                slot.used = np.int32(add_children(nodes, slot.used, index, state.moves, count))
                 if count > 1 or depth == 0:
                     return count
         elif node.proof_plies == IN_FLIGHT:
@@ -178,29 +116,23 @@ def _descend(
         if known or depth == MAX_DEPTH - 1:  # a node with children lies so deep only by way of a twin
             if node.proof != UNKNOWN:
                 prove_above(nodes, paths, lane, depth)
-            back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
-            return -1
+            return _back_up_known(state, lane, depth)
         if settings.shot_prior > 0 and node.sought == 0 and node.visits >= settings.shot_visits:
             # Not before: most leaves are never visited again.
             node.sought = np.uint8(1)
             if node.num_children > 1:
-                raise_priors(nodes, node, settings.shot_prior, frames, shot_moves)
+                raise_priors(nodes, node, settings.shot_prior, state.frames, state.shot_moves)
         if node.num_children == 1:
             index = node.first_child
-        elif depth == 0 and slot.schedule >= 0:
-            considered = schedule[slot.schedule, min(node.visits - 1, schedule.shape[1] - 1)]
-            scales = settings.c_visit, settings.c_scale, settings.rescale_q
-            index = select_gumbel(nodes, index, gumbels, g, considered, slot.raw_value, *scales, scores)
         else:
             index = select_puct(nodes, index, settings.c_puct, settings.fpu_reduction, draw_value)
         draw_value = -draw_value  # what the one gains the other loses
         depth += 1
         paths[lane, depth] = index
         if nodes[index].proof != UNKNOWN:
-            if slot.shares:
+            if shares(state):
                 prove_above(nodes, paths, lane, depth)
-            back_up(nodes, slot, paths, lane, depth, np.float32(0.0), np.float32(0.0))
-            return -1
+            return _back_up_known(state, lane, depth)
 
 
 @njit(cache=True, inline="always")
@@ -215,96 +147,54 @@ def _draw_value(slot, root, settings):
 
 
 @njit(cache=True, inline="always")
-def _write_leaf(node, leaves, n):
-    """Writes the position to judge, seen by its side to move."""
+def _write_leaf(state, lane, count, n):
+    """Writes the position to judge, seen by its side to move, and the codes of its moves."""
+    node, leaves = state.nodes[state.paths[lane, state.depths[lane]]], state.leaves
     leaves[n, 0], leaves[n, 1], leaves[n, 2] = turned(node.opp), turned(node.own), turned(node.kings)
     leaves[n, 3] = node.reversible
+    for i in range(count):
+        state.codes[lane, i] = state.moves[i].code
+    state.waiting[n], state.outcomes[lane] = lane, UNKNOWN
 
 
 @njit(cache=True, nogil=True)
-def select_leaves(
-    nodes,
-    slots,
-    paths,
-    depths,
-    pledges,
-    histories,
-    codes,
-    gumbels,
-    schedule,
-    settings,
-    frames,
-    shot_moves,
-    moves,
-    scores,
-    table,
-    leaves,
-    waiting,
-    n,
-):
+def select_leaves(state, settings, first, end, n):
     """Every active game without a waiting leaf runs until all its lanes have one or its target is reached.
 
     Forced moves, proven and terminal nodes cost no evaluation, so a game may do several simulations in one call. A game
     of several lanes also stops when it comes to a leaf that waits already, and after its root.
 
     Args:
-        settings: ``Settings``.
-        frames, shot_moves: buffers for the search of shots, see ``shots.raise_priors``.
-        moves, scores: buffers [MAX_MOVES] of ``MOVE`` and float32.
-        table: see ``graph``.
-        leaves: uint32 [lanes, 4], filled with the positions to judge.
-        waiting: int32 [lanes], filled with their lanes.
-        n: how many of both are filled already.
+        first, end: the games, by their slots.
+        n: number of leaves that wait already, in front of ``state.leaves`` and ``state.waiting``.
 
     Returns:
-        Number of leaves, the earlier ones included.
+        Number of leaves that wait, the earlier ones included.
     """
-    nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
-    histories, gumbels, schedule = borrowed(histories), borrowed(gumbels), borrowed(schedule)
-    moves, scores, leaves, waiting = borrowed(moves), borrowed(scores), borrowed(leaves), borrowed(waiting)
-    depths, pledges, frames, shot_moves = borrowed(depths), borrowed(pledges), borrowed(frames), borrowed(shot_moves)
-    table, lanes = borrowed(table), depths.shape[0] // slots.shape[0]
-    for g in range(slots.shape[0]):
-        slot = slots[g]
+    state = borrow(state)
+    lanes = lanes_of(state)
+    for g in range(first, end):
+        slot = state.slots[g]
         if slot.active == 0 or slot.waiting != 0:
             continue
-        root = nodes[slot.root]
+        root = state.nodes[slot.root]
         slot.draw_value = _draw_value(slot, root, settings)
         lane = np.int64(g) * lanes
-        end = lane + min(lanes, max(_LEAST_IN_FLIGHT, np.int64(root.visits) // _VISITS_PER_LEAF))
-        while lane < end:
+        last = lane + min(lanes, max(_LEAST_IN_FLIGHT, np.int64(root.visits) // _VISITS_PER_LEAF))
+        while lane < last:
             if root.visits > 0 and (root.visits > slot.target or root.proof != UNKNOWN):
                 slot.active = np.uint8(slot.waiting > 0)
                 break
-            count = _descend(
-                nodes,
-                slots,
-                paths,
-                depths,
-                histories,
-                gumbels,
-                schedule,
-                g,
-                lane,
-                settings,
-                frames,
-                shot_moves,
-                moves,
-                scores,
-                table,
-            )
+            count = _descend(state, settings, g, lane)
             if count == _COLLISION:
                 break
             if count >= 0:
-                for i in range(count):
-                    codes[lane, i] = moves[i].code
-                _write_leaf(nodes[paths[lane, depths[lane]]], leaves, n)
-                waiting[n] = lane
+                _write_leaf(state, lane, count, n)
                 slot.waiting += 1
                 n += 1
                 if lanes > 1:
-                    pledge(nodes, paths, pledges, lane, depths[lane], settings.virtual_loss)
-                lane = lane + 1 if depths[lane] > 0 else end
+                    pledge(state.nodes, state.paths, state.pledges, lane, state.depths[lane], settings.virtual_loss)
+                lane = lane + 1 if state.depths[lane] > 0 else last
     return n
 
 
@@ -318,12 +208,12 @@ def mix_noise(nodes, slots, noises, g):
 
 
 @njit(cache=True, inline="always")
-def _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness):
+def _set_priors(state, leaf, lane, i, sharpness):
     """Softmax of the moves' logits times ``sharpness``."""
-    first, count = leaf.first_child, np.int64(leaf.num_children)
+    nodes, first, count = state.nodes, leaf.first_child, np.int64(leaf.num_children)
     highest = np.float32(-np.inf)
     for j in range(count):
-        logit = np.float32(sharpness * move_logit(policy_logits, i, codes[lane, j]))
+        logit = np.float32(sharpness * move_logit(state.policy, i, state.codes[lane, j]))
         nodes[first + j].prior = logit
         highest = max(highest, logit)
     total = np.float32(0.0)
@@ -336,59 +226,49 @@ def _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness):
         nodes[first + j].prior *= scale
 
 
+@njit(cache=True, inline="always")
+def _value_of(state, i, lane):
+    """(P(win) - P(loss), P(draw)) by the evaluator's logits, and by what the tables know of the leaf."""
+    win, draw, loss = state.wdl[i, 0], state.wdl[i, 1], state.wdl[i, 2]
+    highest = max(win, max(draw, loss))
+    win, draw, loss = exp32(win - highest), exp32(draw - highest), exp32(loss - highest)
+    scale = np.float32(1.0) / np.float32(win + draw + loss)
+    value, draw = np.float32((win - loss) * scale), np.float32(draw * scale)
+    outcome = state.outcomes[lane]
+    if outcome != UNKNOWN:
+        known = np.float32(outcome == WIN) - np.float32(outcome == LOSS)
+        value += np.float32(_TRUST * np.float32(known - value))
+        draw += np.float32(_TRUST * np.float32(np.float32(outcome == DRAW) - draw))
+    return value, draw
+
+
 @njit(cache=True, nogil=True)
-def backup_leaves(
-    nodes,
-    slots,
-    paths,
-    depths,
-    pledges,
-    codes,
-    noises,
-    waiting,
-    table,
-    sharpness,
-    n,
-    policy_logits,
-    wdl_logits,
-):
-    """Gives every waiting leaf its priors and backs its value up.
+def backup_leaves(state, settings, n, has_policy):
+    """Gives the first ``n`` waiting leaves their priors and backs their values up.
 
     Args:
-        noises: float32 [slots, MAX_MOVES], mixed into the prior of a root that is judged for the first time.
-        table: see ``graph``.
-        sharpness: float32, the policy logits are multiplied by it: 1 / policy_temperature.
-        policy_logits, wdl_logits: the evaluator's answer for the ``n`` leaves of ``waiting``; no rows of policy logits
-            leave the priors equal.
+        has_policy: ``state.policy`` holds their logits; else the priors of their moves stay equal.
     """
-    nodes, slots, paths, codes = borrowed(nodes), borrowed(slots), borrowed(paths), borrowed(codes)
-    noises, waiting, depths, pledges = borrowed(noises), borrowed(waiting), borrowed(depths), borrowed(pledges)
-    policy_logits, wdl_logits, table = borrowed(policy_logits), borrowed(wdl_logits), borrowed(table)
-    lanes = depths.shape[0] // slots.shape[0]
+    state = borrow(state)
+    nodes, lanes = state.nodes, lanes_of(state)
     for i in range(n):
-        lane = np.int64(waiting[i])
+        lane = np.int64(state.waiting[i])
         g = lane // lanes
-        slot = slots[g]
+        slot = state.slots[g]
         if slot.waiting == 0:
             continue  # its search was ended in the meantime
         slot.waiting -= 1
         if lanes > 1:
-            take_back(nodes, paths, depths, pledges, lane)
-        win, draw, loss = wdl_logits[i, 0], wdl_logits[i, 1], wdl_logits[i, 2]
-        highest = max(win, max(draw, loss))
-        win, draw, loss = exp32(win - highest), exp32(draw - highest), exp32(loss - highest)
-        scale = np.float32(1.0) / np.float32(win + draw + loss)
-        value, draw = np.float32((win - loss) * scale), np.float32(draw * scale)
-        depth = depths[lane]
-        leaf = nodes[paths[lane, depth]]
+            take_back(nodes, state.paths, state.depths, state.pledges, lane)
+        value, draw = _value_of(state, i, lane)
+        depth = np.int64(state.depths[lane])
+        leaf = nodes[state.paths[lane, depth]]
         if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
-            if policy_logits.shape[0] > 0:
-                _set_priors(nodes, leaf, codes, lane, policy_logits, i, sharpness)
-            if depth == 0:
-                slot.raw_value = value
-                if slot.noise > 0:
-                    mix_noise(nodes, slots, noises, g)
+            if has_policy:
+                _set_priors(state, leaf, lane, i, settings.sharpness)
+            if depth == 0 and slot.noise > 0:
+                mix_noise(nodes, state.slots, state.noises, g)
             leaf.judged, leaf.raw_value, leaf.raw_draw = np.uint8(1), value, draw
-            if slot.shares and depth > 0:
-                enter(nodes, table, slots.shape[0], g, np.int64(paths[lane, depth]))
-        back_up(nodes, slot, paths, lane, depth, value, draw)
+            if shares(state) and depth > 0:
+                enter(nodes, state.table, state.slots.shape[0], g, np.int64(state.paths[lane, depth]))
+        back_up(state, lane, depth, value, draw)

@@ -1,16 +1,17 @@
-"""What a search asks about leaves of few pieces: tables, or anything else that knows how endgames end."""
+"""What a search asks about leaves of few pieces: exact tables."""
 
 from typing import Protocol
 
 import numpy as np
 
+from ..tablebase.probing import Tables
 from .tree import DRAW, LOSS, UNKNOWN, WIN
 
 __all__ = ["DRAW", "LOSS", "UNKNOWN", "WIN", "LeafOracle"]
 
 
 class LeafOracle(Protocol):
-    """Knows how endgames end.
+    """Knows how endgames end, and is never wrong.
 
     Attributes:
         max_pieces: positions with more pieces are never asked about.
@@ -28,4 +29,8 @@ class LeafOracle(Protocol):
             outcomes uint8 [N]: UNKNOWN, WIN, DRAW or LOSS for the side to move;
             plies int16 [N]: distance to the end of the game where it is known, else -1.
         """
+        ...
+
+    def compiled(self) -> Tables | None:
+        """What one compiled search looks up by itself; None: every position goes to ``judge``, step by step."""
         ...

@@ -9,26 +9,24 @@ import numpy as np
 from ..bitboard import turned
 from ..board import Board
 from ..encoding import NUM_POLICY
-from ..movegen import MAX_MOVES, new_moves
-from . import kernels
+from ..movegen import MAX_MOVES
+from ..tablebase.probing import no_tables
 from . import root as root_kernels
-from .batches import BackupArguments, BatchSearcher, SelectArguments
 from .config import SearchConfig
 from .evaluator import Evaluator
-from .graph import table_size
-from .gumbel import considered_visits
 from .in_flight import drop_leaves
-from .kernels import MAX_DEPTH, MAX_HISTORY, SLOT
+from .kernels import backup_leaves, select_leaves
 from .leaf_judge import LeafJudge
 from .leaf_oracle import LeafOracle
-from .shots import new_shot_frames
+from .state import MAX_HISTORY, Settings, new_state
+from .step_loop import CompiledEvaluator
 from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
 _MOST_NODES = 16_000_000  # of a tree, 0.9 GB; memory is taken as it fills, at the board by some 4 in a simulation
-_NO_POLICY = np.zeros((0, NUM_POLICY), np.float32)
 _SPARE_NODES = 4 * MAX_MOVES
-MOST_STEPS = 8  # in one call: more gain nothing, and signals wait for its end
+MOST_STEPS = 8  # of one board in one call: more gain nothing, and signals wait for its end
+_MOST_LEAVES = 1 << 14  # of one call of many games, for the same reason
 
 
 class Ending(enum.IntEnum):
@@ -77,14 +75,13 @@ class LockstepSearch:
     """Trees for ``slots`` games. Nothing is allocated while searching, but by an oracle.
 
     A slot is given a position (``set_board``) and a number of simulations (``start``); ``step`` then advances every
-    started slot by one evaluation (at a PUCT root by up to ``leaves_in_flight``), ``active`` tells which have not
+    started slot by up to ``leaves_in_flight`` evaluations, ``active`` tells which have not
     reached their target yet, and the games of the others go on with ``play``. Randomness comes from one generator per
     slot, so a game does not depend on its neighbours.
 
     Args:
         max_simulations: the most that ``start`` will be asked for; sizes the arenas.
-        leaf_oracle: decides leaves of few pieces, see ``leaf_oracle``; taken for infallible unless the configuration's
-            ``oracle`` is ``network``.
+        leaf_oracle: decides leaves of few pieces, see ``leaf_oracle``.
 
     Raises:
         ValueError: the configuration wants an oracle and there is none.
@@ -104,68 +101,22 @@ class LockstepSearch:
         self.slots = slots
         self.max_simulations = max_simulations or config.num_simulations
         capacity = min(_NODES_PER_SIMULATION * (self.max_simulations + 1), _MOST_NODES) + _SPARE_NODES
-        self._nodes = np.zeros(slots * capacity, NODE)
-        self._slots = np.zeros(slots, SLOT)
-        self._slots["root"] = np.arange(slots) * capacity
-        self._slots["limit"] = self._slots["root"] + capacity
-        lanes = slots * (config.leaves_in_flight if config.root == "puct" else 1)
-        self._paths = np.zeros((lanes, MAX_DEPTH), np.int32)
-        self._depths = np.zeros(lanes, np.int32)
-        self._pledges = np.zeros((lanes, MAX_DEPTH), np.float32)
-        self._histories = np.zeros((slots, MAX_HISTORY), NODE)
-        self._codes = np.zeros((lanes, MAX_MOVES), np.uint64)
-        self._noises = np.zeros((slots, MAX_MOVES), np.float32)
-        self._gumbels = np.zeros((slots, MAX_MOVES), np.float32)
+        self._state = new_state(config, slots, capacity)
+        self._settings = Settings.of(config)
+        self._nodes, self._slots = self._state.nodes, self._state.slots
         self._scratch = np.zeros(capacity, NODE)
         self._moved = np.zeros(capacity, np.int32)
-        shares = config.transpositions and config.root == "puct"
-        self._slots["shares"] = shares
-        self._table = np.zeros(slots * table_size(capacity) if shares else 0, np.int32)
-        self._leaves = np.zeros((lanes, 4), np.uint32)
-        self._waiting = np.zeros(lanes, np.int32)
-        self._moves = new_moves()
-        self._scores = np.zeros(MAX_MOVES, np.float32)
         self._num_waiting = 0
         self._counts = np.zeros((3, MAX_MOVES), np.int32)
-        self._shares = np.zeros((4, MAX_MOVES), np.float32)
-        self._schedules: dict[int, int] = {}  # simulations → first row of its table
-        self._schedule = np.zeros((1, 1), np.int32)
+        self._means = np.zeros((4, MAX_MOVES), np.float32)
         self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
-        self._shot_room = new_shot_frames()
-        self._bind()
-        self._judge: LeafJudge | None = None
-        if leaf_oracle is not None:
-            trees = (self._nodes, self._slots, self._paths, self._depths, self._pledges, self._histories)
-            exact = config.oracle != "network"
-            self._judge = LeafJudge(leaf_oracle, exact, *trees, self._leaves, self._waiting)
-
-    def _bind(self) -> None:
-        config = self.config
-        self._scales = (np.float32(config.c_visit), np.float32(config.c_scale), config.rescale_q)
-        settings = kernels.Settings(
-            *self._scales,
-            np.float32(config.c_puct),
-            np.float32(config.fpu_reduction),
-            np.float32(config.virtual_loss),
-            np.float32(config.shot_prior),
-            np.int64(config.shot_visits),
-            np.float32(config.draw_value),
-            np.float32(config.contempt_lead),
-        )
-        trees = self._nodes, self._slots, self._paths, self._depths, self._pledges
-        random, found = (self._gumbels, self._schedule), (self._leaves, self._waiting)
-        room = *self._shot_room, self._moves, self._scores
-        self._select = SelectArguments(
-            *trees, self._histories, self._codes, *random, settings, *room, self._table, *found
-        )
-        sharpness = np.float32(1 / config.policy_temperature)
-        self._backup = BackupArguments(*trees, self._codes, self._noises, self._waiting, self._table, sharpness)
+        self._judge = None if leaf_oracle is None else LeafJudge(leaf_oracle, self._state)
+        self._tables = no_tables() if leaf_oracle is None else leaf_oracle.compiled()
 
     @property
     def memory_bytes(self) -> int:
         """Size of the trees."""
-        parts = (self._nodes, self._paths, self._pledges, self._histories, self._scratch, self._moved, self._table)
-        return sum(part.nbytes for part in parts)
+        return sum(array.nbytes for array in (*self._state, self._scratch, self._moved))
 
     def reseed(self, slot: int, seed: int) -> None:
         """Starts the slot's random numbers anew."""
@@ -179,13 +130,13 @@ class LockstepSearch:
         """Puts the board's position, with the history that repetitions need, at the slot's root."""
         state, root = self._slots[slot], self._nodes[self._slots[slot]["root"]]
         *before, _ = history = board.history()[-MAX_HISTORY - 1 :]
-        for target, (own, opp, kings) in zip([*self._histories[slot, : len(before)], root], history, strict=True):
+        for target, (own, opp, kings) in zip([*self._state.histories[slot, : len(before)], root], history, strict=True):
             target["own"], target["opp"] = turned(np.uint32(opp)), turned(np.uint32(own))
             target["kings"] = turned(np.uint32(kings))
         state["num_history"], state["active"], state["waiting"] = len(before), 0, 0
         root["reversible"] = min(board.reversible_plies, MAX_PLIES)
-        root_kernels.clear_root(self._nodes, self._slots, self._table, slot)
-        root_kernels.judge_root(self._nodes, self._slots, self._histories, slot, self._moves)
+        root_kernels.clear_root(self._state, slot)
+        root_kernels.judge_root(self._state, slot)
         return Ending(int(state["ending"]))
 
     def _root(self, slot: int) -> Any:
@@ -216,7 +167,7 @@ class LockstepSearch:
 
         Args:
             simulations: visits wanted over all root moves, those kept from an earlier tree counted in.
-            explore: add noise at the root (Dirichlet at a PUCT root, Gumbel at a Gumbel root).
+            explore: add Dirichlet noise to the priors of the root.
             pondering: search for the opponent of the side to move: ``draw_value`` is what a draw is worth to it.
 
         Raises:
@@ -229,36 +180,14 @@ class LockstepSearch:
         if count == 0:
             raise ValueError("the side to move has no legal move: there is nothing to search")
         if self._judge is not None and self._judge.judges_root(self._root(slot)):
-            root_kernels.clear_root(self._nodes, self._slots, self._table, slot)
-        schedule, noise = -1, 0.0
-        if config.root == "gumbel":
-            schedule = self._schedule_row(simulations, min(count, config.gumbel_considered))
-            scale = config.gumbel_scale if explore else 0.0
-            self._gumbels[slot, :count] = scale * rng.gumbel(size=count) if scale > 0 else 0.0
-        elif explore and config.noise_fraction > 0:
+            root_kernels.clear_root(self._state, slot)
+        noise = 0.0
+        if explore and config.noise_fraction > 0:
             drawn = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
-            self._noises[slot, :count] = drawn / drawn.sum()
+            self._state.noises[slot, :count] = drawn / drawn.sum()
             noise = config.noise_fraction
-        trees = self._nodes, self._slots, self._table
-        root_kernels.start_root(
-            *trees, slot, simulations, schedule, np.float32(noise), np.float32(-1 if pondering else 1)
-        )
-        if noise > 0 and self._root(slot)["visits"] > 0:
-            kernels.mix_noise(self._nodes, self._slots, self._noises, slot)
-
-    def _schedule_row(self, simulations: int, considered: int) -> int:
-        """Row of the table of considered visits for so many simulations and moves; grows the table on first use."""
-        if simulations not in self._schedules:
-            rows = [considered_visits(m, max(simulations, 1)) for m in range(self.config.gumbel_considered + 1)]
-            width = max(self._schedule.shape[1], simulations)
-            table = np.zeros((len(self._schedule) + len(rows), width), np.int32)
-            table[: len(self._schedule), : self._schedule.shape[1]] = self._schedule
-            for i, row in enumerate(rows):
-                table[len(self._schedule) + i, : len(row)] = row
-            self._schedules[simulations] = len(self._schedule)
-            self._schedule = table
-            self._bind()
-        return self._schedules[simulations] + considered
+        searcher = np.float32(-1 if pondering else 1)
+        root_kernels.start_root(self._state, slot, simulations, np.float32(noise), searcher)
 
     def select(self) -> int:
         """Takes every started slot that has no leaf waiting to its next one; returns how many leaves wait.
@@ -267,7 +196,7 @@ class LockstepSearch:
         the next evaluation has a leaf of every game.
         """
         judged = self._num_waiting
-        self._num_waiting = int(kernels.select_leaves(*self._select, judged))
+        self._num_waiting = self._select(judged)
         return self._settle(judged)
 
     def _settle(self, judged: int) -> int:
@@ -276,8 +205,11 @@ class LockstepSearch:
             found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
             if judged == found:
                 break
-            self._num_waiting = int(kernels.select_leaves(*self._select, judged))
+            self._num_waiting = self._select(judged)
         return self._num_waiting
+
+    def _select(self, waiting: int) -> int:
+        return int(select_leaves(self._state, self._settings, 0, self.slots, waiting))
 
     def evaluate(self, evaluator: Evaluator) -> int:
         """Asks for the evaluation of the waiting leaves and backs it up; returns their number.
@@ -287,20 +219,24 @@ class LockstepSearch:
         """
         n, self._num_waiting = self._num_waiting, 0
         if n:
-            answer, wdl_logits = evaluator.evaluate(self._leaves[:n])
-            policy_logits = _NO_POLICY if answer is None else answer
-            expected = (0 if answer is None else n, NUM_POLICY)
-            if policy_logits.shape != expected or wdl_logits.shape != (n, 3):
-                shapes = f"{policy_logits.shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
-                raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
-            if self._judge is not None:
-                wdl_logits = self._judge.mixed(wdl_logits, n)
-            self.back_up(policy_logits, wdl_logits)
+            policy, wdl = evaluator.evaluate(self._state.leaves[:n])
+            self.back_up(n, policy, wdl)
         return n
 
-    def back_up(self, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
-        """Backs up answers to the first waiting leaves, a row each; no row of ``policy_logits`` means equal priors."""
-        kernels.backup_leaves(*self._backup, len(wdl_logits), policy_logits, wdl_logits)
+    def back_up(self, n: int, policy_logits: np.ndarray | None, wdl_logits: np.ndarray) -> None:
+        """Backs up answers to the first ``n`` waiting leaves, a row each; None for equal priors.
+
+        Raises:
+            ValueError: arrays of other shapes.
+        """
+        shape = (n, NUM_POLICY) if policy_logits is None else policy_logits.shape
+        if shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
+            shapes = f"{shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
+            raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
+        if policy_logits is not None:
+            self._state.policy[:n] = policy_logits
+        self._state.wdl[:n] = wdl_logits
+        backup_leaves(self._state, self._settings, n, policy_logits is not None)
 
     def step(self, evaluator: Evaluator) -> int:
         """``select`` and ``evaluate``: every started slot advances by one evaluation; returns their number."""
@@ -308,7 +244,7 @@ class LockstepSearch:
         return self.evaluate(evaluator)
 
     def steps(self, evaluator: Evaluator, most: int) -> int:
-        """Up to so many steps, in compiled code alone where the evaluator is a ``BatchSearcher``.
+        """Up to ``most`` steps, in compiled code alone where the evaluator is a ``CompiledEvaluator``.
 
         Args:
             most: 0 only compiles.
@@ -316,10 +252,9 @@ class LockstepSearch:
         Returns:
             Number of evaluations; 0 if there is nothing left to do.
         """
-        if self._num_waiting or not isinstance(evaluator, BatchSearcher) or not evaluator.searches:
+        if self._num_waiting or self._tables is None or not isinstance(evaluator, CompiledEvaluator):
             return self.step(evaluator) if most else 0
-        few = self._judge.max_pieces if self._judge is not None else 0
-        counts = evaluator.search(self._select, self._backup, few, most)
+        counts = evaluator.search(self._state, self._settings, self._tables, most)
         self._num_waiting = counts.waiting
         if self._num_waiting == 0:
             return counts.judged
@@ -328,15 +263,14 @@ class LockstepSearch:
 
     def run(self, evaluator: Evaluator) -> int:
         """Steps until every started slot has reached its target; returns the number of evaluations."""
-        total = 0
-        while n := self.steps(evaluator, MOST_STEPS):
+        total, most = 0, max(MOST_STEPS, _MOST_LEAVES // len(self._state.depths))
+        while n := self.steps(evaluator, most):
             total += n
         return total
 
     def stop(self) -> None:
         """Ends all searches where they are; their results so far stand."""
-        trees = (self._nodes, self._slots, self._paths, self._depths, self._pledges)
-        drop_leaves(*trees, self._waiting, self._num_waiting)
+        drop_leaves(self._state, self._num_waiting)
         self._slots["active"], self._num_waiting = 0, 0
 
     def active(self) -> np.ndarray:
@@ -352,18 +286,16 @@ class LockstepSearch:
     def result(self, slot: int) -> SearchResult:
         """What the slot's search found so far."""
         wdl, position = np.zeros(3, np.float32), np.zeros(4, np.uint32)
-        count = root_kernels.read_root(
-            self._nodes, self._slots, slot, *self._scales, self._counts, self._shares, wdl, position
-        )
-        counts, shares = self._counts[:, :count].copy(), self._shares[:, :count].copy()
+        count = root_kernels.read_root(self._state, slot, self._counts, self._means, wdl, position)
+        counts, means = self._counts[:, :count].copy(), self._means[:, :count].copy()
         return SearchResult(
             visits=counts[0],
-            priors=shares[0],
-            values=shares[1],
-            draws=shares[2],
+            priors=means[0],
+            values=means[1],
+            draws=means[2],
             proofs=counts[1],
             proof_plies=counts[2],
-            policy=shares[3],
+            policy=means[3],
             wdl=wdl,
             position=position,
         )
@@ -373,11 +305,7 @@ class LockstepSearch:
         return self._best(slot, temperature, self._generators[slot].random())
 
     def _best(self, slot: int, temperature: float, uniform: float) -> int:
-        return int(
-            root_kernels.choose_root(
-                self._nodes, self._slots, self._gumbels, slot, *self._scales, float(temperature), uniform
-            )
-        )
+        return int(root_kernels.choose_root(self._state, slot, float(temperature), uniform))
 
     def play(self, slot: int, move: int, through_forced: bool = False) -> tuple[int, Ending]:
         """Makes root move number ``move``; the subtree is kept where the settings allow it.
@@ -395,19 +323,8 @@ class LockstepSearch:
             raise ValueError(f"move {move} of {self.num_legal(slot)} legal moves (counted from 0)")
         state = self._slots[slot]
         state["active"], state["waiting"] = 0, 0
-        reuse = self.config.reuse_tree and self.config.root == "puct"
         plies = root_kernels.play_root(
-            self._nodes,
-            self._slots,
-            self._histories,
-            self._table,
-            slot,
-            move,
-            reuse,
-            through_forced,
-            self._scratch,
-            self._moved,
-            self._moves,
+            self._state, slot, move, self.config.reuse_tree, through_forced, self._scratch, self._moved
         )
         return int(plies), Ending(int(state["ending"]))
 

@@ -1,9 +1,4 @@
-"""The root of one game's tree: rules of the game there, moving on, reading the search out, and choosing a move.
-
-The arrays are those of ``kernels``.
-"""
-
-import math
+"""The root of one game's tree: rules of the game there, moving on, reading the search out, and choosing a move."""
 
 import numpy as np
 from numba import njit
@@ -11,7 +6,8 @@ from numba import njit
 from ..bitboard import turned
 from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .graph import enter, forget, position_visits, refresh
-from .gumbel import SMALLEST_PRIOR, best_gumbel, completed_q
+from .kernels import mix_noise
+from .state import shares
 from .tree import (
     DRAW,
     LOSS,
@@ -31,37 +27,38 @@ RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to
 
 
 @njit(cache=True)
-def clear_root(nodes, slots, table, g):
+def clear_root(state, g):
     """Forgets all but the root's position."""
-    clear(nodes[slots[g].root])
-    forget(table, slots.shape[0], g)
-    slots[g].used = slots[g].root + 1
-    slots[g].tainted = 0
+    slot = state.slots[g]
+    clear(state.nodes[slot.root])
+    forget(state.table, state.slots.shape[0], g)
+    slot.used = slot.root + 1
+    slot.tainted = 0
 
 
 @njit(cache=True)
-def start_root(nodes, slots, table, g, target, schedule, noise, searcher):
-    """Makes a slot active. A Gumbel root (``schedule`` >= 0) begins with no visits, as its schedule wants it."""
-    slot = slots[g]
-    slot.target, slot.schedule, slot.noise, slot.searcher = target, schedule, noise, searcher
+def start_root(state, g, target, noise, searcher):
+    """Makes a slot active; see ``LockstepSearch.start``."""
+    slot = state.slots[g]
+    slot.target, slot.noise, slot.searcher = target, noise, searcher
     slot.active, slot.waiting = 1, 0
-    if schedule >= 0:
-        clear_root(nodes, slots, table, g)
+    if noise > 0 and state.nodes[slot.root].visits > 0:
+        mix_noise(state.nodes, state.slots, state.noises, g)
 
 
 @njit(cache=True)
-def judge_root(nodes, slots, histories, g, moves):
+def judge_root(state, g):
     """Sets ``num_legal`` and ``ending`` of the root by the rules of the game (draws by the third occurrence)."""
-    slot = slots[g]
-    root = nodes[slot.root]
-    slot.num_legal = legal_at(root, moves)
+    slot = state.slots[g]
+    root = state.nodes[slot.root]
+    slot.num_legal = legal_at(root, state.moves)
     slot.ending = RUNNING
     if slot.num_legal == 0:
         slot.ending = LOST
         return
     occurrences = 1
     for back in range(2, min(np.int64(root.reversible), np.int64(slot.num_history)) + 1, 2):
-        occurrences += same_position(root, histories[g, slot.num_history - back])
+        occurrences += same_position(root, state.histories[g, slot.num_history - back])
     if occurrences >= REPETITIONS_TO_DRAW:
         slot.ending = REPETITION
     elif root.reversible >= REVERSIBLE_PLIES_TO_DRAW:
@@ -81,73 +78,74 @@ def _remember_root(nodes, slots, histories, g):
 
 
 @njit(cache=True)
-def _share_anew(nodes, slots, table, g):
+def _share_anew(state, g):
     """Enters the nodes that were kept into the table; all visits of the root's position are its own from here on."""
-    slot = slots[g]
+    nodes, slot = state.nodes, state.slots[g]
     root = nodes[slot.root]
     if root.shared and root.proof == UNKNOWN:
         root.visits = np.int32(position_visits(nodes, root))
         refresh(nodes, root)
     root.shared = np.uint8(0)
-    forget(table, slots.shape[0], g)
+    forget(state.table, state.slots.shape[0], g)
     for index in range(slot.root + 1, slot.used):
-        enter(nodes, table, slots.shape[0], g, np.int64(index))
+        enter(nodes, state.table, state.slots.shape[0], g, np.int64(index))
 
 
 @njit(cache=True)
-def play_root(nodes, slots, histories, table, g, child_index, reuse, through_forced, scratch, moved, moves):
+def play_root(state, g, child_index, reuse, through_forced, scratch, moved):
     """Plays root move ``child_index`` and, if asked, every forced move after it; returns the number of plies played.
 
     Args:
-        table: see ``graph``.
         reuse: keep the subtree of the move, unless it holds draws by repetition of positions that are now past.
         scratch, moved: see ``keep_subtree``.
     """
-    slot = slots[g]
+    nodes, slot = state.nodes, state.slots[g]
     plies = 0
     while True:
         root = nodes[slot.root]
         if root.num_children == 0:
-            slot.used = np.int32(add_children(nodes, slot.used, slot.root, moves, legal_at(root, moves)))
+            count = legal_at(root, state.moves)
+            slot.used = np.int32(add_children(nodes, slot.used, slot.root, state.moves, count))
         index = root.first_child + np.int32(child_index)
         child = nodes[index]
         if child.reversible == 0:
             slot.num_history = 0
         else:
-            _remember_root(nodes, slots, histories, g)
+            _remember_root(nodes, state.slots, state.histories, g)
         if reuse and slot.tainted == 0 and child.num_children > 0:
             slot.used = np.int32(keep_subtree(nodes, slot.root, index, slot.used, scratch, moved))
-            if slot.shares:
-                _share_anew(nodes, slots, table, g)
+            if shares(state):
+                _share_anew(state, g)
         else:
             nodes[slot.root] = child
-            clear_root(nodes, slots, table, g)
+            clear_root(state, g)
         plies += 1
-        judge_root(nodes, slots, histories, g, moves)
+        judge_root(state, g)
         if not through_forced or slot.ending != RUNNING or slot.num_legal != 1:
             return plies
         child_index = 0
 
 
 @njit(cache=True)
-def read_root(nodes, slots, g, c_visit, c_scale, rescale, counts, shares, wdl, position):
+def read_root(state, g, counts, means, wdl, position):
     """Copies out what the search of the root found, in one call; returns the number of moves.
 
     Args:
         counts: int32 [3, MAX_MOVES]: visits, proof, plies of the proof.
-        shares: float32 [4, MAX_MOVES]: prior, mean value, draw rate, improved policy.
+        means: float32 [4, MAX_MOVES]: prior, mean value, draw rate, improved policy.
         wdl: float32 [3]: win, draw, loss for the side to move.
         position: uint32 [4]: own, opp, kings, reversible plies, seen by the side to move.
     """
-    root = nodes[slots[g].root]
-    count = improved_policy(nodes, slots, g, c_visit, c_scale, rescale, shares[3])
+    nodes = state.nodes
+    root = nodes[state.slots[g].root]
+    count = improved_policy(nodes, root, means[3])
     for i in range(count):
         child = nodes[root.first_child + i]
         counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
-        shares[0, i], shares[2, i] = child.prior, _mean_draw(child)
-        shares[1, i] = _clipped(node_value(child), shares[2, i])
+        means[0, i], means[2, i] = child.prior, _mean_draw(child)
+        means[1, i] = _clipped(node_value(child), means[2, i])
         if child.proof != UNKNOWN:  # it may be unvisited
-            shares[1, i], shares[2, i] = proven_value(child.proof), np.float32(child.proof == DRAW)
+            means[1, i], means[2, i] = proven_value(child.proof), np.float32(child.proof == DRAW)
     draw = _mean_draw(root)
     value = _clipped(-node_value(root), draw)
     wdl[0], wdl[1], wdl[2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
@@ -170,26 +168,15 @@ def _clipped(value, draw):
 
 
 @njit(cache=True)
-def improved_policy(nodes, slots, g, c_visit, c_scale, rescale, target):
-    """Writes the policy target over the root's moves into ``target`` (sums to 1).
+def improved_policy(nodes, root, target):
+    """Writes the policy target over the root's moves into ``target`` (sums to 1); returns their number.
 
-    Visit shares (priors where nothing is visited) at a PUCT root; softmax(log prior + completed Q) at a Gumbel root.
-    Proven wins share everything; proven losses get nothing unless all moves lose.
+    Visit shares, or priors where nothing is visited. Proven wins share everything; proven losses get nothing unless all
+    moves lose.
     """
-    slot = slots[g]
-    root = nodes[slot.root]
     count = np.int64(root.num_children)
-    if slot.schedule >= 0:
-        completed_q(nodes, slot.root, slot.raw_value, c_visit, c_scale, rescale, target)
-        highest = np.float32(-np.inf)
-        for i in range(count):
-            target[i] += math.log(max(nodes[root.first_child + i].prior, SMALLEST_PRIOR))
-            highest = max(highest, target[i])
-        for i in range(count):
-            target[i] = math.exp(target[i] - highest)
-    else:
-        for i in range(count):
-            target[i] = nodes[root.first_child + i].visits
+    for i in range(count):
+        target[i] = nodes[root.first_child + i].visits
     wins, losses = 0, 0
     for i in range(count):
         wins += nodes[root.first_child + i].proof == WIN
@@ -245,25 +232,23 @@ def _proven_choice(nodes, root_index):
 
 
 @njit(cache=True)
-def choose_root(nodes, slots, gumbels, g, c_visit, c_scale, rescale, temperature, uniform):
+def choose_root(state, g, temperature, uniform):
     """Index of the move to play, 0 before the first visit.
 
-    A proven win is played by the shortest way, a lost position by the longest. Else the Gumbel root's winner, or a
-    draw among visit counts (priors if nothing is visited) ** (1 / temperature) without the proven losses.
+    A proven win is played by the shortest way, a lost position by the longest. Else a draw among visit counts (priors
+    if nothing is visited) ** (1 / temperature) without the proven losses.
 
     Args:
-        temperature: 0 plays the most visited move (ties: the higher value); ignored by a Gumbel root.
+        temperature: 0 plays the most visited move (ties: the higher value).
         uniform: a random number in [0, 1) for the draw.
     """
-    slot = slots[g]
+    nodes, slot = state.nodes, state.slots[g]
     root = nodes[slot.root]
     count = np.int64(root.num_children)
     best = _proven_choice(nodes, slot.root)
     if best >= 0 or count == 0:
         return max(best, 0)
     scores = np.empty(count, np.float32)
-    if slot.schedule >= 0:
-        return best_gumbel(nodes, slot.root, gumbels, g, slot.raw_value, c_visit, c_scale, rescale, scores)
     _weigh_moves(nodes, slot.root, scores)
     for i in range(count):
         child = nodes[root.first_child + i]

@@ -18,7 +18,7 @@ from ..board import Board
 from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .material import MAX_PIECES, Material
-from .probing import ABSENT, FULL, first_impossible
+from .probing import ABSENT, FULL, Tables, first_impossible
 from .store import BlockStore, find_files
 
 Default = TypeVar("Default")
@@ -114,6 +114,13 @@ class Tablebase:
             scores, there = self._probe(positions[decided], True)
             plies[decided] = np.where(there, FULL - np.abs(scores), -1)
         return outcomes, plies
+
+    def compiled(self) -> Tables:
+        """What a compiled search looks up by itself, see ``LeafOracle.compiled``."""
+        with self._lock:
+            if self._store is None:
+                raise ValueError("these tables were closed; open them again")
+            return self._store.compiled()
 
     def _probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
         """Scores int64 [N], 0 where nothing is known, and whether something is, bool [N]."""

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..bitboard import FAR_ROW, borrowed, turned
+from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
-from .layout import code_of, locate
+from .layout import code_of, locate, no_slices
 from .material import MAX_PIECES
 from .wdl_codec import BLOCK_WORDS
 
@@ -48,6 +48,30 @@ class Stack(NamedTuple):
     nexts: np.ndarray
     bests: np.ndarray
     states: np.ndarray
+
+
+class Tables(NamedTuple):
+    """What compiled searches need to look positions up by themselves, see ``probe_loaded``. Several threads may share
+    the blocks; the stack is one search's own.
+
+    Attributes:
+        max_pieces: int64 [1], the most pieces of any table; 0: there are none.
+        slices, values, halves: see ``probe_many``.
+        stack: see ``probe_many``.
+        clock: int64 [1], the present for ``Cache.ticks``.
+        epoch: int64 [1], odd while blocks are being replaced by others, and another number afterwards.
+        nothing_wanted, num_wanted: int64 [2, 0] and [2], so that no block is put on a list.
+    """
+
+    max_pieces: np.ndarray
+    slices: np.ndarray
+    values: Cache
+    halves: Cache
+    stack: Stack
+    clock: np.ndarray
+    epoch: np.ndarray
+    nothing_wanted: np.ndarray
+    num_wanted: np.ndarray
 
 
 @njit(cache=True)
@@ -184,6 +208,27 @@ def probe_many(positions, todo, full, now, slices, values, halves, stack, wanted
             break
 
 
+@njit(cache=True)
+def probe_loaded(own, opp, kings, tables):
+    """(value 1, 0, -1; plies to the end or -1; state) of a position, by what is in memory; loads nothing.
+
+    The state is ``KNOWN``, ``ABSENT``, or ``NOT_LOADED`` (also where another thread is just replacing blocks).
+    """
+    epoch, now = tables.epoch[0], tables.clock[0]
+    arrays = tables.slices, tables.values, tables.halves, tables.stack, tables.nothing_wanted, tables.num_wanted
+    score, state = _probe(own, opp, kings, 1, now, *arrays)
+    plies = np.int64(-1)
+    if state == KNOWN and score != 0:
+        distance, state = _probe(own, opp, kings, FULL, now, *arrays)
+        if state == KNOWN:
+            plies = FULL - abs(distance)
+        elif state == ABSENT:
+            state = KNOWN
+    if epoch % 2 == 1 or tables.epoch[0] != epoch or state & NOT_LOADED:
+        return np.int64(0), np.int64(-1), NOT_LOADED
+    return score, plies, state
+
+
 @njit(cache=True, nogil=True)
 def first_impossible(positions):
     """Row of the first of positions uint32 [N, 3 or more] that no board can show, -1 if there is none.
@@ -203,3 +248,18 @@ def new_stack() -> Stack:
     """Buffers for one thread."""
     depths = (np.zeros(MAX_DEPTH, np.int64) for _ in range(4))
     return Stack(new_moves(MAX_DEPTH), *depths)
+
+
+def no_tables() -> Tables:
+    """``Tables`` that know nothing."""
+    nothing = np.zeros(0, np.int32), np.zeros((0, BLOCK_WORDS, 2), np.uint32), np.zeros(0, np.int64)
+    halves = np.zeros(0, np.int32), np.zeros((0, BLOCK_WORDS, NUM_SQUARES), np.uint8), np.zeros(0, np.int64)
+    return new_tables(0, no_slices(), Cache(*nothing), Cache(*halves), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+def new_tables(
+    max_pieces: int, slices: np.ndarray, values: Cache, halves: Cache, clock: np.ndarray, epoch: np.ndarray
+) -> Tables:
+    """``Tables`` for one search; see there."""
+    wanted = np.zeros((2, 0), np.int64), np.zeros(2, np.int64)
+    return Tables(np.array([max_pieces]), slices, values, halves, new_stack(), clock, epoch, *wanted)

@@ -12,7 +12,7 @@ from ..files import StorageError
 from .distance_codec import decode_distances
 from .layout import add_slice, layout_of, no_slices
 from .material import Material, parse_name
-from .probing import FULL, NO_FILE, NOT_LOADED, UNLOADED, Cache, new_stack, probe_many
+from .probing import FULL, NO_FILE, NOT_LOADED, UNLOADED, Cache, Tables, new_stack, new_tables, probe_many
 from .slice_file import Kind, SliceFile, file_name
 from .solve import grid_of
 from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
@@ -77,7 +77,7 @@ class BlockStore:
                 add_slice(self.slices, pair.swapped(), start * BLOCK_WORDS)
         self._caches = self._new_cache(0, cache_bytes), self._new_cache(1, cache_bytes)
         self._blocks_at = tuple(np.full(len(cache.ticks), -1, np.int64) for cache in self._caches)
-        self._stack, self._now = new_stack(), 0
+        self._stack, self._clock, self._epoch = new_stack(), np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._wanted, self._num_wanted = np.zeros((2, _MOST_WANTED), np.int64), np.zeros(2, np.int64)
 
     def _new_cache(self, number: int, cache_bytes: int) -> Cache:
@@ -100,13 +100,13 @@ class BlockStore:
         states = np.full(len(positions), NOT_LOADED, np.uint8)
         todo, most = np.arange(len(positions)), len(positions)
         while len(todo):
-            self._now += 1
+            self._clock += 1
             now = todo[:most]
             probe_many(
                 positions,
                 now,
                 FULL if distances else 1,
-                self._now,
+                int(self._clock[0]),
                 self.slices,
                 *self._caches,
                 self._stack,
@@ -133,11 +133,15 @@ class BlockStore:
             oldest = np.argsort(cache.ticks)[: len(wanted)]
             for block, place in zip(wanted.tolist(), oldest.tolist(), strict=True):
                 data = self._read(number, block)
-                if self._blocks_at[number][place] >= 0:
-                    cache.slots[self._blocks_at[number][place]] = UNLOADED
+                replaced = self._blocks_at[number][place]
+                if replaced >= 0:
+                    self._epoch += 1  # searches that read it at this moment must not believe it
+                    cache.slots[replaced] = UNLOADED
                 cache.data[place] = data
-                cache.slots[block], cache.ticks[place] = place, self._now
+                cache.slots[block], cache.ticks[place] = place, self._clock[0]
                 self._blocks_at[number][place] = block
+                if replaced >= 0:
+                    self._epoch += 1
 
     def _read(self, number: int, block: int) -> np.ndarray:
         """Decodes a block; the first one of a file has the file's checksum tested."""
@@ -153,6 +157,11 @@ class BlockStore:
         if i not in self._codecs:
             self._codecs[i] = BlockCodec(grid_of(layout_of(self.pairs[i]), False), file.priors())
         return self._codecs[i].decode(block - int(self._starts[i]), data)
+
+    def compiled(self) -> Tables:
+        """The blocks in memory for one compiled search, see ``probing.probe_loaded``."""
+        most = max((pair.pieces for pair in self.pairs), default=0)
+        return new_tables(most, self.slices, *self._caches, self._clock, self._epoch)
 
     def close(self) -> None:
         """Gives the files back."""

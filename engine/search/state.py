@@ -1,0 +1,175 @@
+"""The arrays of a search of many games, as the named tuples that all kernels take.
+
+Each slot (game) has a number of lanes (one, or ``leaves_in_flight``): leaves of its tree that wait for their evaluation
+at the same time. Slot g owns the lanes from g * lanes on, and the tree nodes from ``slots[g].root`` on.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..bitboard import borrowed
+from ..encoding import NUM_POLICY
+from ..movegen import MAX_MOVES, new_moves
+from .config import SearchConfig
+from .graph import table_size
+from .shots import new_shot_frames
+from .tree import NODE
+
+MAX_DEPTH = 512
+MAX_HISTORY = 96
+
+SLOT = np.dtype(
+    [
+        ("root", np.int32),  # first of the game's nodes
+        ("used", np.int32),  # end of those in use
+        ("limit", np.int32),  # end of those it owns
+        ("target", np.int32),  # simulations wanted at the root
+        ("waiting", np.int32),  # leaves that wait for their evaluation
+        ("num_history", np.int32),  # positions in the history
+        ("num_legal", np.int32),  # moves at the root
+        ("noise", np.float32),  # share of noise in the root prior
+        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root, for now
+        ("searcher", np.float32),  # 1: it is the side to move that values draws so; -1: its opponent
+        ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
+        ("active", np.uint8),  # the search has not reached its target
+        ("ending", np.uint8),
+    ],
+    align=True,
+)
+
+
+class SearchState(NamedTuple):
+    """All arrays of a search. G games, L lanes.
+
+    Attributes:
+        nodes: ``NODE`` [all nodes], the trees.
+        slots: ``SLOT`` [G].
+        histories: ``NODE`` [G, MAX_HISTORY], positions since the last irreversible move, before the root.
+        noises: float32 [G, MAX_MOVES], noise in the priors of the root's moves.
+        table: int32 [G * entries], nodes by position, see ``graph``; empty where positions are not shared.
+        paths: int32 [L, MAX_DEPTH], nodes from the root to the leaf.
+        depths: int32 [L], index of the leaf in its path.
+        pledges: float32 [L, MAX_DEPTH], see ``in_flight``.
+        codes: uint64 [L, MAX_MOVES], move codes of the leaf's children.
+        outcomes: uint8 [L], what the tables say of the leaf, for its side to move.
+        plies: int16 [L], the tables' distance to the end; -1 where they know none.
+        leaves: uint32 [L, 4], positions that wait: own, opp, kings, reversible plies, seen by the side to move.
+        waiting: int32 [L], their lanes.
+        policy: float32 [L, NUM_POLICY], the evaluator's policy logits of the waiting leaves.
+        wdl: float32 [L, 3], its win/draw/loss logits.
+        moves: buffer for generated moves.
+        frames, shot_moves: buffers for the search of shots, see ``shots``.
+    """
+
+    nodes: np.ndarray
+    slots: np.ndarray
+    histories: np.ndarray
+    noises: np.ndarray
+    table: np.ndarray
+    paths: np.ndarray
+    depths: np.ndarray
+    pledges: np.ndarray
+    codes: np.ndarray
+    outcomes: np.ndarray
+    plies: np.ndarray
+    leaves: np.ndarray
+    waiting: np.ndarray
+    policy: np.ndarray
+    wdl: np.ndarray
+    moves: np.ndarray
+    frames: np.ndarray
+    shot_moves: np.ndarray
+
+
+class Settings(NamedTuple):
+    """What the kernels need of a ``SearchConfig``; ``sharpness`` is 1 / policy_temperature."""
+
+    c_puct: np.float32
+    fpu_reduction: np.float32
+    virtual_loss: np.float32
+    sharpness: np.float32
+    shot_prior: np.float32
+    shot_visits: np.int64
+    draw_value: np.float32
+    contempt_lead: np.float32
+
+    @staticmethod
+    def of(config: SearchConfig) -> "Settings":
+        """The settings in the types that the kernels are compiled for."""
+        return Settings(
+            np.float32(config.c_puct),
+            np.float32(config.fpu_reduction),
+            np.float32(config.virtual_loss),
+            np.float32(1 / config.policy_temperature),
+            np.float32(config.shot_prior),
+            np.int64(config.shot_visits),
+            np.float32(config.draw_value),
+            np.float32(config.contempt_lead),
+        )
+
+
+def new_state(config: SearchConfig, games: int, nodes: int) -> SearchState:
+    """Arrays for a number of games, each with a tree of at most ``nodes`` nodes."""
+    lanes = games * config.leaves_in_flight
+    slots = np.zeros(games, SLOT)
+    slots["root"] = np.arange(games) * nodes
+    slots["limit"] = slots["root"] + nodes
+    return SearchState(
+        nodes=np.zeros(games * nodes, NODE),
+        slots=slots,
+        histories=np.zeros((games, MAX_HISTORY), NODE),
+        noises=np.zeros((games, MAX_MOVES), np.float32),
+        table=np.zeros(games * table_size(nodes) if config.transpositions else 0, np.int32),
+        paths=np.zeros((lanes, MAX_DEPTH), np.int32),
+        depths=np.zeros(lanes, np.int32),
+        pledges=np.zeros((lanes, MAX_DEPTH), np.float32),
+        codes=np.zeros((lanes, MAX_MOVES), np.uint64),
+        outcomes=np.zeros(lanes, np.uint8),
+        plies=np.zeros(lanes, np.int16),
+        leaves=np.zeros((lanes, 4), np.uint32),
+        waiting=np.zeros(lanes, np.int32),
+        policy=np.zeros((lanes, NUM_POLICY), np.float32),
+        wdl=np.zeros((lanes, 3), np.float32),
+        moves=new_moves(),
+        frames=new_shot_frames()[0],
+        shot_moves=new_shot_frames()[1],
+    )
+
+
+@njit(cache=True, inline="always")
+def lanes_of(state):
+    """Lanes of each game."""
+    return state.depths.shape[0] // state.slots.shape[0]
+
+
+@njit(cache=True, inline="always")
+def shares(state):
+    """Whether positions are shared, see ``graph``."""
+    return state.table.shape[0] > 0
+
+
+@njit(cache=True, inline="always")
+def borrow(state):
+    """The same arrays without reference counts (``bitboard.borrowed``): each kernel borrows them once."""
+    return SearchState(
+        borrowed(state.nodes),
+        borrowed(state.slots),
+        borrowed(state.histories),
+        borrowed(state.noises),
+        borrowed(state.table),
+        borrowed(state.paths),
+        borrowed(state.depths),
+        borrowed(state.pledges),
+        borrowed(state.codes),
+        borrowed(state.outcomes),
+        borrowed(state.plies),
+        borrowed(state.leaves),
+        borrowed(state.waiting),
+        borrowed(state.policy),
+        borrowed(state.wdl),
+        borrowed(state.moves),
+        borrowed(state.frames),
+        borrowed(state.shot_moves),
+    )
