@@ -13,7 +13,7 @@ from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
 from learner.inference import NetworkEvaluator, make_evaluator, measure_rates
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, Network, make_network
 from learner.trainer import Trainer, TrainerConfig
 
 from .actor import Actor
@@ -132,6 +132,7 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
         result=np.ones(n, np.uint8),
         has_policy=np.ones(n, bool),
         ply=np.zeros(n, np.uint16),
+        kind=np.zeros(n, np.uint8),
     )
 
 
@@ -160,7 +161,7 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
     report("perft_leaves_per_second", perft_leaves_per_second())
     cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
     report("search_simulations_per_second", cases)
-    network = Network(NETWORKS[net]).eval()
+    network = make_network(NETWORKS[net]).eval()
     for n in _BACKEND_BATCHES if device == "cpu" else ():
         figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = measure_rates(network, n)
         console.print(f"backends in batches of {n}: {_rounded(rates)}", markup=False)

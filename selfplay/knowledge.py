@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from engine.search import Evaluator, LeafOracle, SearchConfig
+from engine.search import LeafOracle, SearchConfig
 from engine.tablebase import Tablebase, read_tablebase
 from learner.endgame.data import held_out
 from learner.endgame.oracle import Oracle, default_oracle
@@ -45,7 +45,7 @@ def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
     return None
 
 
-def endgame_knowledge(config: RunConfig, evaluator: Evaluator) -> EndgameKnowledge:
+def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
     """What the actors of a run know of endgames (a ``KnowledgeFactory``).
 
     Raises:

@@ -59,8 +59,9 @@ def inspect_player(
     player = parse_player(text, None if control.kind == "none" else control.base_s)
     if player is not None:
         return PlayerFacts(player.name, False, isinstance(player, HubPlayer), takes_time(player), "")
-    from learner.checkpoint import read_info
     from learner.student import STUDENT_FILE
+
+    from learner.checkpoint import read_info
 
     from .players import board_search, checkpoint_folder, student_search, uses_student
 

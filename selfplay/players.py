@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from learner.student import has_student, load_student
 
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError, check_range
@@ -15,9 +16,8 @@ from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
 from engine.search import BOARD_SEARCH, MOST_IN_FLIGHT, CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, Checkpoint, load_checkpoint
-from learner.inference import BackendError, StudentEvaluator, make_evaluator
+from learner.inference import BackendError, NetworkEvaluator, WideEvaluator, make_evaluator
 from learner.network import Network
-from learner.student import STUDENT_FILE, load_student
 
 from .knowledge import leaf_oracle
 from .ratings import Ratings, RatingsError
@@ -27,7 +27,7 @@ from .threads import choose_device, usable
 RUNS = Path("runs")
 _LEAVES_PER_HELPER = 8  # more in flight for every thread more: calls as large as before are too small to be shared
 _STUDENT_SHOT_VISITS = 32
-BoardEvaluator = CachedEvaluator | StudentEvaluator
+BoardEvaluator = CachedEvaluator | NetworkEvaluator
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
@@ -135,21 +135,25 @@ def network_player(
         BackendError: no such backend, or it is not installed.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    evaluator = CachedEvaluator(
-        make_evaluator(network, backend, choose_device(device), _together(config, batch), usable(threads))
-    )
+    evaluator = remembering(make_evaluator(network, backend, choose_device(device)))
+    config = search_with(evaluator, config)
     return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
+
+
+def remembering(evaluator: NetworkEvaluator) -> BoardEvaluator:
+    """With a memory, unless to judge a position again takes less time than to look it up."""
+    return evaluator if isinstance(evaluator, WideEvaluator) else CachedEvaluator(evaluator)
 
 
 def _together(config: SearchConfig, batch: int) -> int:
     """How many positions a call will have, with so many games side by side."""
-    return batch * (config.leaves_in_flight if config.root == "puct" else 1)
+    return batch * (config.leaves_in_flight if True else 1)
 
 
 def uses_student(folder: Path, backend: str, device: str, timed: bool) -> bool:
     """Whether the student beside a network judges in its place; see ``board_evaluator``."""
     wanted = backend == "student" or (backend == "auto" and timed and choose_device(device) == "cpu")
-    return wanted and (folder / STUDENT_FILE).is_file()
+    return wanted and has_student(folder)
 
 
 def board_evaluator(
@@ -170,17 +174,17 @@ def board_evaluator(
         CheckpointError: the student is damaged, or another network's.
     """
     if uses_student(folder, backend, device, timed):
-        found = load_student(folder, loaded.info.digest)
+        found = load_student(folder)
         assert found is not None
-        return StudentEvaluator(found[0])
+        return make_evaluator(found.network)
     if backend == "student":
         raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
-    return CachedEvaluator(make_evaluator(loaded.network, backend, choose_device(device), batch, usable(threads)))
+    return remembering(make_evaluator(loaded.network, backend, choose_device(device)))
 
 
 def search_with(evaluator: BoardEvaluator, config: SearchConfig) -> SearchConfig:
     """The search of an evaluator."""
-    return student_search(config) if isinstance(evaluator, StudentEvaluator) else config
+    return student_search(config) if isinstance(evaluator, WideEvaluator) else config
 
 
 def student_search(config: SearchConfig) -> SearchConfig:

@@ -16,7 +16,7 @@ from learner.checkpoint import load_checkpoint
 from learner.inference import BackendError, NetworkEvaluator, open_backend
 from learner.inference.backends import KERNELS, RUNTIMES
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, Network, make_network
 
 BATCHES = (1, 8, 64, 256)
 ROUNDS = 9
@@ -29,7 +29,7 @@ def load(name: str) -> Network:
     if name not in NETWORKS:
         return load_checkpoint(name).network
     torch.manual_seed(0)
-    network = Network(NETWORKS[name]).eval()
+    network = make_network(NETWORKS[name]).eval()
     for block in network.blocks:
         torch.nn.init.normal_(block.second.norm.weight, std=0.5)  # a fresh network's blocks do nothing
     return network

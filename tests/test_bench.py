@@ -7,7 +7,7 @@ from rich.console import Console
 
 from learner.inference import TorchEvaluator
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay import bench
 from selfplay.bench import bare_network_rate, network_evaluations_per_second, run_bench
 from selfplay.config import make_config
@@ -47,7 +47,7 @@ def test_every_figure_is_there() -> None:
 
 def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    evaluator = TorchEvaluator(Network(NETWORKS["tiny"]).eval(), "cpu")
+    evaluator = TorchEvaluator(make_network(NETWORKS["tiny"]).eval(), "cpu")
 
     def in_a_second(positions: np.ndarray) -> None:
         now[0] += 1
@@ -71,5 +71,5 @@ def test_three_actors_share_a_gpu_or_the_cores_there_are(
     config = make_config(
         "smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool
     )
-    assert bare_network_rate(Network(NETWORKS["tiny"]), config) == 800 * times
+    assert bare_network_rate(make_network(NETWORKS["tiny"]), config) == 800 * times
     assert asked == [("torch", device, 8)]

@@ -9,7 +9,7 @@ from engine.players import PlayerError
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.board_rates import board_rates, board_rates_command
 from selfplay.threads import num_cores
 
@@ -17,7 +17,7 @@ from selfplay.threads import num_cores
 @pytest.fixture
 def network(tmp_path: Path) -> str:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     return str(tmp_path / "net")
 
 

@@ -39,7 +39,7 @@ from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, sa
 from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle, save_oracle
 from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card
 from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 
 SMALL = PairConfig(width=8, experts=6, hidden=4, pieces=4)
 MB = 2**20
@@ -549,7 +549,7 @@ def test_weights_that_overflow_or_a_folder_in_the_way_leave_all_as_it_was(tmp_pa
 def test_networks_alone_open_too(tmp_path: Path) -> None:
     save_endgame_network(tmp_path / "pair", PairNetwork(SMALL), (2, 4))
     assert open_oracle(tmp_path / "pair").members[0].pieces == (2, 4)
-    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "selfplay", make_network(NETWORKS["tiny"]))
     assert open_oracle(tmp_path / "selfplay").members[0].pieces == (2, 24)
     with pytest.raises(CheckpointError, match="holds no"):
         open_oracle(tmp_path)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine.search.gumbel import best_gumbel, completed_q, considered_visits, select_gumbel
 from scipy import stats
 from search_boards import random_game
 from search_reference import HashEvaluator, halving_schedule, judge
 
 from engine.board import Board
 from engine.search import LockstepSearch, SearchConfig, tree
-from engine.search.gumbel import best_gumbel, completed_q, considered_visits, select_gumbel
 from engine.search.tree import NODE
 
 PUBLISHED = {

@@ -27,7 +27,7 @@ from learner.inference.calibration import random_positions as calibration_positi
 from learner.inference.evaluator import CPU_BUCKETS
 from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
 from learner.inference.runtimes import OnnxRuntimeEvaluator, OpenVinoEvaluator
-from learner.network import NETWORKS, Network, NetworkConfig, NetworkError
+from learner.network import NETWORKS, NetworkError, ResidualConfig, make_network
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -37,10 +37,10 @@ TINY = NETWORKS["tiny"]
 CHAMPION = Path(__file__).parents[1] / "checkpoints" / "champion"
 CONFIGS = {
     "tiny": TINY,
-    "3x40": NetworkConfig(blocks=3, channels=40),
-    "8x8": NetworkConfig(blocks=2, channels=24, board="8x8", activation="mish"),
-    "even kernel": NetworkConfig(blocks=1, channels=20, kernel_size=4, activation="silu", wdl_hidden=10),
-    "wide kernel": NetworkConfig(blocks=2, channels=16, kernel_size=5, activation="leaky_relu", policy_channels=7),
+    "3x40": ResidualConfig(blocks=3, channels=40),
+    "8x8": ResidualConfig(blocks=2, channels=24, board="8x8", activation="mish"),
+    "even kernel": ResidualConfig(blocks=1, channels=20, kernel_size=4, activation="silu", wdl_hidden=10),
+    "wide kernel": ResidualConfig(blocks=2, channels=16, kernel_size=5, activation="leaky_relu", policy_channels=7),
 }
 TOLERANCES = {"torch-float32": 1e-5, "torch": 0.05, "onnxruntime": 1e-5, "openvino": 1e-5, "openvino-bf16": 0.05}
 BATCHED = (*KERNELS, *RUNTIMES)
@@ -388,7 +388,7 @@ def test_one_runtime_is_enough(package, left, monkeypatch):
 
 def test_unknown_names_are_refused():
     with pytest.raises(BackendError, match="'tensorrt' is no backend: choose one of auto, student, torch"):
-        make_evaluator(Network(TINY), "tensorrt")
+        make_evaluator(make_network(TINY), "tensorrt")
     assert backend_name("openvino-int8") == "openvino-int8"
     assert {"auto", "student", "torch", "torch-float32", *BATCHED} == set(BackendName.__args__)
 
@@ -396,7 +396,7 @@ def test_unknown_names_are_refused():
 @pytest.mark.parametrize("backend", ["numba-int16", "onnxruntime-int8", "openvino-int8"])
 def test_new_weights_reach_an_actor_within_a_second(backend):
     """Processor time of this process, which other work on the machine does not lengthen much; the best of three."""
-    network = Network(NETWORKS["5x64"]).eval()
+    network = make_network(NETWORKS["5x64"]).eval()
     evaluator, positions, times = open_backend(network, backend), random_positions(64, seed=10), []
     for _ in range(3):
         start = time.process_time()

@@ -29,15 +29,15 @@ from learner.inference.numba_evaluator import (
     steps_of,
 )
 from learner.inference.tiles import BLOCK, LARGEST_SUM, ROWS
-from learner.network import NETWORKS, NetworkConfig
+from learner.network import NETWORKS, ResidualConfig
 
 CHAMPION = Path(__file__).parents[1] / "checkpoints" / "champion"
 CONFIGS = {
     **{name: NETWORKS[name] for name in ("tiny", "2x32", "4x48", "5x64")},
-    "odd sizes": NetworkConfig(blocks=2, channels=20, policy_channels=7, wdl_channels=5, wdl_hidden=10),
-    "smallest": NetworkConfig(blocks=1, channels=4, policy_channels=1, wdl_channels=1, wdl_hidden=1),
-    "leaky": NetworkConfig(blocks=3, channels=40, activation="leaky_relu", wdl_channels=17, wdl_hidden=70),
-    "wide heads": NetworkConfig(blocks=1, channels=8, policy_channels=50, wdl_channels=40),
+    "odd sizes": ResidualConfig(blocks=2, channels=20, policy_channels=7, wdl_channels=5, wdl_hidden=10),
+    "smallest": ResidualConfig(blocks=1, channels=4, policy_channels=1, wdl_channels=1, wdl_hidden=1),
+    "leaky": ResidualConfig(blocks=3, channels=40, activation="leaky_relu", wdl_channels=17, wdl_hidden=70),
+    "wide heads": ResidualConfig(blocks=1, channels=8, policy_channels=50, wdl_channels=40),
 }
 
 
@@ -243,7 +243,7 @@ def test_convolution(boards, inputs, outputs, add):
     x, skip = torch.randn(boards, inputs, 8, 4), torch.randn(boards, outputs, 8, 4)
     with torch.no_grad():
         expected = torch.relu(conv(x) + (skip if add else 0))
-    evaluator = NumbaEvaluator(trained_like(NetworkConfig(blocks=1, channels=max(inputs, outputs))))
+    evaluator = NumbaEvaluator(trained_like(ResidualConfig(blocks=1, channels=max(inputs, outputs))))
     buffers = evaluator._buffers._replace(zeros=np.zeros(outputs, np.float32))
     filters = np.concatenate([blocked(block) for block in blocks_of(points_of(conv, inputs, outputs))])
     weights = evaluator._weights._replace(filters=filters, biases=conv.bias.detach().numpy())

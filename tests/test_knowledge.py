@@ -15,7 +15,7 @@ from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
 from learner.inference import TorchEvaluator
 from learner.inference.numba_evaluator import NumbaEvaluator
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
@@ -35,7 +35,7 @@ WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("network") / "tiny"
-    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(folder, make_network(NETWORKS["tiny"]), {"steps": 0})
     return folder
 
 
@@ -154,8 +154,8 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
     settings = ["selfplay.adjudicate=true", "selfplay.rescore=true", "selfplay.positions_per_shard=600"]
     config = make_config("smoke", settings)
     torch.manual_seed(0)
-    network = Network(config.network)
-    knowledge = endgame_knowledge(config, TorchEvaluator(network))
+    network = make_network(config.network)
+    knowledge = endgame_knowledge(config)
     assert knowledge.table is shared_tablebase()
     assert knowledge.leaf_oracle is None
     replay = ReplayBuffer(tmp_path / "shards", config.replay)
@@ -186,7 +186,7 @@ def test_the_exam_asks_only_what_nobody_trains_on(checkpoint: Path):
 def test_networks_that_oracle_commands_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Checkpoints, those beside which a measured network keeps its configuration, runs, and ``champion``."""
     monkeypatch.chdir(tmp_path)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     assert network_folder(None) is None
     assert network_folder("net") == Path("net")
     (tmp_path / "net" / "config.json").write_text("{}")
@@ -198,6 +198,6 @@ def test_networks_that_oracle_commands_are_given(tmp_path: Path, monkeypatch: py
     with pytest.raises(PlayerError, match="has no run"):
         network_folder("best")
     run = RunFolder.create(tmp_path / "runs" / "one", make_config("smoke", []))
-    save_checkpoint(run.checkpoint("000000"), Network(NETWORKS["tiny"]))
+    save_checkpoint(run.checkpoint("000000"), make_network(NETWORKS["tiny"]))
     run.write_state(RunState(best="000000"))
     assert network_folder("best") == network_folder("runs/one") == Path("runs/one/checkpoints/000000")

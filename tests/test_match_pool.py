@@ -14,7 +14,7 @@ import torch
 from engine.board import Board
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.match import play_match
 from selfplay.match_pool import LOCKSTEP, MatchPool, Pairing, Task, make_tasks
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
@@ -67,7 +67,7 @@ def play(pairing: Pairing, games: int, jobs: int, plies: int = 4) -> dict[int, M
 def network(tmp_path_factory: pytest.TempPathFactory) -> str:
     torch.manual_seed(3)
     folder = tmp_path_factory.mktemp("network") / "tiny"
-    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(folder, make_network(NETWORKS["tiny"]), {"steps": 0})
     return str(folder)
 
 

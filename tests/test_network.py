@@ -13,10 +13,10 @@ from learner.network import (
     NETWORKS,
     Block,
     ConvUnit,
-    Network,
-    NetworkConfig,
     NetworkError,
     PolicyHead,
+    ResidualConfig,
+    make_network,
     planes_from_positions,
     planes_on,
 )
@@ -26,13 +26,13 @@ WORD = st.integers(0, 2**32 - 1)
 
 
 def config(**changes):
-    return NetworkConfig(**{**TINY.model_dump(), **changes})
+    return ResidualConfig(**{**TINY.model_dump(), **changes})
 
 
 def trained_like(network_config, seed=0):
     """A network in evaluation mode whose every number, batch-norm statistics included, is random."""
     torch.manual_seed(seed)
-    network = Network(network_config).eval()
+    network = make_network(network_config).eval()
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
             positive = name.endswith(("running_var", "norm.weight"))
@@ -43,7 +43,7 @@ def trained_like(network_config, seed=0):
 @pytest.mark.parametrize("board", ["8x4", "8x8"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_shapes_of_every_preset(name, board):
-    network = Network(NETWORKS[name].model_copy(update={"board": board})).eval()
+    network = make_network(NETWORKS[name].model_copy(update={"board": board})).eval()
     policy_logits, wdl_logits = network(torch.rand(3, 6, 8, 4))
     assert policy_logits.shape == (3, 128)
     assert wdl_logits.shape == (3, 3)
@@ -53,12 +53,12 @@ def test_presets_are_what_their_names_say():
     for name, preset in NETWORKS.items():
         if name != "tiny":
             assert name == f"{preset.blocks}x{preset.channels}"
-    sizes = [sum(weight.numel() for weight in Network(preset).parameters()) for preset in NETWORKS.values()]
+    sizes = [sum(weight.numel() for weight in make_network(preset).parameters()) for preset in NETWORKS.values()]
     assert sizes == sorted(sizes)
 
 
 def test_both_boards_have_the_same_weights():
-    compact, full = (Network(config(board=board)).state_dict() for board in ("8x4", "8x8"))
+    compact, full = (make_network(config(board=board)).state_dict() for board in ("8x4", "8x8"))
     assert {name: value.shape for name, value in compact.items()} == {name: value.shape for name, value in full.items()}
 
 
@@ -89,7 +89,7 @@ def test_dark_squares_are_where_the_board_has_them():
 
 
 def test_full_board_puts_every_square_in_its_place():
-    network = Network(config(board="8x8"))
+    network = make_network(config(board="8x8"))
     for square, place in enumerate(DARK_SQUARES):
         planes = torch.zeros(1, 6, 32)
         planes[0, 2, square] = 1.0

@@ -12,7 +12,7 @@ from engine.fen import Color
 from engine.players.base import search_moves
 from engine.search import Evaluator, SearchConfig, UniformEvaluator
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
-from learner.network import Network
+from learner.network import make_network
 from selfplay.actor import Actor
 from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config
 from selfplay.endgame import EndgameKnowledge, adjudication, rescored, without_held_out
@@ -213,7 +213,7 @@ def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:
         made.append((config, evaluator))
         return EndgameKnowledge(leaf_oracle=oracle)
 
-    worker, network = Worker(config, 0, 1, knowledge), Network(config.network)
+    worker, network = Worker(config, 0, 1, knowledge), make_network(config.network)
     evaluations = 0
     for number in range(2):
         played = worker.play(tmp_path / f"{number}.shard", Weights.of(network, f"digest{number}"))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from endgame_oracles import TableOracle
+from engine.search.batches import BatchSearcher
+from learner.student import STUDENT_FILE, Student, StudentConfig, load_student, save_student
 from search_boards import mixed_boards
 from test_inference import moderate
 from test_search_batches import CONFIGS, ENDGAMES, Plain, assert_same, trees
@@ -13,13 +15,11 @@ from test_search_batches import CONFIGS, ENDGAMES, Plain, assert_same, trees
 from engine.board import Board
 from engine.encoding import encode_planes
 from engine.search import CachedEvaluator
-from engine.search.batches import BatchSearcher
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
 from learner.inference import BackendError, StudentEvaluator
 from learner.inference.calibration import random_positions
 from learner.network import NETWORKS
 from learner.phases import NUM_PHASES
-from learner.student import STUDENT_FILE, Student, StudentConfig, load_student, save_student
 from selfplay.players import checkpoint_folder, make_player
 
 SIZES = [StudentConfig(units=32, hidden=16), StudentConfig(units=96, hidden=48)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from learner.student import StudentConfig, load_student
 from search_boards import mixed_boards
 from search_reference import HashEvaluator
 from test_inference import moderate
@@ -17,7 +18,6 @@ from engine.search import SearchConfig
 from engine.search.tree import UNKNOWN
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.network import NETWORKS
-from learner.student import StudentConfig, load_student
 from learner.teaching import teach
 from learner.trainer import TrainingError
 from selfplay import teaching

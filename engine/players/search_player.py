@@ -141,7 +141,7 @@ class SearchPlayer:
             trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
             _reseed(trees, self._seed)
             few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None and config.oracle != "network" else 0
-            step = _SLICE if config.root == "puct" else config.num_simulations
+            step = _SLICE
             explore = self.explore and purpose != "analysis"
             self._watched[purpose] = TreeSearch(trees, self._evaluator, step, few, explore)
         search = self._watched[purpose]
@@ -152,8 +152,8 @@ class SearchPlayer:
         if purpose == "move":
             return self.config
         if purpose == "game":
-            return self.config.model_copy(update={"root": "puct", "num_simulations": _TIMED_SIMULATIONS[1]})
-        long = {"root": "puct", "num_simulations": ANALYSIS, "transpositions": True}
+            return self.config.model_copy(update={"num_simulations": _TIMED_SIMULATIONS[1]})
+        long = {"num_simulations": ANALYSIS, "transpositions": True}
         return self.config.impartial().model_copy(update=long)
 
 
@@ -196,7 +196,7 @@ class TreeSearch:
 
     def _follow(self, board: Board) -> bool:
         """Plays the moves that lead from the earlier board to this one; False if it is another game."""
-        if self._board is None or not (self._trees.config.reuse_tree and self._trees.config.root == "puct"):
+        if self._board is None or not (self._trees.config.reuse_tree):
             return False
         made = self._board.move_stack
         later = board.move_stack[len(made) :]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import safetensors.torch
 import torch
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -32,7 +32,8 @@ from ..checkpoint import (
     whole_folder,
     write_folder,
 )
-from ..network import DARK_SQUARES, Network, NetworkConfig, NetworkError, check_tensors
+from ..network import NetworkConfig, NetworkError, check_tensors, make_network
+from ..residual import DARK_SQUARES
 from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table, trained_slices
 from .kernels import judge_positions, pool_backward, pool_forward
 
@@ -234,12 +235,10 @@ class SelfPlayNetwork(EndgameNetwork):
     def __init__(self, config: NetworkConfig, freeze_body: bool = False) -> None:
         super().__init__()
         self.config = config
-        self.network = Network(config)
-        self.network.policy_head.requires_grad_(False)
-        self.freeze_body = freeze_body
-        if freeze_body:
-            self.network.stem.requires_grad_(False)
-            self.network.blocks.requires_grad_(False)
+        self.network = make_network(config)
+        self._frozen = [*self.network.policy_parts(), *(self.network.body_parts() if freeze_body else [])]
+        for part in self._frozen:
+            part.requires_grad_(False)
 
     @classmethod
     def from_checkpoint(cls, folder: Any, freeze_body: bool = False) -> "SelfPlayNetwork":
@@ -255,20 +254,18 @@ class SelfPlayNetwork(EndgameNetwork):
 
     def train(self, mode: bool = True) -> "SelfPlayNetwork":
         super().train(mode)
-        if self.freeze_body:
-            self.network.stem.eval()
-            self.network.blocks.eval()
-        self.network.policy_head.eval()
+        for part in self._frozen:
+            part.eval()
         return self
 
     def forward(self, positions: np.ndarray) -> Tensor:
         return self.network(torch.from_numpy(encode_planes(positions)))[1]
 
 
-_KINDS: dict[str, tuple[type[BaseModel], type[EndgameNetwork]]] = {
-    "wang": (WangConfig, WangNetwork),
-    "pair": (PairConfig, PairNetwork),
-    "selfplay": (NetworkConfig, SelfPlayNetwork),
+_KINDS: dict[str, tuple[TypeAdapter[Any], type[EndgameNetwork]]] = {
+    "wang": (TypeAdapter(WangConfig), WangNetwork),
+    "pair": (TypeAdapter(PairConfig), PairNetwork),
+    "selfplay": (TypeAdapter(NetworkConfig), SelfPlayNetwork),
 }
 
 
@@ -282,7 +279,7 @@ def new_network(kind: str, config: Mapping[str, Any] | None = None) -> EndgameNe
     if kind not in _KINDS:
         raise ValueError(f"{kind!r} is no kind of endgame network: choose {', '.join(_KINDS)}")
     config_type, network_type = _KINDS[kind]
-    return network_type(config_type.model_validate(config or {}))
+    return network_type(config_type.validate_python(config or {}))
 
 
 class EndgameCard(BaseModel):

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ..endgame.progress import OracleProgress
-from ..network import NETWORKS, Network
+from ..network import NETWORKS, Network, make_network
 from .accuracy import TOPS, MoveAccuracy, move_accuracy
 from .games import ExpertGames, ExpertGamesError, Split, read_expert_games, split_by_game
 from .pretrain import Pretraining, PretrainPoint
@@ -72,7 +72,7 @@ def named_network(net: str, seed: int) -> Network:
     """
     if net in NETWORKS:
         torch.manual_seed(seed)
-        return Network(NETWORKS[net])
+        return make_network(NETWORKS[net])
     if not Path(net).is_dir():
         raise ExpertGamesError(f"--net {net}: choose one of {', '.join(NETWORKS)}, or the folder of a checkpoint")
     return load_checkpoint(net).network

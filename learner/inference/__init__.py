@@ -8,8 +8,8 @@ from .choice import Choice, choose_backend, make_evaluator
 from .evaluator import BackendError, NetworkEvaluator
 from .fidelity import Fidelity, compare
 from .measuring import measure_rates
-from .student_evaluator import StudentEvaluator
 from .torch_evaluator import TorchEvaluator
+from .wide_evaluator import WideEvaluator
 
 __all__ = [
     "BackendError",
@@ -17,8 +17,8 @@ __all__ = [
     "Choice",
     "Fidelity",
     "NetworkEvaluator",
-    "StudentEvaluator",
     "TorchEvaluator",
+    "WideEvaluator",
     "backend_name",
     "choose_backend",
     "compare",

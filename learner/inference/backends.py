@@ -56,6 +56,6 @@ def open_backend(
     if name in RUNTIMES:
         return RUNTIMES[name](network, bounded=bounded, threads=threads)
     if name in KERNELS:
-        return KERNELS[name](network, bounded=bounded, threads=threads)
+        return KERNELS[name](network, bounded=bounded)
     options: dict[str, Any] = {"precision": "float32"} if name == "torch-float32" else {}
     return TorchEvaluator(network, device, **options)

@@ -18,7 +18,8 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 from engine.board import Board
 from engine.encoding import encode_planes
 
-from ..network import Block, Network, choose_dtype, choose_layout
+from ..network import Network, choose_dtype
+from ..residual import Block
 
 CALIBRATION_POSITIONS = 64
 _MAX_PLIES = 120
@@ -61,7 +62,7 @@ def calibrate(folded: Network, positions: np.ndarray) -> Calibration:
     """
     device = torch.device("cpu")
     dtype = choose_dtype(device, "auto")
-    layout = choose_layout(device, dtype, folded.config.channels)
+    layout = folded.layout(device, dtype)
     network = copy.deepcopy(folded).to(dtype)
     convert_conv2d_weight_memory_format(network, layout)
     ranges: dict[str, tuple[float, float]] = {}

@@ -3,11 +3,12 @@
 import threading
 from dataclasses import dataclass
 
-from ..network import Network, NetworkConfig
+from ..network import Network, NetworkConfig, WideNetwork
 from .backends import ROUNDED_ENDINGS, BackendName, backend_name, open_backend
-from .evaluator import NetworkEvaluator
+from .evaluator import BackendError, NetworkEvaluator
 from .judged import JudgedEvaluator
 from .measuring import LARGEST_BATCH, Rates, measured_rates
+from .wide_evaluator import WideEvaluator
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,15 @@ def make_evaluator(
         BackendError: no such backend, or it is not installed; ``auto`` makes do with what there is.
     """
     name = backend_name(backend)
+    if isinstance(network, WideNetwork):
+        on_cpu = device == "cpu" and name in ("auto", "numba", "numba-int16")
+        return WideEvaluator(network) if on_cpu else open_backend(network, name if "torch" in name else "torch", device)
     if name != "auto":
         return open_backend(network, name, device, threads)
     if device != "cpu":
         return open_backend(network, "torch", device)
-    choice = choose_backend(network, batch, threads)
-    evaluator = open_backend(network, choice.name, device, threads, bounded=True)
-    if isinstance(evaluator, JudgedEvaluator) and evaluator.fidelity and not evaluator.fidelity.acceptable:
-        return open_backend(network, choice.fallback, device, threads)
-    return evaluator
+    from .numba_evaluator import NumbaEvaluator
+    try:
+        return NumbaEvaluator(network, "int16", bounded=True)
+    except BackendError:
+        return open_backend(network, "torch", device)

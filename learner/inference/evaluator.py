@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 
-from ..network import Network
+from ..network import Network, make_network
 
 CPU_BUCKETS = (1, 2, 4, *range(8, 129, 8))
 CUDA_BUCKETS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048)
@@ -37,7 +37,7 @@ class NetworkEvaluator(ABC):
         if min(batch_buckets) < 1:
             raise ValueError(f"batch buckets {list(batch_buckets)} are not all positive")
         self._buckets = np.array(sorted(set(batch_buckets)))
-        self._network = Network(network.config).eval()
+        self._network = make_network(network.config).eval()
         self._lock = threading.Lock()
         self.update(network)
 

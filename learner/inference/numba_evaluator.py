@@ -10,19 +10,21 @@ from torch import Tensor, nn
 
 from engine.bitboard import NUM_SQUARES
 from engine.encoding import NUM_POLICY, encode_planes
-from engine.search.batches import BackupArguments, BatchCounts, Memory, SelectArguments
+from engine.search.cache import Memory
+from engine.search.state import SearchState, Settings
+from engine.search.step_loop import StepCounts
+from engine.tablebase.probing import Tables
 
-from ..network import ConvUnit, Network
-from .batches import search_batches
+from ..network_base import Network
+from ..residual import ConvUnit, ResidualConfig, ResidualNetwork
 from .calibration import Calibration
 from .evaluator import BackendError
-from .helper import Helper, forward_together, new_desks
 from .judged import JudgedEvaluator
 from .lanes import LARGEST_SHORT, WIDTH
+from .residual_kernels import LARGEST_BATCH, forward_many, search_residual, search_residual_remembering
 from .tiles import BLOCK, LARGEST_SUM
 from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows
 
-LARGEST_BATCH = 16  # weights are read once for so many positions, and what lies between two layers stays in the cache
 _KERNEL = 3
 _FILTER_POINTS = np.array(
     [
@@ -59,10 +61,6 @@ class NumbaEvaluator(JudgedEvaluator):
     Args:
         network, bounded, calibration: as for ``JudgedEvaluator``.
         precision: of the convolutions.
-        threads: that share every call (``Helper``).
-
-    Attributes:
-        threads: see above.
 
     Raises:
         BackendError: a network of another kind.
@@ -74,16 +72,16 @@ class NumbaEvaluator(JudgedEvaluator):
         precision: Literal["float32", "int16"] = "float32",
         bounded: bool = False,
         calibration: np.ndarray | None = None,
-        threads: int = 1,
     ) -> None:
         config = network.config
+        if not isinstance(config, ResidualConfig):
+            raise BackendError("these kernels compute residual networks")
         if config.board != "8x4" or config.kernel_size != _KERNEL or config.activation not in ("relu", "leaky_relu"):
             raise BackendError(
                 "backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not "
                 f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
             )
-        self.threads = threads
-        super().__init__(network, precision, bounded, calibration, range(1, threads * LARGEST_BATCH + 1))
+        super().__init__(network, precision, bounded, calibration, range(1, LARGEST_BATCH + 1))
         self.evaluate(np.zeros((1, 4), np.uint32))  # compiles, or loads what has been compiled before
 
     @property
@@ -92,38 +90,37 @@ class NumbaEvaluator(JudgedEvaluator):
         return "numba" if self.precision == "float32" else f"numba-{self.precision}"
 
     def _load_exact(self, folded: Network) -> None:
+        assert isinstance(folded, ResidualNetwork)
         self._load_weights(pack(folded))
 
     def _load_rounded(self, folded: Network, found: Calibration) -> None:
+        assert isinstance(folded, ResidualNetwork)
         self._load_weights(pack(folded, largest_points(folded, self._calibration)))
 
     def _load_weights(self, weights: Weights) -> None:
-        self._weights = weights
-        self._buffers, *others = (_room_for(weights, LARGEST_BATCH) for _ in range(self.threads))
-        self._desks = new_desks(len(others), LARGEST_BATCH)
-        self._helpers = [Helper(weights, buffers, self._desks, at) for at, buffers in enumerate(others)]
+        self._weights, self._buffers = weights, _room_for(weights, LARGEST_BATCH)
 
     def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = len(positions)
         policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
-        for helper in self._helpers:
-            helper.wake()
-        forward_together(positions, self._weights, self._buffers, self._desks, policy_logits, wdl_logits)
+        forward_many(positions, (self._weights, self._buffers), policy_logits, wdl_logits)
         return policy_logits, wdl_logits
 
-    def search_remembering(
-        self, select: SelectArguments, backup: BackupArguments, memory: Memory, few: int, batches: int
-    ) -> BatchCounts:
-        """See ``RememberingSearcher``."""
+    def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
+        """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
         with self._lock:
-            for helper in self._helpers:
-                helper.wake()
-            network = self._weights, self._buffers, self._desks
-            trees = tuple(select), tuple(backup), select.leaves
-            return BatchCounts(*search_batches(*trees, memory, *network, few, batches))
+            return StepCounts(*search_residual(state, settings, tables, self._weights, self._buffers, steps))
+
+    def search_remembering(
+        self, state: SearchState, settings: Settings, tables: Tables, memory: Memory, steps: int
+    ) -> StepCounts:
+        """See ``RememberingEvaluator``."""
+        with self._lock:
+            network = self._weights, self._buffers
+            return StepCounts(*search_residual_remembering(state, settings, tables, memory, *network, steps))
 
 
-def pack(folded: Network, largest: np.ndarray | None = None) -> Weights:
+def pack(folded: ResidualNetwork, largest: np.ndarray | None = None) -> Weights:
     """The weights of a folded float32 network on the CPU (``Network.folded``) as the kernels read them.
 
     Args:
@@ -180,7 +177,7 @@ def steps_of(points: np.ndarray) -> np.ndarray:
 
 
 @torch.inference_mode()
-def largest_points(folded: Network, positions: np.ndarray) -> np.ndarray:
+def largest_points(folded: ResidualNetwork, positions: np.ndarray) -> np.ndarray:
     """The greatest absolute value of a point before each convolution, float64 [convolutions]."""
     largest: list[float] = []
 

@@ -20,7 +20,8 @@ from torch import nn
 
 from engine.encoding import NUM_PLANES, NUM_POLICY
 
-from ..network import COLUMNS, DARK_SQUARES, ROWS, Block, ConvUnit, Network
+from ..network_base import COLUMNS, ROWS, Network
+from ..residual import DARK_SQUARES, Block, ConvUnit
 from .evaluator import BackendError
 
 INPUT, POLICY, WDL = "planes", "policy_logits", "wdl_logits"
