@@ -350,7 +350,8 @@ def test_inception_network() -> None:
 
 def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {
-        name: replace(one, make=lambda: make_network(NETWORKS["tiny"])) for name, one in larson.NETWORKS_COMPARED.items()
+        name: replace(one, make=lambda: make_network(NETWORKS["tiny"]))
+        for name, one in larson.NETWORKS_COMPARED.items()
     }
     monkeypatch.setattr(larson, "NETWORKS_COMPARED", small)
     figures = larson_command(collection, None, 0.03, 1, tmp_path / "report", quiet=True)

@@ -13,7 +13,6 @@ from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
-from learner.inference import TorchEvaluator
 from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, make_network
 from selfplay.commands import analyse_command

@@ -8,18 +8,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engine.encoding import encode_planes
-from learner.network import (
-    DARK_SQUARES,
-    NETWORKS,
-    Block,
-    ConvUnit,
-    NetworkError,
-    PolicyHead,
-    ResidualConfig,
-    make_network,
-    planes_from_positions,
-    planes_on,
-)
+from learner.inference.calibration import random_positions
+from learner.network import NETWORKS, NetworkError, ResidualConfig, make_network, planes_from_positions, planes_on
+from learner.residual import DARK_SQUARES, Block, ConvUnit, PolicyHead
+from learner.residual import SIZES as RESIDUAL
+from learner.wide import SIZES as WIDE
 
 TINY = NETWORKS["tiny"]
 WORD = st.integers(0, 2**32 - 1)
@@ -40,21 +33,23 @@ def trained_like(network_config, seed=0):
     return network
 
 
-@pytest.mark.parametrize("board", ["8x4", "8x8"])
-@pytest.mark.parametrize("name", NETWORKS)
+BOARDS = [(name, board) for name in RESIDUAL for board in ("8x4", "8x8")] + [(name, None) for name in WIDE]
+
+
+@pytest.mark.parametrize(("name", "board"), BOARDS)
 def test_shapes_of_every_preset(name, board):
-    network = make_network(NETWORKS[name].model_copy(update={"board": board})).eval()
-    policy_logits, wdl_logits = network(torch.rand(3, 6, 8, 4))
+    network = make_network(NETWORKS[name].model_copy(update={"board": board} if board else {})).eval()
+    policy_logits, wdl_logits = network(torch.from_numpy(encode_planes(random_positions(3))))
     assert policy_logits.shape == (3, 128)
     assert wdl_logits.shape == (3, 3)
 
 
 def test_presets_are_what_their_names_say():
-    for name, preset in NETWORKS.items():
-        if name != "tiny":
-            assert name == f"{preset.blocks}x{preset.channels}"
-    sizes = [sum(weight.numel() for weight in make_network(preset).parameters()) for preset in NETWORKS.values()]
-    assert sizes == sorted(sizes)
+    assert all(name == f"{preset.blocks}x{preset.channels}" for name, preset in RESIDUAL.items() if name != "tiny")
+    assert all(name == f"wide{preset.units}" for name, preset in WIDE.items())
+    for family in (RESIDUAL, WIDE):
+        sizes = [sum(weight.numel() for weight in make_network(preset).parameters()) for preset in family.values()]
+        assert sizes == sorted(sizes)
 
 
 def test_both_boards_have_the_same_weights():

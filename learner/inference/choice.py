@@ -70,6 +70,7 @@ def make_evaluator(
     if device != "cpu":
         return open_backend(network, "torch", device)
     from .numba_evaluator import NumbaEvaluator
+
     try:
         return NumbaEvaluator(network, "int16", bounded=True)
     except BackendError:
