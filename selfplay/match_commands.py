@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 
-from engine.files import sha256_of
 from engine.players import HubPlayer, parse_player
 from engine.players.network_text import BackendName, NetworkText, one_of
 from engine.players.time_control import TimeControl, takes_time
@@ -59,7 +58,7 @@ def inspect_player(
     player = parse_player(text, None if control.kind == "none" else control.base_s)
     if player is not None:
         return PlayerFacts(player.name, False, isinstance(player, HubPlayer), takes_time(player), "")
-    from learner.student import STUDENT_FILE
+    from learner.student import student_digest
 
     from learner.checkpoint import read_info
 
@@ -71,7 +70,7 @@ def inspect_player(
     search = board_search(named, simulations, plain=plain)
     if uses_student(folder, named.backend or backend, "auto", control.kind != "none"):
         search = student_search(search)
-        weights += f" shot_visits={search.shot_visits} student={sha256_of(folder / STUDENT_FILE)[:12]}"
+        weights += f" shot_visits={search.shot_visits} student={(student_digest(folder) or '')[:12]}"
     limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in _SEARCH_SETTINGS)
