@@ -153,8 +153,8 @@ def teach_command(
     make_folder(folder)
     kept: dict[Path, tuple[TreeSamples, int]] = {}
     if games:
-        network = make_evaluator(loaded.network, batch=TOGETHER * _LEAVES)
-        evaluator = board_evaluator(checkpoint, loaded, "auto", "cpu", TOGETHER * _LEAVES, 1, timed=True)
+        network = make_evaluator(loaded.network)
+        evaluator = board_evaluator(checkpoint, loaded, "auto", "cpu", timed=True)
         kept = _play(folder, evaluator, network, games, simulations, seed, quiet)
     kept |= {path: TreeSamples.load(path) for path in sorted(folder.glob(f"*{SUFFIX}")) if path not in kept}
     if not kept:
