@@ -7,14 +7,16 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import torch
-from pydantic import BaseModel
 from torch import Tensor, nn
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
 from engine.encoding import REVERSIBLE_SCALE, encode_planes
+
+if TYPE_CHECKING:
+    from .network import NetworkConfig
 
 ROWS, COLUMNS = 8, 4
 Precision = Literal["auto", "float32", "bf16"]
@@ -33,7 +35,7 @@ class Network(nn.Module, ABC):
         config: size and shape.
     """
 
-    config: BaseModel
+    config: "NetworkConfig"
 
     @abstractmethod
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]: ...

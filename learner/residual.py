@@ -55,6 +55,11 @@ class ResidualConfig(BaseModel):
     wdl_channels: int = Field(default=8, ge=1, le=128)
     wdl_hidden: int = Field(default=64, ge=1, le=1024)
 
+    @property
+    def size(self) -> str:
+        """The size in words."""
+        return f"{self.blocks} blocks of {self.channels} channels"
+
 
 SIZES = {
     "tiny": ResidualConfig(blocks=1, channels=16, policy_channels=16, wdl_channels=4, wdl_hidden=16),

@@ -39,6 +39,11 @@ class WideConfig(BaseModel):
     units: int = Field(default=512, ge=32, le=4096, multiple_of=32)
     hidden: int = Field(default=32, ge=16, le=256, multiple_of=16)
 
+    @property
+    def size(self) -> str:
+        """The size in words."""
+        return f"{self.units} units for each of {NUM_PHASES} phases of the game"
+
 
 SIZES = {
     "wide32": WideConfig(units=32, hidden=16),

@@ -32,7 +32,6 @@ class PlayerFacts:
         timed: a limit in seconds makes a difference to it.
         settings: what its text does not say, ``simulations=64 oracle=tablebase weights=0123456789ab``; or "".
         ponders: it needs cores of its own.
-        threads: cores that it needs to think.
     """
 
     text: str
@@ -41,7 +40,6 @@ class PlayerFacts:
     timed: bool
     settings: str
     ponders: bool = False
-    threads: int = 1
 
 
 def inspect_player(
@@ -58,9 +56,8 @@ def inspect_player(
     player = parse_player(text, None if control.kind == "none" else control.base_s)
     if player is not None:
         return PlayerFacts(player.name, False, isinstance(player, HubPlayer), takes_time(player), "")
-    from learner.student import student_digest
-
     from learner.checkpoint import read_info
+    from learner.student import student_digest
 
     from .players import board_search, checkpoint_folder, student_search, uses_student
 
@@ -75,7 +72,7 @@ def inspect_player(
     backend = f"backend={named.backend} " if named.backend else ""
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in _SEARCH_SETTINGS)
     settings = f"{limit}{backend}oracle={named.oracle} {fixed} {weights}"
-    return PlayerFacts(text, True, False, True, settings, named.ponder, named.threads or 1)
+    return PlayerFacts(text, True, False, True, settings, named.ponder)
 
 
 def start_engines(facts: Iterable[PlayerFacts]) -> None:
@@ -118,14 +115,13 @@ def time_control(simulations: int | None, seconds: float | None, clock: str | No
 def choose_jobs(jobs: int | None, facts: tuple[PlayerFacts, ...], control: TimeControl, games: int) -> int:
     """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
 
-    A network judges the positions of many games at once, which one process does better than several. A game has as many
-    cores as its players need at once.
+    A network judges the positions of many games at once, which one process does better than several. A game has a core
+    for each player where one of them thinks in the other's time.
     """
     from .threads import num_cores
 
     lockstep = _lockstep(facts, control)
-    together = sum if any(player.ponders for player in facts) else max
-    cores = num_cores() // together(player.threads for player in facts) if facts else num_cores()
+    cores = num_cores() // (len(facts) if any(player.ponders for player in facts) else 1)
     wanted = jobs if jobs is not None else 1 if lockstep else cores
     return max(1, min(wanted, games))
 

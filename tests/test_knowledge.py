@@ -43,9 +43,8 @@ def test_a_network_s_text_may_have_options():
     assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
     assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
     assert NetworkText.parse("champion@impartial@ponder") == NetworkText("champion", ponder=True, impartial=True)
-    assert NetworkText.parse("champion@threads:2@off") == NetworkText("champion", "off", threads=2)
-    every = NetworkText("a@b", "network", 5, "openvino-int8")
-    assert NetworkText.parse("a@b@network@5@openvino-int8") == NetworkText.parse("a@b@openvino-int8@5@network") == every
+    every = NetworkText("a@b", "network", 5, "numba-int16")
+    assert NetworkText.parse("a@b@network@5@numba-int16") == NetworkText.parse("a@b@numba-int16@5@network") == every
     for text in (
         "me@home",
         "@off",
@@ -54,9 +53,8 @@ def test_a_network_s_text_may_have_options():
         "x@-5",
         "x@²",
         "x@off@home",
-        "x@threads:0",
-        "x@threads:65",
-        "x@threads:",
+        "x@threads:2",
+        "x@openvino-int8",
         "x@2:2",
     ):
         assert NetworkText.parse(text) == NetworkText(text)
@@ -68,22 +66,21 @@ def test_oracles_have_names():
         oracle_name("oracle")
 
 
-def test_threads_are_the_evaluator_s(checkpoint: Path):
+def test_a_network_s_text_names_its_backend(checkpoint: Path):
+    torch.set_num_threads(2)
     try:
-        for text, threads in ((f"{checkpoint}@threads:2@off@numba", 2), (f"{checkpoint}@off@numba", 1)):
-            player = make_player(text, seconds=0.05)
-            assert isinstance(player, SearchPlayer)
-            assert torch.get_num_threads() == threads
-            assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight + 8 * (threads - 1)
-            board = Board()
-            assert player.choose([board])[0] in board.legal_moves
-            assert isinstance(player._evaluator, CachedEvaluator)
-            assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
-            assert player._evaluator.evaluator.threads == threads
+        player = make_player(f"{checkpoint}@off@numba", seconds=0.05)
+        assert torch.get_num_threads() == 1
     finally:
         use_single_thread()
-    with pytest.raises(PlayerError, match=r"'threads:0' is no option of .*threads:N with 1 to 64"):
-        make_player(f"{checkpoint}@threads:0")
+    assert isinstance(player, SearchPlayer)
+    assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight
+    board = Board()
+    assert player.choose([board])[0] in board.legal_moves
+    assert isinstance(player._evaluator, CachedEvaluator)
+    assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
+    with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a number of simulations, or a backend"):
+        make_player(f"{checkpoint}@threads:2")
 
 
 def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):

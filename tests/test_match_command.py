@@ -385,14 +385,9 @@ def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert choose_jobs(None, (random, random), untimed, 100) == 8
     assert choose_jobs(None, (random, random), untimed, 3) == 3
     assert choose_jobs(None, (random, random), untimed, 0) == 1
-    two, three, ponders = (
-        inspect_player(f"{tmp_path / 'net'}@{options}", None, timed)
-        for options in ("threads:2", "threads:3", "ponder@threads:2")
-    )
-    assert choose_jobs(None, (net, two), timed, 100) == 4
-    assert choose_jobs(None, (three, two), timed, 100) == 2
-    assert choose_jobs(None, (net, ponders), timed, 100) == 2
-    assert choose_jobs(None, (three, ponders), timed, 100) == 1
+    ponders = inspect_player(f"{tmp_path / 'net'}@ponder", None, timed)
+    assert choose_jobs(None, (net, ponders), timed, 100) == 4
+    assert choose_jobs(None, (ponders, ponders), timed, 100) == 4
 
 
 def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 import torch
-from learner.student import STUDENT_FILE, Student, StudentConfig, save_student
 
 from engine.files import sha256_of
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from learner.student import STUDENT_FILE, Student, StudentConfig, save_student
 from selfplay import model_card
 from selfplay.config import config_json, make_config, read_config
 from selfplay.model_card import TRIALS, Trial, card_command
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.stages import next_stage
 
-pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
 LADDER = {
     "reference": "000001",
     "ratings": [{"player": "000002", "elo": 120.4, "elo_error": 30.0, "games": 40, "score": 0.7}],

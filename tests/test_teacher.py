@@ -91,9 +91,7 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
     again = last_json(crownhead("train", "--run", run, "--resume", *more, "--json"))
     assert again["iterations"] == 3
     assert_refused(crownhead("train", "--run", run, "--resume", "--teacher", tmp_path, check=False), "--teacher")
-    assert_refused(
-        crownhead("train", "--run", tmp_path / "x", "--set", "teacher.plays=0.5", check=False), "--teacher"
-    )
+    assert_refused(crownhead("train", "--run", tmp_path / "x", "--set", "teacher.plays=0.5", check=False), "--teacher")
 
 
 @pytest.mark.slow

@@ -124,7 +124,6 @@ class _MatchStudy:
             config.match_search,
             device=config.device,
             backend=config.selfplay.backend,
-            batch=_CONCURRENCY,
         )
         rollout = parse_player(self.opponent)
         assert rollout is not None
