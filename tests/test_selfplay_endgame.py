@@ -203,9 +203,12 @@ class Listener:
         self.asked += len(positions)
         return np.full(len(positions), UNKNOWN, np.uint8), np.full(len(positions), -1, np.int16)
 
+    def compiled(self) -> None:
+        """Every position goes to ``judge``."""
+
 
 def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:
-    settings = ["search.oracle=network", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=30"]
+    settings = ["search.oracle=tablebase", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=30"]
     config = make_config("smoke", settings)
     oracle, made = Listener(), []
 

@@ -8,7 +8,7 @@ from .base import PlayerError
 
 CHAMPION = "champion"
 """The name of the network that comes with the program."""
-OracleName = Literal["off", "tablebase", "network"]
+OracleName = Literal["off", "tablebase"]
 DEFAULT_ORACLE: OracleName = "tablebase"
 BackendName = Literal[
     "auto",
@@ -42,7 +42,7 @@ class NetworkText:
 
     Attributes:
         folder: of a checkpoint or a run, or ``champion``.
-        oracle: of its endgames, ``@off``, ``@tablebase`` (the default) or ``@network``.
+        oracle: of its endgames, ``@off`` or ``@tablebase`` (the default).
         simulations: of its search per move, ``@800``; None: those of the match.
         backend: of its evaluator, ``@openvino-int8``; None: that of the match.
         threads: of one evaluation, ``@threads:2``; None: as many as whoever makes the player says.
