@@ -6,15 +6,16 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from engine.errors import DraughtsError
 from engine.players import AlphaBetaPlayer, Player, PlayerError, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.network_text import BackendName
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
+from engine.retired import present_backend, present_search
 from engine.search import BOARD_SEARCH, SearchConfig
 
 Kind = Literal["random", "rollout", "alphabeta", "network", "external"]
@@ -39,7 +40,7 @@ class OpponentError(DraughtsError):
 
 
 class OpponentSpec(BaseModel):
-    """Everything that decides how an opponent plays; can be stored as JSON."""
+    """Everything that decides how an opponent plays; can be stored as JSON. Settings that are gone are passed over."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -55,12 +56,20 @@ class OpponentSpec(BaseModel):
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
     backend: BackendName = Field("auto", description="network: what computes it")
 
+    @field_validator("search", mode="before")
+    @classmethod
+    def _present_search(cls, fields: Any) -> Any:
+        return present_search(fields)
+
+    @field_validator("backend", mode="before")
+    @classmethod
+    def _present_backend(cls, name: Any) -> Any:
+        return present_backend(name)
+
     @model_validator(mode="after")
     def _consistent(self) -> "OpponentSpec":
         if self.kind == "external" and not (self.command or "").strip():
             raise ValueError("an external engine needs the command that starts it")
-        if self.kind == "network" and self.timed and self.search.root == "gumbel":
-            raise ValueError("a Gumbel root needs a number of simulations: choose these, or a puct root, for seconds")
         return self
 
     def changed(self, **changes: object) -> "OpponentSpec":

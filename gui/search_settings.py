@@ -22,37 +22,27 @@ _SHOWN = 20  # characters of a wrong text that a message repeats
 _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "num_simulations": ("Simulations", "strength by simulations"),
-        "root": ("Root", ""),
         "c_puct": ("Exploration", ""),
         "fpu_reduction": ("Untried moves", ""),
         "policy_temperature": ("Policy temperature", ""),
         "shot_prior": ("Shots", ""),
         "shot_visits": ("Shots after visits", ""),
-        "draw_value": ("Worth of a draw", "puct root"),
-        "contempt_lead": ("Draws shunned if ahead by", "puct root, contempt"),
-        "reuse_tree": ("Keep the tree", "puct root"),
-        "transpositions": ("Share positions", "puct root"),
-        "leaves_in_flight": ("Leaves in flight", "puct root"),
-        "virtual_loss": ("Virtual loss", "puct root, leaves in flight"),
+        "draw_value": ("Worth of a draw", ""),
+        "contempt_lead": ("Draws shunned if ahead by", "contempt"),
+        "reuse_tree": ("Keep the tree", ""),
+        "transpositions": ("Share positions", ""),
+        "leaves_in_flight": ("Leaves in flight", ""),
+        "virtual_loss": ("Virtual loss", "leaves in flight"),
     },
     "Variety": {
-        "temperature": ("Temperature", "varied play, puct root"),
-        "temperature_plies": ("Temperature plies", "varied play, puct root"),
-        "final_temperature": ("Later temperature", "varied play, puct root"),
-        "noise_fraction": ("Noise", "varied play, puct root"),
-        "dirichlet_scale": ("Noise spread", "varied play, puct root, noise"),
+        "temperature": ("Temperature", "varied play"),
+        "temperature_plies": ("Temperature plies", "varied play"),
+        "final_temperature": ("Later temperature", "varied play"),
+        "noise_fraction": ("Noise", "varied play"),
+        "dirichlet_scale": ("Noise spread", "varied play, noise"),
     },
     "Endgame": {
         "oracle": ("Oracle", ""),
-        "oracle_pieces": ("Oracle pieces", "network oracle"),
-        "oracle_confidence": ("Oracle confidence", "network oracle"),
-    },
-    "Gumbel": {
-        "gumbel_considered": ("Moves considered", "gumbel root"),
-        "gumbel_scale": ("Gumbel noise", "varied play, gumbel root"),
-        "c_visit": ("Visit offset", "gumbel root"),
-        "c_scale": ("Value scale", "gumbel root"),
-        "rescale_q": ("Stretch values", "gumbel root"),
     },
 }
 
@@ -182,13 +172,10 @@ def in_use(spec: OpponentSpec, name: str) -> bool:
     config = spec.search
     given = {
         "strength by simulations": not spec.by_time,
-        "puct root": config.root == "puct",
-        "gumbel root": config.root == "gumbel",
         "varied play": spec.vary,
         "noise": config.noise_fraction > 0,
         "contempt": config.draw_value < 0,
         "leaves in flight": config.leaves_in_flight > 1,
-        "network oracle": config.oracle == "network",
     }
     needs = _BY_NAME[name].needs
     return spec.kind == "network" and all(given[need] for need in needs.split(", ") if need)

@@ -15,6 +15,7 @@ from learner.trainer import TrainerConfig
 
 from .gate import GateConfig
 from .replay import ReplayConfig
+from .retired import without_retired
 from .tree_samples import TreeSampleConfig
 
 
@@ -338,9 +339,9 @@ def config_json(config: RunConfig) -> bytes:
 
 
 def read_config(path: Path) -> RunConfig:
-    """Reads a stored ``config.json``; raises ``ConfigError`` naming the file."""
+    """Reads a stored ``config.json``, without settings that are gone; raises ``ConfigError`` naming the file."""
     try:
         fields = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse_config(fields, str(path))
+    return parse_config(without_retired(fields, str(path)), str(path))

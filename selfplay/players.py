@@ -140,7 +140,7 @@ def remembering(evaluator: NetworkEvaluator) -> BoardEvaluator:
 
 def _together(config: SearchConfig, batch: int) -> int:
     """How many positions a call will have, with so many games side by side."""
-    return batch * (config.leaves_in_flight if True else 1)
+    return batch * config.leaves_in_flight
 
 
 def uses_student(folder: Path, backend: str, device: str, timed: bool) -> bool:

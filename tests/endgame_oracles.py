@@ -176,6 +176,9 @@ class TableOracle:
             plies[:] = -1
         return outcomes, plies
 
+    def compiled(self) -> None:
+        """Every position goes to ``judge``."""
+
 
 @cache
 def retrograde_values() -> np.ndarray:

@@ -166,7 +166,6 @@ class ReferenceSearch:
         self.tainted = False
         self.judged: dict[Words, Node] = {}  # by position, what may be shared
         self.raw_value = F(0)
-        self.gumbels: np.ndarray | None = None
         self.searcher = self.draw_value = F(0)
 
     def search(
@@ -175,24 +174,18 @@ class ReferenceSearch:
         """Searches until the root's moves have so many visits together, or the root is proven.
 
         Args:
-            noise: float32, Dirichlet noise or Gumbel values of the root's moves; none if left out.
+            noise: float32, Dirichlet noise of the root's moves; none if left out.
             pondering: it is the opponent of the side to move that values draws so.
         """
         self.searcher = F(-1 if pondering else 1)
-        gumbel = self.config.root == "gumbel"
-        if gumbel:
-            self.root, self.tainted = Node(self.root.words, self.root.reversible), False
-            self.gumbels = np.zeros(128, F) if noise is None else noise
-            count = min(len(distinct_moves(self.root.words)), self.config.gumbel_considered)
-            self.schedule = halving_schedule(count, simulations)
-        elif noise is not None and self.root.visits:
+        if noise is not None and self.root.visits:
             self._mix_noise(noise)
         while self._unfinished(simulations):
             first = self.root.visits == 0
             for path in self._waiting_leaves(simulations):
                 self._take_back(path)
                 self._evaluate(evaluator, path)
-            if first and not gumbel and noise is not None:
+            if first and noise is not None:
                 self._mix_noise(noise)
 
     def _unfinished(self, simulations: int) -> bool:
@@ -200,8 +193,7 @@ class ReferenceSearch:
 
     def _waiting_leaves(self, simulations: int) -> list[list[Node]]:
         """Paths to the leaves that are evaluated next, all at once; each counts as a visit of its path already."""
-        lanes = self.config.leaves_in_flight if self.config.root == "puct" else 1
-        lanes = min(lanes, max(8, self.root.visits // 32))
+        lanes = min(self.config.leaves_in_flight, max(8, self.root.visits // 32))
         self.draw_value = self._worth_of_a_draw()
         paths: list[list[Node]] = []
         while len(paths) < lanes and self._unfinished(simulations):
@@ -371,8 +363,6 @@ class ReferenceSearch:
     def _select(self, node: Node, draw_value: np.float32) -> Node:
         if len(node.children) == 1:
             return node.children[0]
-        if node is self.root and self.config.root == "gumbel":
-            return self._select_gumbel()
         tried = F(0)
         for child in node.children:
             if child.visits:
@@ -395,47 +385,10 @@ class ReferenceSearch:
         """Mean value of each root move for the side to move; 0 where never visited."""
         return [float(-child.value_sum) / max(child.visits, 1) for child in self.root.children]
 
-    def completed_q(self) -> list[float]:
-        """Completed Q-values of the root's moves, rescaled to [0, 1] and scaled (Danihelka et al., appendix D)."""
-        children = self.root.children
-        tried = [i for i, child in enumerate(children) if child.visits]
-        values, mixed = self.values(), float(self.raw_value)
-        if tried:
-            weights = [float(max(children[i].prior, F(1e-30))) for i in tried]
-            average = sum(w * values[i] for w, i in zip(weights, tried, strict=True)) / sum(weights)
-            total = sum(child.visits for child in children)
-            mixed = (mixed + total * average) / (total + 1)
-        completed = [values[i] if i in tried else mixed for i in range(len(children))]
-        most = max(child.visits for child in children)
-        scale = (self.config.c_visit + most) * self.config.c_scale
-        low, high = (min(completed), max(completed)) if self.config.rescale_q else (-1.0, 1.0)
-        return [(q - low) / max(high - low, 1e-8) * scale for q in completed]
-
-    def gumbel_scores(self) -> list[float]:
-        """Gumbel + log prior + completed Q of the root's moves."""
-        assert self.gumbels is not None
-        completed = self.completed_q()
-        priors = [math.log(max(child.prior, F(1e-30))) for child in self.root.children]
-        return [float(self.gumbels[i]) + priors[i] + completed[i] for i in range(len(priors))]
-
-    def _select_gumbel(self) -> Node:
-        wanted, scores = self.schedule[self.root.visits - 1], self.gumbel_scores()
-        ranked = [
-            (-abs(child.visits - wanted) - (child.proof == DRAW), score, -i)
-            for i, (child, score) in enumerate(zip(self.root.children, scores, strict=True))
-            if child.proof != WIN
-        ]
-        return self.root.children[-max(ranked)[2]]
-
     def policy(self) -> list[float]:
         """The improved policy over the root's moves."""
         children = self.root.children
-        if self.config.root == "gumbel":
-            completed = self.completed_q()
-            logits = [math.log(max(child.prior, F(1e-30))) + completed[i] for i, child in enumerate(children)]
-            weights = [math.exp(logit - max(logits)) for logit in logits]
-        else:
-            weights = [float(child.visits) for child in children]
+        weights = [float(child.visits) for child in children]
         won = any(child.proof == LOSS for child in children)
         lost = all(child.proof == WIN for child in children)
         for i, child in enumerate(children):
@@ -454,9 +407,6 @@ class ReferenceSearch:
         held = [i for i in moves if children[i].proof != WIN]
         if not held:
             return max(moves, key=lambda i: children[i].proof_plies)
-        if self.config.root == "gumbel":
-            scores = self.gumbel_scores()
-            return max(held, key=lambda i: (children[i].visits, scores[i]))
         if not any(child.visits for child in children):
             return max(held, key=lambda i: children[i].prior)
         return max(held, key=lambda i: (children[i].visits, F(-children[i].value_sum / F(max(children[i].visits, 1)))))
@@ -465,7 +415,7 @@ class ReferenceSearch:
         """Makes a root move and keeps its subtree where that is sound."""
         child = self.root.children[index]
         self.history = [*self.history, self.root.words] if child.reversible else []
-        if self.config.reuse_tree and self.config.root == "puct" and not self.tainted and child.children:
+        if self.config.reuse_tree and not self.tainted and child.children:
             self.root = child
             if child.shared and child.proof is None:
                 child.visits = child.position_visits
@@ -487,17 +437,3 @@ class ReferenceSearch:
                     level += children
             for node in level:
                 self._enter(node)
-
-
-def halving_schedule(considered: int, simulations: int) -> list[int]:
-    """Visits that the move of each simulation must have: rounds over a field that halves, played out move by move."""
-    if considered <= 1:
-        return list(range(simulations))
-    schedule: list[int] = []
-    phases, visits = math.ceil(math.log2(considered)), [0] * considered
-    while len(schedule) < simulations:
-        for _ in range(max(1, simulations // (phases * len(visits)))):
-            schedule += visits
-            visits = [count + 1 for count in visits]
-        visits = visits[: max(2, len(visits) // 2)]
-    return schedule[:simulations]

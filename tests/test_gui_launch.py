@@ -35,8 +35,8 @@ def test_networks_with_oracles_and_strengths() -> None:
     assert spec_of("champion@impartial").search == BOARD_SEARCH.impartial()
     assert (spec_of("champion@numba").backend, spec_of("champion").backend) == ("numba", "auto")
     assert spec_of("odd@name").checkpoint == "odd@name"
-    timed = spec_of("champion@network", seconds=0.5)
-    assert (timed.checkpoint, timed.search.oracle, timed.by_time, timed.amount) == (None, "network", True, 0.5)
+    timed = spec_of("champion@off", seconds=0.5)
+    assert (timed.checkpoint, timed.search.oracle, timed.by_time, timed.amount) == (None, "off", True, 0.5)
 
 
 def test_external_engines() -> None:

@@ -1,5 +1,6 @@
 """Opponents and their strength, the settings menu's data, and what is said of endgames."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -102,12 +103,22 @@ def test_a_spec_can_be_stored_and_compared() -> None:
         OpponentSpec.model_validate({"kind": "random", "colour": "black"})
 
 
+def test_stored_settings_that_are_gone_are_passed_over() -> None:
+    spec = OpponentSpec(timed=True, search=SearchConfig(c_puct=2.0, oracle="tablebase"))
+    stored = spec.model_dump(mode="json")
+    gone = {"root": "gumbel", "gumbel_scale": 1.0, "c_visit": 50.0, "rescale_q": True, "oracle_confidence": 0.99}
+    stored["search"] |= gone | {"oracle": "network"}
+    stored["backend"] = "openvino-int8"
+    assert OpponentSpec.model_validate(stored) == OpponentSpec.model_validate_json(json.dumps(stored)) == spec
+    with pytest.raises(ValidationError):
+        OpponentSpec.model_validate(stored | {"search": {"roof": "gumbel"}})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"kind": "external"}, "needs the command"),
         ({"kind": "external", "command": "  "}, "needs the command"),
-        ({"timed": True, "search": SearchConfig(root="gumbel")}, "number of simulations"),
         ({"seconds": 0.0}, "^seconds: .*greater than or equal"),
         ({"depth": MAX_DEPTH + 1}, "^depth: "),
         ({"rollouts": "many"}, "^rollouts: "),
@@ -206,13 +217,12 @@ def test_ranges_are_those_of_the_search(entry) -> None:
 
 
 def test_how_ranges_are_written() -> None:
-    names = ("c_puct", "fpu_reduction", "num_simulations", "root", "oracle", "reuse_tree")
+    names = ("c_puct", "fpu_reduction", "num_simulations", "oracle", "reuse_tree")
     assert [setting(name).range_text for name in names] == [
         "above 0 to 20",
         "0 to 2",
         "0 to 200,000",
-        "puct or gumbel",
-        "off, tablebase or network",
+        "off or tablebase",
         "on or off",
     ]
 
@@ -225,7 +235,6 @@ def test_settings_without_effect_are_known() -> None:
 
     plain = {
         "num_simulations",
-        "root",
         "c_puct",
         "fpu_reduction",
         "policy_temperature",
@@ -238,17 +247,12 @@ def test_settings_without_effect_are_known() -> None:
         "oracle",
     }
     variety = {"temperature", "temperature_plies", "final_temperature", "noise_fraction", "dirichlet_scale"}
-    gumbel = {"gumbel_considered", "c_visit", "c_scale", "rescale_q"}
     assert used() == plain
     assert used(timed=True) == plain - {"num_simulations"}
     assert used(vary=True) == plain | variety
     assert used(vary=True, noise_fraction=0.0) == plain | variety - {"dirichlet_scale"}
     assert used(draw_value=-0.3) == plain | {"contempt_lead"}
-    puct = {"reuse_tree", "transpositions", "leaves_in_flight", "draw_value"}
-    assert used(root="gumbel") == (plain | gumbel) - puct
-    assert used(root="gumbel", vary=True) == (plain | gumbel | {"gumbel_scale"}) - puct
     assert used(leaves_in_flight=8) == plain | {"virtual_loss"}
-    assert used(oracle="network") == plain | {"oracle_pieces", "oracle_confidence"}
     assert used(kind="alphabeta") == set()
 
 

@@ -83,20 +83,19 @@ def test_shortest_win_and_longest_defence(fen: str, proof: str, plies: int) -> N
     assert board.outcome() is not None
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
 @pytest.mark.parametrize(("fen", "proof", "plies"), ENDS)
-def test_proven_games_end_as_proven(fen: str, proof: str, plies: int, root: str) -> None:
+def test_proven_games_end_as_proven(fen: str, proof: str, plies: int) -> None:
     """Both sides play on by search: the winner wins, and never later than the proofs said."""
     board = Board(fen)
     winner = board.turn if proof == WIN else board.turn.other
-    search = LockstepSearch(SearchConfig(num_simulations=4000, root=root), 1)
+    search = LockstepSearch(SearchConfig(num_simulations=4000), 1)
     ending, left = search.set_board(0, board), 255
     while ending is Ending.RUNNING:
         search.start(0)
         search.run(HashEvaluator())
         chosen = search.choose(0, temperature=1.0)
         promised = int(search.result(0).proof_plies[chosen])
-        assert promised < left or root == "gumbel"  # a Gumbel root forgets its tree and may prove another way
+        assert promised < left
         left = promised
         push_index(board, chosen)
         _, ending = search.play(0, chosen)
@@ -133,26 +132,24 @@ def test_first_return_inside_the_tree_is_a_draw() -> None:
     assert sum(seen[:3] == board.words() for seen in evaluator.seen) == 1
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
-def test_third_occurrence_in_game_and_tree_is_a_draw_at_once(root: str) -> None:
+def test_third_occurrence_in_game_and_tree_is_a_draw_at_once() -> None:
     fen, moves = TO_AND_FRO
     twice, once = (played(fen, " ".join(moves.split()[:plies])) for plies in (7, 3))
     repeating = index_of(twice, "27-31")
     assert repeating == index_of(once, "27-31")
     for board, proof in ((twice, tree.DRAW), (once, tree.UNKNOWN)):
-        search = searched(board, 200, root=root, c_puct=20)
+        search = searched(board, 200, c_puct=20)
         result = search.result(0)
         assert result.visits[repeating] > 0
         assert result.proofs[repeating] == proof
         assert (result.draws[repeating] == 1) == (proof == tree.DRAW)
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
-def test_forced_positions_cost_no_evaluation(root: str) -> None:
+def test_forced_positions_cost_no_evaluation() -> None:
     rng = random.Random(2)
     boards = [placed(rng, 5, 0.5) for _ in range(20)]
     evaluator = HashEvaluator()
-    search = started(SearchConfig(num_simulations=200, root=root), boards)
+    search = started(SearchConfig(num_simulations=200), boards)
     assert search.run(evaluator) == len(evaluator.seen)
     counts = [int(node["num_children"]) for slot in range(20) for node in list(nodes_below(search, slot))[1:]]
     assert len(evaluator.seen) == 20 + sum(count > 1 for count in counts)  # every root, and where there is a choice
@@ -176,10 +173,9 @@ def self_play(search: LockstepSearch, boards: list[Board], most: int) -> list[li
     return games
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
-def test_same_seed_same_games(root: str) -> None:
+def test_same_seed_same_games() -> None:
     """However many neighbours a slot has."""
-    config = SearchConfig(num_simulations=24, root=root, temperature_plies=10)
+    config = SearchConfig(num_simulations=24, temperature_plies=10)
     boards = [Board() for _ in range(4)]
     games = self_play(LockstepSearch(config, 4, seed=7), boards, 60)
     assert games == self_play(LockstepSearch(config, 4, seed=7), boards, 60)

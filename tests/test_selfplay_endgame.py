@@ -201,7 +201,7 @@ class Listener:
         return np.full(len(positions), UNKNOWN, np.uint8), np.full(len(positions), -1, np.int16)
 
     def compiled(self) -> None:
-        return None
+        """Every position goes to ``judge``."""
 
 
 def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ class DrawOracle:
         known = (positions == self.first).all(axis=1)
         return np.where(known, DRAW, UNKNOWN).astype(np.uint8), np.full(len(positions), -1, np.int16)
 
+    def compiled(self) -> None:
+        """Every position goes to ``judge``."""
+
 
 def boards() -> list[Board]:
     middle = Board()
@@ -57,10 +60,9 @@ def search_player(simulations: int = 90, **settings: object) -> SearchPlayer:
 
 
 def players() -> list[WatchablePlayer]:
-    gumbel = search_player(root="gumbel")
     exploring = search_player(600, explore=True)
     prior = search_player(0)
-    return [RolloutPlayer(150, seed=5), AlphaBetaPlayer(6, seed=5), search_player(300), gumbel, exploring, prior]
+    return [RolloutPlayer(150, seed=5), AlphaBetaPlayer(6, seed=5), search_player(300), exploring, prior]
 
 
 def watched(thinking: Thinking) -> list[Thought]:
@@ -138,7 +140,7 @@ def test_proofs_are_told_with_their_distance() -> None:
 def test_an_analysis_is_impartial_and_goes_on_beyond_the_player_s_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_player_module, "ANALYSIS", 600)
     board = boards()[1]
-    for player in (search_player(10), search_player(10, root="gumbel"), search_player(10, explore=True)):
+    for player in (search_player(10), search_player(10, explore=True)):
         assert watched(player.begin(board, "analysis"))[-1].count == 600
     varied = ({}, {"explore": True}, {"draw_value": -1})
     one, *others = (search_player(10, **settings).begin(board, "analysis") for settings in varied)
@@ -160,7 +162,6 @@ def test_in_a_game_a_player_goes_beyond_its_limit_in_its_own_way(monkeypatch: py
     for settings in ({}, {"draw_value": -1}):
         own = watched(search_player(600, **settings).begin(board))[-1]
         assert watched(search_player(10, **settings).begin(board, "game"))[-1] == own
-    assert watched(search_player(10, root="gumbel").begin(board, "game"))[-1].count == 600
     rollouts = RolloutPlayer(10).begin(board, "game")
     assert rollouts.advance(0.0)
     assert rollouts.count > 10
@@ -176,7 +177,7 @@ def test_a_step_is_short_even_where_no_leaf_needs_an_evaluation() -> None:
     """One capture draws for sure, the other loses, as far as can be seen: all simulations end in the proven draw."""
     board = Board("W:W18,32:B1,2,3,5,6,7,14,15")
     assert len(board.legal_moves) == 2
-    config = SearchConfig(oracle="network")
+    config = SearchConfig(oracle="tablebase")
     player = SearchPlayer("p", PiecesEvaluator(), config, leaf_oracle=DrawOracle())
     thinking = player.begin(board, "analysis")
     counts = [0]
@@ -210,9 +211,8 @@ def test_the_tree_is_kept_within_a_game_and_only_there() -> None:
     assert watched(player.begin(other))[-1].kept == 0
     player.seed(1)
     assert watched(player.begin(other))[-1].kept == 0
-    for settings in ({"reuse_tree": False}, {"root": "gumbel"}):
-        forgetful = search_player(200, **settings)
-        assert [watched(forgetful.begin(board))[-1].kept for _ in range(2)] == [0, 0]
+    forgetful = search_player(200, reuse_tree=False)
+    assert [watched(forgetful.begin(board))[-1].kept for _ in range(2)] == [0, 0]
 
 
 def test_a_kept_tree_says_of_moves_what_a_new_one_says() -> None:

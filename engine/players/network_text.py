@@ -8,7 +8,7 @@ from .base import PlayerError
 
 CHAMPION = "champion"
 """The name of the network that comes with the program."""
-OracleName = Literal["off", "tablebase", "network"]
+OracleName = Literal["off", "tablebase"]
 DEFAULT_ORACLE: OracleName = "tablebase"
 BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
 """``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
@@ -26,7 +26,7 @@ class NetworkText:
 
     Attributes:
         folder: of a checkpoint or a run, or ``champion``.
-        oracle: of its endgames, ``@off``, ``@tablebase`` (the default) or ``@network``.
+        oracle: of its endgames, ``@off`` or ``@tablebase`` (the default).
         simulations: of its search per move, ``@800``; None: those of the match.
         backend: of its evaluator, ``@numba-int16``; None: that of the match.
         ponder: it searches in its opponent's time, ``@ponder``.

@@ -18,7 +18,7 @@ class PonderingPlayer:
     ``WatchablePlayer``; only searches of one board are pondered on.
 
     Args:
-        player: keeps its tree from move to move (``config.reuse_tree`` at a PUCT root), else nothing is gained.
+        player: keeps its tree from move to move (``config.reuse_tree``), else nothing is gained.
     """
 
     def __init__(self, player: SearchPlayer) -> None:

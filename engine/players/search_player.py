@@ -130,8 +130,7 @@ class SearchPlayer:
 
     def begin(self, board: Board, purpose: Purpose = "move", pondering: bool = False) -> "TreeSearch":
         """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
-        ``config.reuse_tree`` says so (PUCT root only). A search not to the player's limit always has a PUCT root; an
-        analysis always shares positions that it reaches on several ways.
+        ``config.reuse_tree`` says so. An analysis always shares positions that it reaches on several ways.
 
         Args:
             pondering: search for the opponent of the side to move, see ``LockstepSearch.start``.
@@ -140,10 +139,9 @@ class SearchPlayer:
             config = self._config_for(purpose)
             trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
             _reseed(trees, self._seed)
-            few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None and config.oracle != "network" else 0
-            step = _SLICE
+            few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None else 0
             explore = self.explore and purpose != "analysis"
-            self._watched[purpose] = TreeSearch(trees, self._evaluator, step, few, explore)
+            self._watched[purpose] = TreeSearch(trees, self._evaluator, _SLICE, few, explore)
         search = self._watched[purpose]
         search.set_board(board, pondering)
         return search
@@ -196,7 +194,7 @@ class TreeSearch:
 
     def _follow(self, board: Board) -> bool:
         """Plays the moves that lead from the earlier board to this one; False if it is another game."""
-        if self._board is None or not (self._trees.config.reuse_tree):
+        if self._board is None or not self._trees.config.reuse_tree:
             return False
         made = self._board.move_stack
         later = board.move_stack[len(made) :]

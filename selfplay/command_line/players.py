@@ -177,7 +177,7 @@ def analyse(
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")],
     net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion",
     simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800,
-    oracle: Annotated[str | None, typer.Option(help="Of endgames: off, tablebase (the default) or network.")] = None,
+    oracle: Annotated[str | None, typer.Option(help="Of endgames: off or tablebase (the default).")] = None,
     backend: Backend = "auto",
     as_json: Json = False,
 ) -> None:

@@ -340,5 +340,5 @@ def _network(config: RunConfig) -> str:
     network, search = config.network, config.search
     return (
         f"{network.blocks} blocks of {network.channels} channels, {network.kernel_size}×{network.kernel_size}, "
-        f"{network.board.replace('x', '×')}, {network.activation}; {search.root}, {search.num_simulations} simulations"
+        f"{network.board.replace('x', '×')}, {network.activation}; PUCT, {search.num_simulations} simulations"
     )

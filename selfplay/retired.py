@@ -1,0 +1,70 @@
+"""Configurations of runs from before a setting was removed.
+
+``config.json`` names every setting of its time, also in the stages of a run that was resumed with others. Such a run
+can still be read, resumed and shown: what is gone is dropped, see ``engine.retired``. Only what is stored is treated so;
+who sets such a setting is told that there is none.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from engine.retired import RETIRED_SEARCH, present_backend, present_oracle, present_search
+
+_LOG = logging.getLogger(__name__)
+_SEARCHES = ("search", "match_search")
+_DROPPED = frozenset(f"{search}.{name}" for search in _SEARCHES for name in RETIRED_SEARCH)
+_REPLACED = {
+    "selfplay.backend": present_backend,
+    "search.oracle": present_oracle,
+    "match_search.oracle": present_oracle,
+}
+
+
+def without_retired(fields: Any, source: str) -> Any:
+    """The stored fields of a configuration in the settings of today; a warning where the search is another one now.
+
+    What is no configuration at all comes back as it is.
+
+    Args:
+        source: names the configuration in the warning.
+    """
+    if not isinstance(fields, Mapping):
+        return fields
+    _warn(fields, source)
+    present = dict(fields)
+    for search in _SEARCHES:
+        if search in present:
+            present[search] = present_search(present[search])
+    selfplay = present.get("selfplay")
+    if isinstance(selfplay, Mapping) and "backend" in selfplay:
+        present["selfplay"] = {**selfplay, "backend": present_backend(selfplay["backend"])}
+    if isinstance(present.get("stages"), list):
+        stages = ((stage, _present_stage(stage)) for stage in present["stages"])
+        present["stages"] = [after for before, after in stages if after == before or after["changes"]]
+    return present
+
+
+def _present_stage(stage: Any) -> Any:
+    """A stage without changes of what is gone."""
+    changes = stage.get("changes") if isinstance(stage, Mapping) else None
+    if not isinstance(changes, Mapping):
+        return stage
+    present = {}
+    for key, values in changes.items():
+        replace = _REPLACED.get(key)
+        now = [replace(value) for value in values] if replace and isinstance(values, list) else values
+        if key not in _DROPPED and (now == values or now[0] != now[-1]):
+            present[key] = now
+    return {**stage, "changes": present}
+
+
+def _warn(fields: Mapping[str, Any], source: str) -> None:
+    searches = [fields[name] for name in _SEARCHES if isinstance(fields.get(name), Mapping)]
+    gone = []
+    if any(search.get("root") == "gumbel" for search in searches):
+        gone.append("with a Gumbel root and goes on with PUCT")
+    if any(search.get("oracle") == "network" for search in searches):
+        gone.append("with a network as the oracle of endgames and goes on with tables")
+    if gone:
+        _LOG.warning("%s: the run searched %s", source, ", and ".join(gone))
