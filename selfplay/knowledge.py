@@ -1,4 +1,4 @@
-"""Where players and actors take their endgame knowledge from: the tables at hand, or the endgame oracle."""
+"""Where players and actors take their endgame knowledge from: the tables at hand; and the endgame oracle."""
 
 from functools import cache
 
@@ -36,13 +36,8 @@ def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
 
     Raises:
         TableFileError: a table in the default folder is damaged or foreign.
-        CheckpointError: the oracle that comes with the program is missing or damaged.
     """
-    if config.oracle == "tablebase":
-        return shared_tablebase()
-    if config.oracle == "network":
-        return shared_oracle().as_leaf_oracle(config.oracle_pieces, config.oracle_confidence)
-    return None
+    return None if config.oracle == "off" else shared_tablebase()
 
 
 def endgame_knowledge(config: RunConfig, evaluator: Evaluator) -> EndgameKnowledge:

@@ -7,11 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from solved_tables import solve_tables
 
 from engine.files import StorageError
-from engine.tablebase.build import pairs_up_to
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
+from engine.tablebase.material import pairs_up_to
 from engine.tablebase.slice_file import SliceFile, file_name
 from learner.endgame.codec import CodecError, encode_tables
 from learner.endgame.codec_commands import decode_command, encode_command, train_codec_network

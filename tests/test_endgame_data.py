@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from reference import Position, legal_moves
 from scipy.stats import chisquare
+from solved_tables import solve_tables
 
 from engine.bitboard import FAR_ROW, SQUARE_OF_BIT, squares_of
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import Material, materials, parse_name
 from learner.endgame.data import (
     FLAG_CAPTURE,

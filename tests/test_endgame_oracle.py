@@ -1,4 +1,4 @@
-"""The endgame oracle: searches against slow ones and exact tables, calibration, files, and leaves of a search."""
+"""The endgame oracle: searches against slow ones and exact tables, calibration and files."""
 
 import json
 from collections.abc import Callable
@@ -15,10 +15,7 @@ from test_endgame_networks import random_positions
 
 from engine.board import Board
 from engine.fen import Color, format_fen
-from engine.players.search_player import SearchPlayer
 from engine.random_words import mix
-from engine.search import SearchConfig, UniformEvaluator
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.load import load_tables
@@ -417,34 +414,6 @@ def test_probe_sees_draws_by_the_rules() -> None:
         for move in ("1-5", "28-32", "5-1", "32-28"):
             board.push_pdn(move)
     assert Oracle([Member(FakeNetwork())]).probe(board) == ((0, 1, 0), "draw", 1, "rules")
-
-
-def test_leaves_are_decided_where_the_oracle_is_sure() -> None:
-    batch = drawn(2000)
-    oracle = Oracle([Member(FakeNetwork(noise=4, sharpness=5), (2, 4))])
-    leaves = oracle.as_leaf_oracle(threshold=0.97)
-    outcomes, plies = leaves.judge(batch.positions)
-    assert (outcomes.dtype, plies.dtype, set(plies.tolist())) == (np.uint8, np.int16, {-1})
-    found = oracle.capture_search(batch.positions)
-    named = np.array([WIN, DRAW, LOSS])[found.probabilities.argmax(1)]
-    assert np.array_equal(outcomes, np.where(found.confidence >= 0.97, named, UNKNOWN))
-    assert 100 < (outcomes == UNKNOWN).sum() < 1900
-    assert oracle.as_leaf_oracle().max_pieces == 4
-    gone = np.array([[0, 1, 0, 0]], np.uint32)
-    assert leaves.judge(gone)[0].tolist() == [LOSS]
-    for pieces, threshold in ((1, 0.9), (25, 0.9), (4, 1.1)):
-        with pytest.raises(OracleError):
-            oracle.as_leaf_oracle(pieces, threshold)
-
-
-def test_a_search_takes_the_oracle_at_its_word() -> None:
-    board = Board("W:WK1,K2,K10:BK28,7")  # either capture leads to a won ending
-    leaves = Oracle([Member(FakeNetwork(), (2, 4))]).as_leaf_oracle()
-    config = SearchConfig(num_simulations=64, oracle="network")
-    result, *_ = SearchPlayer("with an oracle", UniformEvaluator(), config, leaf_oracle=leaves).analyse(board)
-    assert result.wdl[0] > 0.8
-    plain, *_ = SearchPlayer("without", UniformEvaluator(), SearchConfig(num_simulations=64)).analyse(board)
-    assert plain.wdl[0] < 0.6
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from solved_tables import solve_tables
 
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import Material, materials
 from learner.checkpoint import CheckpointError, read_tensors, write_tensors
 from learner.endgame.data import TRAIN, VALIDATION, EndgameSampler

@@ -105,10 +105,6 @@ def test_each_oracle_is_what_it_says():
     tables = leaf_oracle(SearchConfig(oracle="tablebase"))
     assert tables is shared_tablebase()
     assert shared_tablebase().judge(position)[0].tolist() == [1]
-    network = leaf_oracle(SearchConfig(oracle="network", oracle_pieces=3, oracle_confidence=0.9))
-    assert network is not None
-    assert network.max_pieces == 3
-    assert network.judge(position)[0].tolist() == [1]
 
 
 @pytest.mark.parametrize("oracle", ["off", "tablebase", "network"])

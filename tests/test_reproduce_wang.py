@@ -12,10 +12,11 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 from rich.console import Console
+from solved_tables import solve_tables
 
 from engine.board import Board
 from engine.fen import Color, format_fen
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
 from learner.endgame.data import TEST, TRAIN, EndgameSampler

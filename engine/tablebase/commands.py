@@ -11,7 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..console import progress_console
-from .build import Builder, Step
+from .build import Builder
+from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .stats import table_stats
 from .store import find_files

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .folder import build_advice
-from .material import MIN_PIECES, Material, materials
+from .material import MIN_PIECES, Material, materials, materials_between
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 
@@ -26,8 +26,7 @@ def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
                 with SliceFile(path, checked=True) as file:
                     found |= file.header.slices
     most = max((pair.pieces for pair, _ in files), default=0)
-    ordered = (material for n in range(MIN_PIECES, most + 1) for material in materials(n))
-    return {material: found[material.name] for material in ordered if material.name in found}
+    return {m: found[m.name] for m in materials_between(MIN_PIECES, most) if m.name in found}
 
 
 def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str, Any]:

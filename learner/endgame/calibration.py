@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.material import materials
+from engine.tablebase.material import materials_between
 
 from .data import VALIDATION, EndgameBatch, EndgameSampler
 from .member import MAX_ROUNDS, Member, OracleError, log_probabilities, softmax
@@ -182,5 +182,4 @@ def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
 
 
 def _draw(tables: DenseTables, low: int, high: int, seed: int, positions: int, quiet: bool) -> EndgameBatch:
-    slices = [material for n in range(low, high + 1) for material in materials(n)]
-    return EndgameSampler(tables, slices, seed, VALIDATION, quiet).draw(positions)
+    return EndgameSampler(tables, materials_between(low, high), seed, VALIDATION, quiet).draw(positions)

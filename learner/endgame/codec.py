@@ -14,7 +14,6 @@ All arithmetic that decides what is decoded is on integers, so every machine dec
 """
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -22,13 +21,11 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import lowest_bit, step
-from engine.movegen import new_moves
-from engine.tablebase.build import Step, pairs_up_to
 from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, start_decoding, start_encoding
-from engine.tablebase.dense import DenseTables
+from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, Layout, layout_of, rank_of
-from engine.tablebase.material import Material
-from engine.tablebase.solve import Grid, canonical_places, grid_of, over_rows, place_word, settle_rows, sweep_rows
+from engine.tablebase.material import Material, pairs_up_to
+from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word
 
 from .features import MAX_FEATURES
 from .integer_network import IntegerNetwork, judge_integer
@@ -246,8 +243,8 @@ class _TableCoder:
         data: what was coded, when decoding; None when encoding.
     """
 
-    def __init__(self, network: IntegerNetwork, data: bytes | None, executor: Executor, threads: int) -> None:
-        self._network, self._executor, self._threads = network, executor, threads
+    def __init__(self, network: IntegerNetwork, data: bytes | None, workers: Workers) -> None:
+        self._network, self._workers = network, workers
         self.decoding = data is not None
         self._memory = _new_memory()
         self._coder, self.tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
@@ -260,16 +257,6 @@ class _TableCoder:
             self._data = np.zeros(_CHUNK_WORDS * _WORD_BYTES, np.uint8)
             start_encoding(self._coder)
 
-    def _settle(self, grid: Grid, tables: DenseTables, values: np.ndarray, todo: np.ndarray) -> None:
-        args = grid, tables.slices, tables.words, values, todo
-        over_rows(
-            self._executor, self._threads, grid.rows, lambda low, high: settle_rows(low, high, *args, new_moves())
-        )
-
-    def _sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> None:
-        args = grid, values, todo, theirs
-        over_rows(self._executor, self._threads, grid.rows, lambda low, high: sweep_rows(low, high, *args))
-
     def code_pair(self, layout: Layout, before: DenseTables, truth: np.ndarray | None) -> np.ndarray:
         """Codes one pair; returns its values uint32 [2, words, 2], see ``solve.solve_pair``.
 
@@ -280,10 +267,10 @@ class _TableCoder:
         grids = grid_of(layout, False), grid_of(layout, True)
         values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
         for side in range(2):
-            self._settle(grids[side], before, values[side], todo[side])
-        self._sweep(grids[0], values[0], todo[0], values[1])
+            self._workers.settle(grids[side], before.slices, before.words, values[side], todo[side])
+        self._workers.sweep(grids[0], values[0], todo[0], values[1])
         self._code_words(grids[0], values[0], todo[0], values[0] if truth is None else truth)
-        self._sweep(grids[1], values[1], todo[1], values[0])
+        self._workers.sweep(grids[1], values[1], todo[1], values[0])
         self._digest.update(values.astype("<u4", copy=False).data)
         return values
 
@@ -314,21 +301,21 @@ def _code_tables(
     pieces: int,
     data: bytes | None,
     tables: DenseTables,
-    threads: int,
+    threads: int | None,
     report: Callable[[Step], object],
 ) -> Corrections:
-    pairs, done = pairs_up_to(pieces), 0
-    total = sum(layout_of(pair).words for pair in pairs)
-    with ThreadPoolExecutor(threads) as executor:
-        coder = _TableCoder(network, data, executor, threads)
-        for pair in pairs:
-            values = coder.code_pair(layout_of(pair), tables, None if coder.decoding else tables.slice_rows(pair))
-            if coder.decoding:
-                tables.fill(pair, values)
-            elif not _agree(tables, pair, values):
-                raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
-            done += layout_of(pair).words
-            report(Step(pair, done, total, coder.decoding))
+    def code(pair: Material) -> bool:
+        values = coder.code_pair(layout_of(pair), tables, None if coder.decoding else tables.slice_rows(pair))
+        if coder.decoding:
+            tables.fill(pair, values)
+        elif not _agree(tables, pair, values):
+            raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
+        return coder.decoding
+
+    with Workers(threads) as workers:
+        coder = _TableCoder(network, data, workers)
+        for step in in_steps(pairs_up_to(pieces), code):
+            report(step)
         return coder.finish()
 
 
@@ -336,7 +323,7 @@ def encode_tables(
     tables: DenseTables,
     pieces: int,
     network: IntegerNetwork,
-    threads: int = 1,
+    threads: int | None = None,
     report: Callable[[Step], object] = lambda step: None,
 ) -> Corrections:
     """Codes the values of 2 to ``pieces`` pieces. 2-5 pieces take about a minute.
@@ -354,7 +341,7 @@ def decode_tables(
     data: bytes,
     pieces: int,
     network: IntegerNetwork,
-    threads: int = 1,
+    threads: int | None = None,
     report: Callable[[Step], object] = lambda step: None,
 ) -> tuple[DenseTables, Corrections]:
     """The values that were coded with this network, and what it needed; the caller compares the digest."""

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
-from engine.tablebase.material import MAX_PIECES, materials
+from engine.tablebase.material import MAX_PIECES, materials_between
 
 from ..report import make_writable_folder
 from . import learning
@@ -341,4 +341,4 @@ def _tables(folder: Path | None, pieces: int, progress: OracleProgress) -> Dense
 
 
 def _sampler(tables: DenseTables, pieces: int, seed: int, split: int, quiet: bool = False) -> EndgameSampler:
-    return EndgameSampler(tables, [m for n in range(2, pieces + 1) for m in materials(n)], seed, split, quiet)
+    return EndgameSampler(tables, materials_between(2, pieces), seed, split, quiet)

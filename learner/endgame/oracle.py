@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.board import Board
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from ..checkpoint import INFO_FILE, CheckpointError, whole_folder
 from .data import FLAG_NONE, flags_of
@@ -26,19 +25,16 @@ __all__ = [
     "Member",
     "Oracle",
     "OracleError",
-    "OracleLeaves",
     "default_oracle",
     "load_oracle",
     "open_oracle",
     "save_oracle",
 ]
 
-LEAF_THRESHOLD = 0.999
 RULES, NETWORK = "rules", "network"
 SEARCHES = ("capture search", *(f"{number}-ply search" for number in ("one", "two", "three", "four", "five", "six")))
 """Names of the searches by rounds (``resolve``)."""
 SHIPPED_PACKAGE = "checkpoints"
-_OUTCOME_OF_CLASS = np.array([WIN, DRAW, LOSS], np.uint8)
 
 
 class Answer(NamedTuple):
@@ -161,42 +157,12 @@ class Oracle:
                 source = f"{source}, not calibrated"
         return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
 
-    def as_leaf_oracle(self, max_pieces: int | None = None, threshold: float = LEAF_THRESHOLD) -> "OracleLeaves":
-        """For ``LockstepSearch``: decides leaves of at most ``max_pieces`` pieces (default: ``max_pieces`` of the
-        oracle) that a capture search is sure of."""
-        return OracleLeaves(self, self.max_pieces if max_pieces is None else max_pieces, threshold)
-
 
 def _bounded(probabilities: np.ndarray, most: float) -> np.ndarray:
     """Probabilities float32 [3], moved as far towards a third each as leaves none larger than ``most``."""
     third, largest = 1 / 3, float(probabilities.max())
     weight = min(1.0, (most - third) / max(largest - third, 1e-9))
     return weight * probabilities + np.float32((1 - weight) * third)
-
-
-class OracleLeaves:
-    """An oracle as the ``LeafOracle`` of a search.
-
-    Args:
-        threshold: least calibrated confidence with which a leaf is taken as decided.
-
-    Raises:
-        OracleError: ``max_pieces`` or ``threshold`` is out of range.
-    """
-
-    def __init__(self, oracle: Oracle, max_pieces: int, threshold: float = LEAF_THRESHOLD) -> None:
-        if not 2 <= max_pieces <= MAX_BOARD_PIECES:
-            raise OracleError(f"leaves of up to {max_pieces} pieces: 2 to {MAX_BOARD_PIECES} are possible")
-        if not 0 <= threshold <= 1:
-            raise OracleError(f"threshold {threshold}: 0 to 1 is possible")
-        self.oracle, self.max_pieces, self.threshold = oracle, max_pieces, threshold
-
-    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outcomes uint8 [N] for the side to move, UNKNOWN below the threshold; plies int16 [N], always -1."""
-        found = self.oracle.capture_search(positions)
-        outcomes = _OUTCOME_OF_CLASS[found.probabilities.argmax(1)]
-        outcomes[found.confidence < self.threshold] = UNKNOWN
-        return outcomes, np.full(len(positions), -1, np.int16)
 
 
 def save_oracle(folder: Path | str, oracle: Oracle, figures: Mapping[str, Any] | None = None) -> OracleCard:

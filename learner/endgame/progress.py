@@ -5,7 +5,7 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from engine.console import progress_console
-from engine.tablebase.build import Step
+from engine.tablebase.dense import Step
 
 from .training import CurvePoint
 

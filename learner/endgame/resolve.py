@@ -156,10 +156,8 @@ class _Forest:
         while len(frontier):
             first = len(self.positions)
             self.states[frontier] = _OPEN
-            room = _count_children(self.positions, frontier)
-            children, parents = np.zeros((room, 4), np.uint32), np.empty(room, np.int32)
-            n = _fill_children(self.positions, frontier, children, parents)
-            self._append(children[:n], parents[:n], self.origins[parents[:n]])
+            children, parents = children_of(self.positions, frontier)
+            self._append(children, parents, self.origins[parents])
             frontier = first + np.flatnonzero(self.states[first:] == _OPEN)
 
     def _judge_ends(self) -> None:
@@ -183,6 +181,21 @@ class _Forest:
     def resolved(self) -> Resolved:
         n = len(self.rounds)
         return Resolved(self.values[:n].copy(), self.evaluations.copy(), self.rounds.copy())
+
+
+def children_of(positions: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the distinct moves of some positions lead to.
+
+    Args:
+        positions: uint32 [N, 4]. chosen: int64 [K], the rows whose moves are made.
+
+    Returns:
+        Children uint32 [M, 4], each seen by its own side to move, and the rows of their parents, int32 [M].
+    """
+    room = _count_children(positions, chosen)
+    children, parents = np.zeros((room, 4), np.uint32), np.empty(room, np.int32)
+    n = _fill_children(positions, chosen, children, parents)
+    return children[:n], parents[:n]
 
 
 @njit(cache=True, nogil=True)

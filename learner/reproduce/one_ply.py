@@ -4,38 +4,11 @@ Unlike the searches of ``learner.endgame.resolve`` it follows no exchange to its
 """
 
 import numpy as np
-from numba import njit
-
-from engine.bitboard import turned
-from engine.movegen import DISTINCT, MAX_MOVES, MOVE, count_moves, generate
 
 from ..endgame.networks import EndgameNetwork
+from ..endgame.resolve import children_of
 
 _CHUNK = 1 << 13  # positions searched at a time: bounds the memory
-
-
-@njit(cache=True, nogil=True)
-def _count_children(positions):
-    """At least as many as ``_fill_children`` will write."""
-    moves = np.empty(MAX_MOVES, MOVE)
-    n = 0
-    for i in range(positions.shape[0]):
-        n += count_moves(positions[i, 0], positions[i, 1], positions[i, 2], moves)
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _fill_children(positions, children, parents):
-    moves = np.empty(MAX_MOVES, MOVE)
-    n = 0
-    for i in range(positions.shape[0]):
-        for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)):
-            children[n, 0] = turned(moves[j].opp)
-            children[n, 1] = turned(moves[j].own)
-            children[n, 2] = turned(moves[j].kings)
-            parents[n] = i
-            n += 1
-    return n
 
 
 def one_ply_search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
@@ -49,10 +22,7 @@ def one_ply_search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray
 
 
 def _search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
-    room = _count_children(positions)
-    children, parents = np.zeros((room, 4), np.uint32), np.empty(room, np.int64)
-    n = _fill_children(positions, children, parents)
-    children, parents = children[:n], parents[:n]
+    children, parents = children_of(positions, np.arange(len(positions)))
     values = (1 - network.wdl_logits(children).argmax(1)).astype(np.int8)
     values[children[:, 0] == 0] = -1
     verdicts = np.full(len(positions), -1, np.int8)

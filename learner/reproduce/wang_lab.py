@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.material import MIN_PIECES, Material, materials
+from engine.tablebase.material import MIN_PIECES, Material, materials, materials_between
 
 from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler
 from ..endgame.member import softmax
@@ -120,11 +120,6 @@ class _FrozenWang(WangNetwork):
         return self
 
 
-def slices(fewest: int, most: int) -> list[Material]:
-    """All slices of so many pieces."""
-    return [material for n in range(fewest, most + 1) for material in materials(n)]
-
-
 def share(right: np.ndarray) -> float:
     """Share that is true."""
     return float(right.mean())
@@ -189,7 +184,7 @@ class Lab:
     def _train(self, training: Training) -> Trained:
         place, minutes = self._plan.index(training), self._minutes[training]
         network = self._new_network(training, self.seed + place)
-        source = self.tables, slices(training.fewest, training.most), self.seed + place
+        source = self.tables, materials_between(training.fewest, training.most), self.seed + place
         quiet = training.kind == "pair"
         sampler, settings, size = EndgameSampler(*source, TRAIN, quiet), self.settings[training.kind], None
         if training.tenths:
@@ -209,7 +204,7 @@ class Lab:
         """Compiles what a kind of network needs: the first training would pay for it with most of a short time."""
         if kind not in self._warm:
             self.progress.phase("compiling")
-            few = EndgameSampler(self.tables, slices(MIN_PIECES, MIN_PIECES), self.seed, TRAIN, kind == "pair")
+            few = EndgameSampler(self.tables, materials(MIN_PIECES), self.seed, TRAIN, kind == "pair")
             network = self._new_network(Training(kind, MIN_PIECES, MIN_PIECES), self.seed)
             train_endgame(network, few, self.settings[kind], positions=1)
             self._warm.add(kind)
@@ -240,7 +235,7 @@ class Lab:
 
     def draw(self, fewest: int, most: int, split: int) -> EndgameBatch:
         """Fresh positions, always the same for a split."""
-        return EndgameSampler(self.tables, slices(fewest, most), self.seed, split).draw(self.tested)
+        return EndgameSampler(self.tables, materials_between(fewest, most), self.seed, split).draw(self.tested)
 
     def answers(self, training: Training, fewest: int, most: int, split: int = TEST) -> tuple[EndgameBatch, Answers]:
         """Fresh positions and what a network says of them, alone and by one-ply search."""
