@@ -33,8 +33,8 @@ from learner.endgame.calibration import (
 from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
-from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle, save_oracle
-from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card
+from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle
+from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card, save_oracle
 from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
 from learner.network import NETWORKS, Network
 
@@ -237,7 +237,7 @@ def test_a_side_without_pieces_or_moves_has_lost() -> None:
     assert not blocked.legal_moves
     positions = np.array([[piece, 0, 0, 0], [0, piece, 0, 0], [*blocked.words(), 0]], np.uint32)
     oracle = Oracle([Member(FakeNetwork())])
-    assert oracle.judge_values(positions).tolist() == [1, -1, -1]
+    assert oracle.search(positions).values.tolist() == [1, -1, -1]
     assert oracle.search(positions).evaluations.tolist() == [0, 0, 0]
 
 
@@ -425,7 +425,7 @@ def pair_oracle() -> Oracle:
 
 def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) -> None:
     positions = drawn(2000).positions
-    save_oracle(tmp_path / "a", pair_oracle, {"minutes": 3})
+    save_oracle(tmp_path / "a", pair_oracle.members, {"minutes": 3})
     back = load_oracle(tmp_path / "a")
     assert [replace(m, network=pair_oracle.members[0].network) for m in back.members] == [
         replace(m, network=pair_oracle.members[0].network) for m in pair_oracle.members
@@ -433,17 +433,17 @@ def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) 
     assert np.allclose(back.network_probabilities(positions), pair_oracle.network_probabilities(positions), atol=5e-3)
     assert read_oracle_card(tmp_path / "a").figures == {"minutes": 3}
     assert back.parameters == pair_oracle.parameters
-    save_oracle(tmp_path / "b", back)
+    save_oracle(tmp_path / "b", back.members)
     again = load_oracle(tmp_path / "b")
     assert np.array_equal(again.network_probabilities(positions), back.network_probabilities(positions))
-    save_oracle(tmp_path / "a", again)  # replaces
+    save_oracle(tmp_path / "a", again.members)  # replaces
     sizes = [path.stat().st_size for path in (tmp_path / "a").glob("*.safetensors")]
     assert len(sizes) == 2
     assert max(sizes) < 2 * back.members[1].network.parameter_count + 4096
 
 
 def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path, pair_oracle: Oracle) -> None:
-    save_oracle(tmp_path / "oracle", pair_oracle)
+    save_oracle(tmp_path / "oracle", pair_oracle.members)
     card = json.loads((tmp_path / "oracle" / ORACLE_FILE).read_text())
     for member in card["members"]:
         del member["calibrated"]
@@ -491,7 +491,7 @@ WEIGHTS = "pair_2_3.safetensors"
 def test_damaged_oracles_are_refused_in_one_line(
     tmp_path: Path, pair_oracle: Oracle, name: str, change: Callable[[bytes], bytes], message: str
 ) -> None:
-    save_oracle(tmp_path / "oracle", pair_oracle)
+    save_oracle(tmp_path / "oracle", pair_oracle.members)
     changed(tmp_path / "oracle" / name, change)
     with pytest.raises(CheckpointError, match=message) as caught:
         open_oracle(tmp_path / "oracle")
@@ -500,18 +500,18 @@ def test_damaged_oracles_are_refused_in_one_line(
 
 
 def test_weights_that_overflow_or_a_folder_in_the_way_leave_all_as_it_was(tmp_path: Path, pair_oracle: Oracle) -> None:
-    save_oracle(tmp_path / "oracle", pair_oracle)
+    save_oracle(tmp_path / "oracle", pair_oracle.members)
     before = (tmp_path / "oracle" / ORACLE_FILE).read_bytes()
     huge = PairNetwork(SMALL).eval()
     with torch.no_grad():
         huge.out_bias += 1e6
     with pytest.raises(CheckpointError, match="not finite"):
-        save_oracle(tmp_path / "oracle", Oracle([Member(huge)]))
+        save_oracle(tmp_path / "oracle", Oracle([Member(huge)]).members)
     assert (tmp_path / "oracle" / ORACLE_FILE).read_bytes() == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("dear")
     with pytest.raises(CheckpointError, match="in the way"):
-        save_oracle(tmp_path / "mine", pair_oracle)
+        save_oracle(tmp_path / "mine", pair_oracle.members)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["diary.txt"]
 
 
@@ -536,4 +536,4 @@ def test_the_shipped_oracle_is_small_and_good() -> None:
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 4 * MB
     oracle, batch = default_oracle(), drawn(20_000, 4, TEST)
     assert (oracle.capture_search(batch.positions).values == batch.values).mean() > 0.975
-    assert (oracle.judge_values(batch.positions) == batch.values).mean() > 0.99
+    assert (oracle.search(batch.positions).values == batch.values).mean() > 0.99

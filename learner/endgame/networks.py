@@ -285,26 +285,63 @@ def new_network(kind: str, config: Mapping[str, Any] | None = None) -> EndgameNe
     return network_type(config_type.model_validate(config or {}))
 
 
-class EndgameCard(BaseModel):
-    """Contents of ``endgame.json``, beside the weights.
+class StoredNetwork(BaseModel):
+    """What a card says of a network.
 
     Attributes:
         parameters: number of learned numbers.
         pieces: fewest and most pieces of the positions it was trained on.
-        figures: what is known of its training.
-        digest: sha256 of ``weights.safetensors``, in hexadecimal.
-        crownhead: version of the program that wrote it.
+        digest: sha256 of the file of its weights, in hexadecimal.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     kind: Kind
     config: dict[str, JsonValue]
     parameters: int
     pieces: tuple[int, int]
-    figures: dict[str, JsonValue]
     digest: str
+
+    @staticmethod
+    def fields_of(network: EndgameNetwork, pieces: tuple[int, int], weights: bytes) -> dict[str, Any]:
+        """The fields that describe a network, with the contents of its file of weights."""
+        return {
+            "kind": network.kind,
+            "config": network.config.model_dump(mode="json"),
+            "parameters": network.parameter_count,
+            "pieces": pieces,
+            "digest": sha256_of(weights),
+        }
+
+    def load(self, path: Path, card: Path) -> EndgameNetwork:
+        """The network, ready to judge, with the weights in ``path``; ``card`` is the file that describes it.
+
+        Raises:
+            CheckpointError: the weights are missing, damaged, or not those of such a network.
+        """
+        data = read_weights(path, self.digest, card.name)
+        try:
+            network = new_network(self.kind, self.config)
+            tensors = safetensors.torch.load(data)
+            check_tensors(tensors, network.state_dict())
+        except ValidationError as error:
+            raise CheckpointError(f"{card}: config: {error.errors()[0]['msg']}") from error
+        except (SafetensorError, NetworkError) as error:
+            raise CheckpointError(f"{path}: {one_line(error)}") from error
+        network.load_state_dict(tensors)  # copies into the network's own single precision
+        return network.eval()
+
+
+class EndgameCard(StoredNetwork):
+    """Contents of ``endgame.json``, beside the weights.
+
+    Attributes:
+        figures: what is known of its training.
+        crownhead: version of the program that wrote it.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    figures: dict[str, JsonValue]
     created: datetime
     crownhead: str
 
@@ -327,12 +364,8 @@ def save_endgame_network(
         check_tensors(tensors, tensors)
         weights = safetensors.torch.save(tensors)
         card = EndgameCard(
-            kind=network.kind,
-            config=network.config.model_dump(mode="json"),
-            parameters=network.parameter_count,
-            pieces=pieces,
+            **StoredNetwork.fields_of(network, pieces, weights),
             figures=dict(figures or {}),
-            digest=sha256_of(weights),
             created=datetime.now(UTC),
             crownhead=installed_version(),
         )
@@ -360,18 +393,7 @@ def load_endgame_network(folder: Path | str) -> EndgameNetwork:
     Raises:
         CheckpointError: a file is missing, damaged, of another version, or no network at all.
     """
-    if (whole_folder(Path(folder)) / INFO_FILE).exists():
+    whole = whole_folder(Path(folder))
+    if (whole / INFO_FILE).exists():
         return SelfPlayNetwork.from_checkpoint(folder)
-    card = read_card(folder)
-    path = whole_folder(Path(folder)) / WEIGHTS_FILE
-    data = read_weights(path, card.digest, CARD_FILE)
-    try:
-        network = new_network(card.kind, card.config)
-        tensors = safetensors.torch.load(data)
-        check_tensors(tensors, network.state_dict())
-    except ValidationError as error:
-        raise CheckpointError(f"{path.with_name(CARD_FILE)}: config: {error.errors()[0]['msg']}") from error
-    except (SafetensorError, NetworkError) as error:
-        raise CheckpointError(f"{path}: {one_line(error)}") from error
-    network.load_state_dict(tensors)
-    return network.eval()
+    return read_card(folder).load(whole / WEIGHTS_FILE, whole / CARD_FILE)

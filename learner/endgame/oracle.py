@@ -1,6 +1,6 @@
 """The endgame oracle: calibrated networks, with searches where they are unsure; it can be wrong, tables cannot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +12,8 @@ from engine.board import Board
 from ..checkpoint import INFO_FILE, CheckpointError, whole_folder
 from .data import FLAG_NONE, flags_of
 from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError, log_probabilities, softmax
-from .networks import CARD_FILE, load_endgame_network, read_card
-from .oracle_files import ORACLE_FILE, OracleCard, oracle_folder, read_members, write_members
+from .networks import CARD_FILE, EndgameNetwork, load_endgame_network, read_card
+from .oracle_files import ORACLE_FILE, oracle_folder, read_members
 from .resolve import Resolved, resolve
 from .validation import OUTCOMES
 
@@ -28,7 +28,6 @@ __all__ = [
     "default_oracle",
     "load_oracle",
     "open_oracle",
-    "save_oracle",
 ]
 
 RULES, NETWORK = "rules", "network"
@@ -45,8 +44,7 @@ class Answer(NamedTuple):
         verdict: "win", "draw" or "loss", the most probable.
         confidence: the verdict's probability.
         source: how it was reached: ``RULES`` where the game is over or the opponent has nothing left, ``NETWORK``, or
-            one of ``SEARCHES``; then, after a comma, "not calibrated" or "never tested on N pieces", where that is so
-            (``Member.calibrated``).
+            one of ``SEARCHES``; then, where it applies, ", not calibrated" or ", never tested on N pieces".
     """
 
     wdl: tuple[float, float, float]
@@ -58,9 +56,8 @@ class Answer(NamedTuple):
 class Oracle:
     """Judges endgames by its members' networks and searches.
 
-    A position belongs to the member with the fewest pieces that is for as many as it has, else to the one with the
-    most. The positions that a search comes to belong to their own members; threshold and rounds are those of the
-    position searched.
+    A position belongs to the member for the fewest pieces that is still for as many as it has, else to the last one.
+    So do positions that a search reaches; threshold and rounds are those of the position searched.
 
     Raises:
         OracleError: no member.
@@ -87,8 +84,18 @@ class Oracle:
         """Most pieces that a member is for."""
         return self.members[-1].pieces[1]
 
+    @property
+    def networks(self) -> list[tuple[EndgameNetwork, tuple[int, int]]]:
+        """The networks, each with the fewest and most pieces it is for."""
+        return [(member.network, member.pieces) for member in self.members]
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """How each network is used (``Member.settings``)."""
+        return [member.settings for member in self.members]
+
     def member_for(self, pieces: int) -> Member:
-        """The member that positions of so many pieces belong to."""
+        """The member that positions with ``pieces`` pieces belong to."""
         return self.members[self._member_of[pieces]]
 
     def member_of(self, board: Board) -> Member:
@@ -130,10 +137,6 @@ class Oracle:
                 column[places] = values
         return result
 
-    def judge_values(self, positions: np.ndarray) -> np.ndarray:
-        """Verdicts int8 [N] of positions uint32 [N, 4]: 1 win, 0 draw, -1 loss for the side to move."""
-        return self.search(positions).values
-
     def probe(self, board: Board) -> Answer:
         """Judges the position on a board; repetitions and the plies since a capture count only if they end the game."""
         outcome = board.outcome()
@@ -163,18 +166,6 @@ def _bounded(probabilities: np.ndarray, most: float) -> np.ndarray:
     third, largest = 1 / 3, float(probabilities.max())
     weight = min(1.0, (most - third) / max(largest - third, 1e-9))
     return weight * probabilities + np.float32((1 - weight) * third)
-
-
-def save_oracle(folder: Path | str, oracle: Oracle, figures: Mapping[str, Any] | None = None) -> OracleCard:
-    """Writes an oracle as a folder, whole or not at all; one that is already there is replaced.
-
-    Args:
-        figures: anything that JSON can hold.
-
-    Raises:
-        CheckpointError: it cannot be written; what was there before is still there.
-    """
-    return write_members(folder, oracle.members, figures)
 
 
 def load_oracle(folder: Path | str) -> Oracle:
