@@ -26,7 +26,6 @@ from learner.endgame.calibration import (
     THRESHOLDS,
     calibrate_oracle,
     choose_search,
-    expected_calibration_error,
     fit_temperature,
     likelihood_loss,
 )
@@ -36,6 +35,7 @@ from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, sa
 from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle
 from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card, save_oracle
 from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
+from learner.endgame.validation import calibration_error, reliability_bins
 from learner.network import NETWORKS, Network
 
 SMALL = PairConfig(width=8, experts=6, hidden=4, pieces=4)
@@ -250,14 +250,14 @@ def test_temperature_is_found_and_lowers_the_loss() -> None:
     assert temperature == pytest.approx(2.5, rel=0.03)
     before, after = softmax(logits), softmax(logits, temperature)
     assert likelihood_loss(after, classes) < likelihood_loss(before, classes) - 0.1
-    errors = [expected_calibration_error(p.max(1), p.argmax(1) == classes) for p in (before, after)]
+    errors = [calibration_error(reliability_bins(p.max(1), p.argmax(1) == classes)) for p in (before, after)]
     assert errors[1] < 0.01 < 0.05 < errors[0]
 
 
 def test_expected_calibration_error_by_hand() -> None:
     confidence = np.array([0.95, 0.95, 0.55, 1.0])
     right = np.array([True, False, True, True])
-    assert expected_calibration_error(confidence, right) == pytest.approx((abs(2.9 - 2) + abs(0.55 - 1)) / 4)
+    assert calibration_error(reliability_bins(confidence, right)) == pytest.approx((abs(2.9 - 2) + abs(0.55 - 1)) / 4)
 
 
 def test_choice_of_the_search_is_the_best_within_the_budget() -> None:
@@ -299,7 +299,7 @@ def test_calibration_serves_fresh_positions() -> None:
     assert right.mean() > (plain.values == batch.values).mean() + 0.01
     assert better.evaluations.mean() < 7
     assert likelihood_loss(better.probabilities, batch.classes) < likelihood_loss(plain.probabilities, batch.classes)
-    assert expected_calibration_error(better.confidence, right) < 0.02
+    assert calibration_error(reliability_bins(better.confidence, right)) < 0.02
     member = oracle.members[0]
     assert (member.temperature, member.threshold, member.rounds) != (1.0, 0.98, 2)
 

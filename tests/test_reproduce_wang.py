@@ -446,8 +446,8 @@ def test_a_report_tells_what_was_missed_and_what_is_otherwise(done: tuple[Path, 
 @pytest.mark.parametrize("published_first", [True, False])
 def test_a_legend_is_inside_its_figure(monkeypatch: pytest.MonkeyPatch, published_first: bool) -> None:
     drawn: list[Any] = []
-    png = figures_module._png
-    monkeypatch.setattr(figures_module, "_png", lambda figure: drawn.append(figure) or png(figure))
+    png = figures_module.png_of
+    monkeypatch.setattr(figures_module, "png_of", lambda figure: drawn.append(figure) or png(figure))
     shares = {"Abdalla's network, right": 0.5, "Abdalla's network, one-ply search": 0.6}
     shares |= {"ManPairNetwork, right": 0.7, "ManPairNetwork, one-ply search": 0.8}
     figures_module.draw_bars({"3 men": shares}, published=published_first)

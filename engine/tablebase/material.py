@@ -29,6 +29,11 @@ class Material(NamedTuple):
         """Index of the slice in tables of ``NUM_CODES`` entries."""
         return self.own_men << 9 | self.own_kings << 6 | self.opp_men << 3 | self.opp_kings
 
+    @classmethod
+    def of_code(cls, code: int) -> "Material":
+        """The slice with this ``code``."""
+        return cls(code >> 9 & 7, code >> 6 & 7, code >> 3 & 7, code & 7)
+
     def swapped(self) -> "Material":
         """The same pieces with the other side to move."""
         return Material(self.opp_men, self.opp_kings, self.own_men, self.own_kings)

@@ -16,7 +16,6 @@ from .member import MAX_ROUNDS, Member, OracleError, log_probabilities, softmax
 from .networks import EndgameNetwork
 from .oracle import Oracle
 from .resolve import Judge, resolve, search_rounds
-from .validation import RELIABILITY_BINS
 
 DEFAULT_BUDGET = 64.0
 """Evaluations per position, on the mean. Errors fall by about an eighth with every doubling of it, slower from here on;
@@ -55,19 +54,6 @@ def fit_temperature(logits: np.ndarray, classes: np.ndarray) -> float:
         lambda log: likelihood_loss(softmax(logits, float(np.exp(log))), classes), bounds=(low, high), method="bounded"
     )
     return float(np.exp(found.x))
-
-
-def expected_calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Mean distance of confidence and accuracy over equally wide bins (Guo et al. 2017).
-
-    Args:
-        confidence: probabilities [N] of the verdicts.
-        right: bool [N].
-    """
-    edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
-    bins = np.searchsorted(edges, confidence, side="left")
-    gaps = np.bincount(bins, confidence.astype(np.float64) - right)
-    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def choose_search(

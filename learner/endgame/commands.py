@@ -17,7 +17,7 @@ from engine.tablebase.material import MAX_PIECES, materials_between
 
 from ..report import make_writable_folder
 from . import learning
-from .calibration import DEFAULT_BUDGET, calibrate_oracle, expected_calibration_error
+from .calibration import DEFAULT_BUDGET, calibrate_oracle
 from .data import TEST, TRAIN, VALIDATION, EndgameSampler
 from .networks import EndgameNetwork, SelfPlayNetwork, new_network, save_endgame_network
 from .oracle import Oracle, open_oracle, shipped_folder
@@ -25,7 +25,15 @@ from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder, save
 from .oracle_report import write_oracle_report
 from .progress import OracleProgress
 from .training import CurvePoint, train_endgame
-from .validation import ACCURACY_KEYS, METHODS, Judgements, Validation, validate
+from .validation import (
+    ACCURACY_KEYS,
+    METHODS,
+    Judgements,
+    Validation,
+    calibration_error,
+    reliability_bins,
+    validate,
+)
 
 STATE_FILE, NETWORK_FOLDER = "training.safetensors", "network"
 CALIBRATION_POSITIONS = 100_000
@@ -265,7 +273,7 @@ def _judged(
         for method, p in zip(METHODS, (network, search_shares, shares), strict=True)
     }
     judgements = Judgements(board_positions, values, flags, codes.astype(np.int64), answers, shares)
-    ece = expected_calibration_error(network.max(1), answers["network"] == values)
+    ece = calibration_error(reliability_bins(network.max(1), answers["network"] == values))
     return judgements, ece, float(evaluations.mean())
 
 

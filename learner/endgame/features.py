@@ -66,7 +66,7 @@ def slice_table(pieces: int) -> np.ndarray:
     places = {material: i for i, material in enumerate(trained_slices(pieces))}
     table = np.zeros(NUM_CODES, np.int32)
     for code in range(NUM_CODES):
-        material = Material(code >> 9, code >> 6 & 7, code >> 3 & 7, code & 7)
+        material = Material.of_code(code)
         while material.pieces > pieces:
             material = _smaller(material)
         table[code] = places.get(material, 0)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from torch import Tensor, nn
 
-from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_one, slice_table, trained_slices
+from .features import NUM_GROUPS, NUM_PAIRS, encode_one, slice_table, trained_slices
 from .kernels import CEILING
 from .mixing import UNIT
 from .networks import PairConfig, PairNetwork
@@ -197,20 +197,3 @@ def judge_integer(own, opp, kings, network, features, sums, first, second, logit
         for c in range(second.shape[0]):
             logits[k] += max(second[c] >> BITS, 0) * network.out_weights[c, k]
         logits[k] >>= _TO_LOGIT
-
-
-@njit(cache=True)
-def _judge_many(positions, network, logits):
-    features = np.zeros(MAX_FEATURES, np.uint8)
-    sums = np.zeros(network.pairs.shape[1], np.int64)
-    first, second = np.zeros(network.expert_bias.shape[0], np.int64), np.zeros(network.out_weights.shape[0], np.int64)
-    for i in range(positions.shape[0]):
-        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        judge_integer(own, opp, kings, network, features, sums, first, second, logits[i])
-
-
-def judge_many(network: IntegerNetwork, positions: np.ndarray) -> np.ndarray:
-    """int64 [N, 3]: win, draw, loss logits in ``1 / mixing.UNIT`` of positions uint32 [N, 3 or more]."""
-    logits = np.zeros((len(positions), 3), np.int64)
-    _judge_many(positions, network, logits)
-    return logits
