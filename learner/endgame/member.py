@@ -60,7 +60,7 @@ class Member:
     @property
     def settings(self) -> dict[str, Any]:
         """How the network is used, by the names in ``SETTINGS``: a part of JSON."""
-        return {name: getattr(self, name) for name in self.SETTINGS}
+        return {name: getattr(self, name) for name in self.SETTINGS} | {"pieces": list(self.pieces)}
 
     def tested(self, pieces: int) -> bool:
         """Whether the network was calibrated on this number of pieces, or at least trained for it."""
