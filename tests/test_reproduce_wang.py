@@ -34,9 +34,8 @@ from learner.reproduce.experiment import (
     report_experiments,
     run_experiments,
 )
-from learner.reproduce.one_ply import one_ply_search
 from learner.reproduce.wang import EXPERIMENTS, wang_command
-from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training
+from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training, one_ply_search
 
 PIECES = 4
 ACCURACIES = ("network", "search", "both", "pair")

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import safetensors.torch
@@ -51,11 +51,24 @@ class EndgameNetwork(nn.Module, ABC):
 
     kind: ClassVar[Kind]
     config: BaseModel
+    _frozen: tuple[nn.Module, ...] = ()
 
     @property
     def parameter_count(self) -> int:
         """Number of learned numbers, batch-norm statistics not counted."""
         return sum(parameter.numel() for parameter in self.parameters())
+
+    def freeze(self, *parts: nn.Module) -> None:
+        """Keeps these parts as they are in training, batch-norm statistics included."""
+        self._frozen += parts
+        for part in parts:
+            part.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        for part in self._frozen:
+            part.eval()
+        return self
 
     @abstractmethod
     def forward(self, positions: np.ndarray) -> Tensor: ...
@@ -226,23 +239,20 @@ class SelfPlayNetwork(EndgameNetwork):
     """A self-play network (``learner.network``) seen through its win/draw/loss head.
 
     Args:
-        freeze_body: train the head alone; the trunk then stays as it is, batch-norm statistics included.
+        freeze_body: train the head alone.
     """
 
     kind: ClassVar[Kind] = "selfplay"
 
     def __init__(self, config: NetworkConfig, freeze_body: bool = False) -> None:
         super().__init__()
-        self.config = config
-        self.network = Network(config)
-        self.network.policy_head.requires_grad_(False)
-        self.freeze_body = freeze_body
+        self.config, self.network = config, Network(config)
+        self.freeze(self.network.policy_head)
         if freeze_body:
-            self.network.stem.requires_grad_(False)
-            self.network.blocks.requires_grad_(False)
+            self.freeze(self.network.stem, self.network.blocks)
 
     @classmethod
-    def from_checkpoint(cls, folder: Any, freeze_body: bool = False) -> "SelfPlayNetwork":
+    def from_checkpoint(cls, folder: Path | str, freeze_body: bool = False) -> "SelfPlayNetwork":
         """The network of a self-play checkpoint.
 
         Raises:
@@ -252,14 +262,6 @@ class SelfPlayNetwork(EndgameNetwork):
         endgame = cls(network.config, freeze_body)
         endgame.network.set_weights(network.state_dict())
         return endgame.eval()
-
-    def train(self, mode: bool = True) -> "SelfPlayNetwork":
-        super().train(mode)
-        if self.freeze_body:
-            self.network.stem.eval()
-            self.network.blocks.eval()
-        self.network.policy_head.eval()
-        return self
 
     def forward(self, positions: np.ndarray) -> Tensor:
         return self.network(torch.from_numpy(encode_planes(positions)))[1]

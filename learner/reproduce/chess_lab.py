@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..endgame.data import ShuffledRows
 from ..endgame.progress import OracleProgress
 from ..endgame.timed_training import TimedTrainer, TrainingSettings
 from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
@@ -46,15 +47,11 @@ class PoolTrainer(TimedTrainer):
         self, network: ChessNetwork, pool: Labelled, settings: TrainingSettings, minutes: float, seed: int
     ) -> None:
         super().__init__(network, settings, minutes, None)
-        self._network, self._pool = network, pool
-        self._random = np.random.default_rng(seed)
-        self._order = np.zeros(0, np.int64)
+        self._network, self._pool, self._rows = network, pool, ShuffledRows(len(pool.men), seed)
 
     def _loss(self) -> tuple[Tensor, int]:
         size = self.settings.batch_size
-        while len(self._order) < size:
-            self._order = np.concatenate([self._order, self._random.permutation(len(self._pool.men))])
-        chosen, self._order = self._order[:size], self._order[size:]
+        chosen = self._rows.take(size)
         classes = torch.from_numpy(self._pool.classes[chosen])
         return nn.functional.cross_entropy(self._network(self._pool.men[chosen]), classes), size
 
