@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -141,7 +142,7 @@ def test_a_finished_training_is_not_trained_on(tables: DenseTables, tmp_path: Pa
     again = network_of("pair")
     trainer = EndgameTrainer(again, sampler_of(tables), SETTINGS, positions=1024)
     trainer.load(state)
-    assert len(trainer.run(state)) == 2
+    assert len(trainer.train(save=partial(trainer.save, state))) == 2
     assert trainer.seen == 1024
 
 
@@ -151,7 +152,7 @@ def test_time_is_a_budget_too(tables: DenseTables) -> None:
     trainer = EndgameTrainer(network, sampler_of(tables), SETTINGS, minutes=0.02)
     trainer.step()
     began = time.monotonic()
-    trainer.run()
+    trainer.train()
     assert 1.2 <= trainer.seconds <= time.monotonic() - began < 30
     assert trainer.learning_rate == 0
 

@@ -42,7 +42,7 @@ class _Dense:
         row: of one word.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or so many take more memory than can be had.
+        ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
     """
 
     row: ClassVar[np.dtype[Any]]

@@ -149,12 +149,12 @@ def _contexts(logit, place, around, near, decision, used):
 def _set_copies(grid, ranks, word, bit, others, result, values, unknown):
     """Enters a position's value, also where one of the roamer's fellows is left out instead of it."""
     base = word - ranks[grid.roamer] * grid.strides[grid.roamer]
-    together = np.uint32(others | bit)
-    left = together
+    alike = np.uint32(others | bit)
+    left = alike
     while left != 0:
         place = np.uint32(left & (~left + np.uint32(1)))
         left ^= place
-        at = base + grid.strides[grid.roamer] * rank_of(np.uint32(together ^ place), grid.roamer)
+        at = base + grid.strides[grid.roamer] * rank_of(np.uint32(alike ^ place), grid.roamer)
         unknown[at, 0] &= ~place
         if result < DRAWN:
             values[at, result] |= place

@@ -178,7 +178,7 @@ class EndgameSampler:
         self._state[0] = np.uint64(value)
 
     def reweigh(self, factors: np.ndarray) -> None:
-        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out altogether.
+        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out.
 
         Args:
             factors: float64 [S], not negative and not all zero.

@@ -131,7 +131,7 @@ def unpack(config: PairConfig, step: int, packed: bytes) -> IntegerNetwork:
     """The network of ``pack``.
 
     Raises:
-        IntegerNetworkError: the weights do not fit together, or the step is out of range.
+        IntegerNetworkError: the weights do not fit one another, or the step is out of range.
     """
     if not 1 <= step <= MAX_STEP:
         raise IntegerNetworkError(f"the step of its weights is {step}")

@@ -21,7 +21,7 @@ from .timed_training import CurvePoint, TimedTrainer, TrainingSettings
 STATE_SCHEMA_VERSION: Literal[1] = 1
 _CLASS_SAMPLE = 1 << 16
 _FOCUS_STEPS, _FOCUS_DECAY = 50, 0.99
-_FOCUS_PRIOR = np.array([0.1, 1.0])  # as if each slice had cost this much in so many positions
+_FOCUS_PRIOR = np.array([0.1, 1.0])  # a cost, and the number of positions that it counts as, for every slice
 _MODEL, _OPTIMIZER = "model.", "optimizer."
 
 DEFAULT_SETTINGS = {
@@ -40,11 +40,10 @@ def accuracy_of(network: EndgameNetwork, batch: EndgameBatch) -> float:
 
 
 class EndgameTrainer(TimedTrainer):
-    """One training run: ``run`` trains to its end, ``save`` and ``load`` carry it over to another process.
+    """One training run; ``save`` and ``load`` carry it over to another process.
 
     Args:
-        sampler: where every batch comes from; its state is saved too, so a run that is resumed sees what it would have
-            seen.
+        sampler: where every batch comes from. Its state is saved too, so a resumed run sees the same positions.
         minutes, positions: the budget, one of them.
         validation: a fixed batch for the learning curve.
     """
@@ -68,15 +67,6 @@ class EndgameTrainer(TimedTrainer):
         if settings.class_weights:
             counts = np.bincount(sampler.draw(_CLASS_SAMPLE).classes, minlength=3).clip(1)
             self._class_weights = torch.from_numpy((_CLASS_SAMPLE / counts) ** 0.5).float()
-
-    def run(
-        self,
-        state_path: Path | str | None = None,
-        report: Callable[[CurvePoint], object] = lambda point: None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> list[CurvePoint]:
-        """Trains as ``train`` does; the state is saved to ``state_path``."""
-        return self.train(report, stop, None if state_path is None else partial(self.save, state_path))
 
     def _loss(self) -> tuple[Tensor, int]:
         batch = self.sampler.draw(self.settings.batch_size)
@@ -184,14 +174,19 @@ def train_endgame(
     report: Callable[[CurvePoint], object] = lambda point: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[CurvePoint]:
-    """Trains a network within a budget, from ``state_path`` on if that exists (see ``EndgameTrainer``).
+    """Trains a network within a budget and returns the learning curve (see ``EndgameTrainer``).
+
+    Args:
+        state_path: where the state is saved, and from where a training that was interrupted goes on.
 
     Raises:
-        KeyboardInterrupt: see ``EndgameTrainer.run``.
+        KeyboardInterrupt: see ``TimedTrainer.train``.
         EndgameTrainingError: an impossible budget, or a training that diverged.
         CheckpointError: the state belongs to another training, is damaged, or cannot be written.
     """
     trainer = EndgameTrainer(network, sampler, settings, minutes, positions, validation)
-    if state_path is not None and Path(state_path).exists():
+    if state_path is None:
+        return trainer.train(report, stop)
+    if Path(state_path).exists():
         trainer.load(state_path)
-    return trainer.run(state_path, report, stop)
+    return trainer.train(report, stop, partial(trainer.save, state_path))

@@ -21,7 +21,7 @@ _TOLERANCE = 1e-3  # of probabilities: their sum, and the verdict's beside the l
 
 
 class ValidationError(ValueError):
-    """Judgements that do not fit together; the message names the array and says what is wrong."""
+    """Judgements that contradict one another; the message names the array and says what is wrong."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class ChessLab:
     """Labels positions once, trains each network once, whichever experiments ask for it, and draws the tests.
 
     Args:
-        minutes: for labelling and both trainings together, shared as ``SHARES`` says.
+        minutes: for labelling and both trainings, shared as ``SHARES`` says.
 
     Attributes:
         seen: positions that each network has been trained on, each time counted.
@@ -112,7 +112,7 @@ class ChessLab:
         return self._networks[kind]
 
     def test(self, men: Sequence[int]) -> Test:
-        """``TESTED`` fresh positions of so many men, always the same; none is a mirror image of one in the pool."""
+        """``TESTED`` fresh positions with these numbers of men, always the same; the pool has no image of one."""
         key = tuple(men)
         if key not in self._tests:
             self.progress.phase(f"drawing positions of {named(men)} men to test on")

@@ -133,7 +133,7 @@ class Lab:
     capture search.
 
     Args:
-        minutes: for all trainings together. wanted: these trainings, those before them left out.
+        minutes: for all trainings. wanted: these trainings, those before them left out.
         extra: share of the time that is taken by something else, in the unit of ``Training.weight``.
         as_published: Wang's network is trained with the published settings.
 

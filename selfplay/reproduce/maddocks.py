@@ -39,7 +39,7 @@ _INTRODUCTION = (
     "Published figures to set beside these are not known."
 )
 _MATCH_NOTES = (
-    "As in the report: an iteration is so many games of self-play, training for so many epochs, and games of "
+    "As in the report: an iteration is a number of games of self-play, of epochs of training, and of games of "
     "comparison in which the new network must reach the replacement threshold; the search is PUCT with a network, its "
     "opponent UCT with random roll-outs.",
     "Otherwise: a game is drawn after 80 plies without a capture or a move of a man, by repetition, and in self-play "
