@@ -92,7 +92,6 @@ class Figure:
 
     @property
     def file_name(self) -> str:
-        """Name of the file in the report's folder."""
         return f"{self.name}.png"
 
 
@@ -116,7 +115,6 @@ class Report:
     data: Mapping[str, Any]
 
     def figures(self) -> Iterator[Figure]:
-        """All figures in order."""
         return (block for section in self.sections for block in section.blocks if isinstance(block, Figure))
 
 

@@ -35,7 +35,7 @@ from learner.endgame.integer_network import (
 from learner.endgame.mixing import ONE, SQUASH, STRETCH, TOP, UNIT, add_logits, learn, predict
 from learner.endgame.networks import PairConfig, PairNetwork, WangNetwork, save_endgame_network
 from learner.endgame.progress import OracleProgress
-from learner.endgame.training import TrainingSettings, train_endgame
+from learner.endgame.training import EndgameTrainer, TrainingSettings
 from learner.endgame.weight_coding import decode_weights, encode_weights
 
 SMALL = PairConfig(width=4, experts=6, hidden=5, pieces=4)
@@ -77,7 +77,7 @@ def trained(tables: DenseTables) -> PairNetwork:
     torch.manual_seed(1)
     network = PairNetwork(PairConfig(width=8, experts=16, hidden=8, pieces=4))
     sampler = EndgameSampler(tables, pairs_up_to(4), 1, quiet=True)
-    train_endgame(network, sampler, TrainingSettings(warmup_steps=20), positions=1_000_000)
+    EndgameTrainer(network, sampler, TrainingSettings(warmup_steps=20), positions=1_000_000).run()
     return network
 
 

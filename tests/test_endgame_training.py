@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,12 +27,11 @@ from learner.endgame.networks import (
     WangConfig,
     WangNetwork,
 )
-from learner.endgame.timed_training import EndgameTrainingError, TrainingSettings
+from learner.endgame.timed_training import CurvePoint, EndgameTrainingError, TrainingSettings
 from learner.endgame.training import (
     DEFAULT_SETTINGS,
     EndgameTrainer,
     accuracy_of,
-    train_endgame,
 )
 from learner.network import NETWORKS
 
@@ -38,6 +39,18 @@ ROOT = Path(__file__).parent.parent
 SLICES = [material for pieces in (2, 3) for material in materials(pieces)]
 SMALL = PairConfig(width=16, experts=16, hidden=8, pieces=3)
 SETTINGS = TrainingSettings(batch_size=512, warmup_steps=20, report_s=0)
+
+
+def train_endgame(
+    network: EndgameNetwork,
+    sampler: EndgameSampler,
+    settings: TrainingSettings | None = None,
+    state_path: Path | None = None,
+    report: Callable[[CurvePoint], object] = lambda point: None,
+    stop: Callable[[], bool] = lambda: False,
+    **budget: Any,
+) -> list[CurvePoint]:
+    return EndgameTrainer(network, sampler, settings, **budget).run(state_path, report, stop)
 
 
 @pytest.fixture(scope="module")

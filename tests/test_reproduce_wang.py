@@ -397,13 +397,13 @@ def test_tests_are_drawn_from_what_was_not_trained_on(tables: DenseTables) -> No
 
 def test_no_training_pays_for_compiling(tables: DenseTables, monkeypatch: pytest.MonkeyPatch) -> None:
     budgets: list[tuple[str, float | None]] = []
-    train = wang_lab.train_endgame
+    run = wang_lab.EndgameTrainer.run
 
-    def recorded(network: EndgameNetwork, *arguments: Any, minutes: float | None = None, **options: Any) -> Any:
-        budgets.append((network.kind, minutes))
-        return train(network, *arguments, minutes=minutes, **options)
+    def recorded(trainer: Any, *arguments: Any, **options: Any) -> Any:
+        budgets.append((trainer.network.kind, trainer.minutes))
+        return run(trainer, *arguments, **options)
 
-    monkeypatch.setattr(wang_lab, "train_endgame", recorded)
+    monkeypatch.setattr(wang_lab.EndgameTrainer, "run", recorded)
     lab = lab_of(tables, Training("wang", 2, 2), Training("pair", 2, 2), Training("pair", 2, 3))
     lab.run([Training("wang", 2, 2), Training("pair", 2, 2), Training("pair", 2, 3)])
     assert [(kind, minutes is None) for kind, minutes in budgets] == [

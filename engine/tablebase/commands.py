@@ -35,13 +35,11 @@ class StepProgress:
         self._worked = 0
 
     def __call__(self, step: Step) -> None:
-        """Takes note of a pair that has been done."""
         if step.solved:
             self._worked += step.words
         self._progress.update(self._task, total=step.total, completed=step.done, description=self.text(step))
 
     def text(self, step: Step) -> str:
-        """Rate and time left after a step."""
         if not self._worked:  # pairs found in the folder take no time
             return f"{self._title} after {step.pair.name}"
         rate = self._worked / (perf_counter() - self._began)

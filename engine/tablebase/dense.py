@@ -180,7 +180,6 @@ class Step:
 
     @property
     def words(self) -> int:
-        """Words of the pair."""
         return layout_of(self.pair).words
 
 

@@ -31,7 +31,6 @@ class Material(NamedTuple):
 
     @classmethod
     def of_code(cls, code: int) -> "Material":
-        """The slice with this ``code``."""
         return cls(code >> 9 & 7, code >> 6 & 7, code >> 3 & 7, code & 7)
 
     def swapped(self) -> "Material":

@@ -155,5 +155,4 @@ class BlockStore:
         return self._codecs[i].decode(block - int(self._starts[i]), data)
 
     def close(self) -> None:
-        """Gives the files back."""
         self._closing.close()

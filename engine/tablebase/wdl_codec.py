@@ -185,7 +185,6 @@ class BlockCodec:
 
 
 def num_blocks(layout: Layout | Grid) -> int:
-    """Number of blocks of a slice."""
     return -(-layout.words // BLOCK_WORDS)
 
 

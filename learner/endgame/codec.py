@@ -64,18 +64,6 @@ class Corrections(NamedTuple):
     digest: str
 
 
-class _Memory(NamedTuple):
-    """What the codec has learned so far: ``models`` uint32 of all contexts, ``weights`` int64 of the mixers."""
-
-    models: np.ndarray
-    weights: np.ndarray
-
-
-def _new_memory() -> _Memory:
-    models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
-    return _Memory(models, np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64))
-
-
 @njit(cache=True, inline="always")
 def _state_at(word, bit, values, unknown):
     if bit == 0 or unknown[word, 0] & bit != 0:
@@ -168,7 +156,7 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
         truth: its state; not used when decoding.
         can_lose: whether what is known by now allows a loss.
         logits: int64 [3], the network's. place: bit of the roamer. around, near: see ``_look_around``.
-        memory: ``models`` and ``weights`` of ``_Memory``, and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
+        memory: ``models`` and ``weights`` (``_code_words``), and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
         coding: coder, data and whether it decodes.
     """
     models, weights, used, inputs, scratch = memory
@@ -202,7 +190,8 @@ def _code_words(low, high, grid, values, unknown, truth, network, models, weight
         values: uint32 [words, 2], won and lost positions known so far; coded ones are added.
         unknown: uint32 [words, 2], positions without a value yet, and those that may be lost; coded ones are removed.
         truth: uint32 [words, 2], the values; not used when decoding.
-        models, weights: see ``_Memory``. coder, data: of ``engine.tablebase.coder``.
+        models: uint32, of all contexts. weights: int64 [decisions, known, NUM_INPUTS], of the mixers.
+        coder, data: of ``engine.tablebase.coder``.
         tally: int64 [2], positions and exceptions are added.
     """
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
@@ -246,7 +235,9 @@ class _TableCoder:
     def __init__(self, network: IntegerNetwork, data: bytes | None, workers: Workers) -> None:
         self._network, self._workers = network, workers
         self.decoding = data is not None
-        self._memory = _new_memory()
+        # What has been learned so far: models of all contexts, weights of the mixers.
+        self._models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
+        self._weights = np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64)
         self._coder, self.tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
         self._digest = sha256()
         self._parts: list[bytes] = []
@@ -277,46 +268,34 @@ class _TableCoder:
     def _code_words(self, grid: Grid, values: np.ndarray, unknown: np.ndarray, truth: np.ndarray) -> None:
         for low in range(0, grid.words, _CHUNK_WORDS):
             high = min(low + _CHUNK_WORDS, grid.words)
-            args = grid, values, unknown, truth, self._network, *self._memory, self._coder, self._data
-            _code_words(low, high, *args, self.decoding, self.tally)
+            learned = self._network, self._models, self._weights
+            coding = self._coder, self._data, self.decoding
+            _code_words(low, high, grid, values, unknown, truth, *learned, *coding, self.tally)
             if not self.decoding:
                 self._parts.append(self._data[: self._coder[_PLACE]].tobytes())
                 self._coder[_PLACE] = 0
 
-    def finish(self) -> Corrections:
-        """To be called after the last pair."""
+    def code_tables(self, tables: DenseTables, pieces: int, report: Callable[[Step], object]) -> Corrections:
+        """Codes all pairs of 2 to ``pieces`` pieces; ``tables`` are filled in when decoding, else read."""
+        for done in in_steps(pairs_up_to(pieces), lambda pair: self._code_in(tables, pair)):
+            report(done)
         if not self.decoding:
             self._parts.append(self._data[: finish_encoding(self._coder, self._data)].tobytes())
         positions, exceptions = self.tally.tolist()
         return Corrections(b"".join(self._parts), positions, exceptions, self._digest.hexdigest())
 
+    def _code_in(self, tables: DenseTables, pair: Material) -> bool:
+        values = self.code_pair(layout_of(pair), tables, None if self.decoding else tables.slice_rows(pair))
+        if self.decoding:
+            tables.fill(pair, values)
+        elif not _agree(tables, pair, values):
+            raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
+        return self.decoding
+
 
 def _agree(tables: DenseTables, pair: Material, values: np.ndarray) -> bool:
     slices = [pair] if pair.symmetric else [pair, pair.swapped()]
     return all(np.array_equal(values[side], tables.slice_rows(material)) for side, material in enumerate(slices))
-
-
-def _code_tables(
-    network: IntegerNetwork,
-    pieces: int,
-    data: bytes | None,
-    tables: DenseTables,
-    threads: int | None,
-    report: Callable[[Step], object],
-) -> Corrections:
-    def code(pair: Material) -> bool:
-        values = coder.code_pair(layout_of(pair), tables, None if coder.decoding else tables.slice_rows(pair))
-        if coder.decoding:
-            tables.fill(pair, values)
-        elif not _agree(tables, pair, values):
-            raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
-        return coder.decoding
-
-    with Workers(threads) as workers:
-        coder = _TableCoder(network, data, workers)
-        for step in in_steps(pairs_up_to(pieces), code):
-            report(step)
-        return coder.finish()
 
 
 def encode_tables(
@@ -334,7 +313,8 @@ def encode_tables(
     Raises:
         CodecError: the tables contradict themselves, so that decoding would not restore them.
     """
-    return _code_tables(network, pieces, None, tables, threads, report)
+    with Workers(threads) as workers:
+        return _TableCoder(network, None, workers).code_tables(tables, pieces, report)
 
 
 def decode_tables(
@@ -346,4 +326,5 @@ def decode_tables(
 ) -> tuple[DenseTables, Corrections]:
     """The values that were coded with this network, and what it needed; the caller compares the digest."""
     tables = DenseTables(pieces)
-    return tables, _code_tables(network, pieces, data, tables, threads, report)
+    with Workers(threads) as workers:
+        return tables, _TableCoder(network, data, workers).code_tables(tables, pieces, report)

@@ -21,7 +21,7 @@ from .data import EndgameSampler
 from .integer_network import finish_rounded, train_rounded
 from .networks import PairConfig, PairNetwork, load_endgame_network
 from .progress import OracleProgress
-from .training import TrainingSettings, train_endgame
+from .training import EndgameTrainer, TrainingSettings
 
 WIDTH, EXPERTS, HIDDEN = 16, 32, 16
 _ROUNDED_SHARE = 0.4  # of the training, with the pairs rounded
@@ -43,7 +43,7 @@ def train_codec_network(
         progress.phase("training", 60 * share * minutes)
         sampler = EndgameSampler(tables, pairs_up_to(pieces), seed + part, quiet=True)
         settings = TrainingSettings(learning_rate=rate)
-        train_endgame(network, sampler, settings, share * minutes, report=progress.training)
+        EndgameTrainer(network, sampler, settings, share * minutes).run(report=progress.training)
 
     train(0, 1 - _ROUNDED_SHARE, _RATE)
     train_rounded(network)

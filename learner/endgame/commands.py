@@ -24,7 +24,7 @@ from .oracle import Oracle, open_oracle, shipped_folder
 from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder, save_oracle
 from .oracle_report import write_oracle_report
 from .progress import OracleProgress
-from .training import CurvePoint, train_endgame
+from .training import CurvePoint, EndgameTrainer
 from .validation import (
     ACCURACY_KEYS,
     METHODS,
@@ -116,9 +116,8 @@ def _train(
     sampler = _sampler(tables, pieces, seed, TRAIN, quiescent)
     sample = _sampler(tables, pieces, seed, VALIDATION, quiescent).draw(_CURVE_POSITIONS)
     progress.phase("training", 60 * minutes)
-    curve = train_endgame(
-        network, sampler, minutes=minutes, validation=sample, state_path=out / STATE_FILE, report=progress.training
-    )
+    trainer = EndgameTrainer(network, sampler, minutes=minutes, validation=sample)
+    curve = trainer.run(out / STATE_FILE, progress.training)
     last, points = curve[-1], learning.to_json(curve)
     figures = {"positions": last.positions, "seconds": last.seconds}
     save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), {**figures, learning.CURVE: points})

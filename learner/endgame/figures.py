@@ -122,7 +122,6 @@ def _longest_bar(scores: Sequence[Score]) -> float:
 
 
 def _note(axes: Axes, x: float, y: float, accuracy: float) -> None:
-    """Writes an accuracy at the end of its bar."""
     text = f"{100 * accuracy:.2f}"
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", fontsize=7.5, in_layout=False)
 

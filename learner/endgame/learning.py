@@ -36,7 +36,7 @@ def thinned(curve: Curve) -> Curve:
 
 
 def member_name(pieces: tuple[int, int]) -> str:
-    """How curves name the member that is for so many pieces."""
+    """How curves name the member for these pieces."""
     return f"{pieces[0]}-{pieces[1]}"
 
 

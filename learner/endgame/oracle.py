@@ -81,7 +81,6 @@ class Oracle:
 
     @property
     def max_pieces(self) -> int:
-        """Most pieces that a member is for."""
         return self.members[-1].pieces[1]
 
     @property

@@ -31,7 +31,6 @@ class TorchTeam:
         torch.set_num_threads(self._all)
 
     def make(self, step: Callable[[], float]) -> float:
-        """Makes one step and returns what it returns."""
         if self._all == 1:
             return step()
         began = time.monotonic()

@@ -40,12 +40,15 @@ def accuracy_of(network: EndgameNetwork, batch: EndgameBatch) -> float:
 
 
 class EndgameTrainer(TimedTrainer):
-    """One training run; ``save`` and ``load`` carry it over to another process.
+    """One training run of an endgame network, resumable at any moment.
 
     Args:
         sampler: where every batch comes from. Its state is saved too, so a resumed run sees the same positions.
         minutes, positions: the budget, one of them.
         validation: a fixed batch for the learning curve.
+
+    Raises:
+        EndgameTrainingError: an impossible budget.
     """
 
     def __init__(
@@ -67,6 +70,28 @@ class EndgameTrainer(TimedTrainer):
         if settings.class_weights:
             counts = np.bincount(sampler.draw(_CLASS_SAMPLE).classes, minlength=3).clip(1)
             self._class_weights = torch.from_numpy((_CLASS_SAMPLE / counts) ** 0.5).float()
+
+    def run(
+        self,
+        state_path: Path | str | None = None,
+        report: Callable[[CurvePoint], object] = lambda point: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> list[CurvePoint]:
+        """Trains to the end of the budget and returns the learning curve (``TimedTrainer.train``).
+
+        Args:
+            state_path: where the state is saved; if it exists, the training goes on from it.
+
+        Raises:
+            KeyboardInterrupt: see ``TimedTrainer.train``.
+            EndgameTrainingError: the training diverged.
+            CheckpointError: the state belongs to another training, is damaged, or cannot be written.
+        """
+        if state_path is None:
+            return self.train(report, stop)
+        if Path(state_path).exists():
+            self.load(state_path)
+        return self.train(report, stop, partial(self.save, state_path))
 
     def _loss(self) -> tuple[Tensor, int]:
         batch = self.sampler.draw(self.settings.batch_size)
@@ -161,32 +186,3 @@ class EndgameTrainer(TimedTrainer):
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def train_endgame(
-    network: EndgameNetwork,
-    sampler: EndgameSampler,
-    settings: TrainingSettings | None = None,
-    minutes: float | None = None,
-    positions: int | None = None,
-    validation: EndgameBatch | None = None,
-    state_path: Path | str | None = None,
-    report: Callable[[CurvePoint], object] = lambda point: None,
-    stop: Callable[[], bool] = lambda: False,
-) -> list[CurvePoint]:
-    """Trains a network within a budget and returns the learning curve (see ``EndgameTrainer``).
-
-    Args:
-        state_path: where the state is saved, and from where a training that was interrupted goes on.
-
-    Raises:
-        KeyboardInterrupt: see ``TimedTrainer.train``.
-        EndgameTrainingError: an impossible budget, or a training that diverged.
-        CheckpointError: the state belongs to another training, is damaged, or cannot be written.
-    """
-    trainer = EndgameTrainer(network, sampler, settings, minutes, positions, validation)
-    if state_path is None:
-        return trainer.train(report, stop)
-    if Path(state_path).exists():
-        trainer.load(state_path)
-    return trainer.train(report, stop, partial(trainer.save, state_path))

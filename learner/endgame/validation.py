@@ -130,7 +130,6 @@ class Confidence:
     wrong: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """``mean`` (outcome → ``right``, ``wrong``) and ``histogram`` (``edges``, ``right``, ``wrong``)."""
         return {
             "mean": {outcome: {"right": mean[0], "wrong": mean[1]} for outcome, mean in self.means.items()},
             "histogram": {"edges": HISTOGRAM_EDGES.tolist(), "right": list(self.right), "wrong": list(self.wrong)},
@@ -149,7 +148,6 @@ class ReliabilityBin:
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers."""
         return self.right / self.count
 
 
@@ -165,11 +163,9 @@ class WorstPosition:
 
     @property
     def confidence(self) -> float:
-        """The oracle's largest probability."""
         return max(self.wdl)
 
     def to_json(self) -> dict[str, Any]:
-        """``fen``, ``exact``, the verdicts by method, ``confidence``, ``wdl`` and ``flag``."""
         return {
             "fen": self.fen,
             "exact": self.exact,

@@ -79,7 +79,6 @@ def named_network(net: str, seed: int) -> Network:
 
 
 def read_with_progress(games: Path, progress: OracleProgress) -> ExpertGames:
-    """Reads the games, and shows how many."""
     progress.phase("reading games")
     return read_expert_games(games, lambda number, share: progress.part(f"reading games: {number}", share))
 
@@ -99,7 +98,6 @@ def train_with_progress(training: Pretraining, minutes: float, progress: OracleP
 
 
 def describe(games: ExpertGames, split: Split) -> dict[str, Any]:
-    """What was learnt from, in numbers."""
     return {
         "games": len(games.keys),
         "twice": games.twice,

@@ -16,7 +16,7 @@ from ..endgame.member import softmax
 from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
 from ..endgame.progress import OracleProgress
 from ..endgame.resolve import children_of, resolve
-from ..endgame.training import DEFAULT_SETTINGS, TrainingSettings, accuracy_of, train_endgame
+from ..endgame.training import DEFAULT_SETTINGS, EndgameTrainer, TrainingSettings, accuracy_of
 from . import published
 
 Kind = Literal["wang", "pair"]
@@ -198,7 +198,7 @@ class Lab:
         self._warm_up(training.kind)
         self.progress.phase(label, 60 * minutes)
         report = partial(self.progress.rate, label)
-        seen = train_endgame(network, sampler, settings, minutes=minutes, report=report)[-1].positions
+        seen = EndgameTrainer(network, sampler, settings, minutes).run(report=report)[-1].positions
         return Trained(network, seen, min(seen, size or seen))
 
     def _warm_up(self, kind: Kind) -> None:
@@ -207,7 +207,7 @@ class Lab:
             self.progress.phase("compiling")
             few = EndgameSampler(self.tables, materials(MIN_PIECES), self.seed, TRAIN, kind == "pair")
             network = self._new_network(Training(kind, MIN_PIECES, MIN_PIECES), self.seed)
-            train_endgame(network, few, self.settings[kind], positions=1)
+            EndgameTrainer(network, few, self.settings[kind], positions=1).run()
             self._warm.add(kind)
 
     def why_missed(self) -> str:

@@ -139,7 +139,6 @@ class _MatchStudy:
         play_match(agent, rollout, openings, self.games, seed=config.seed, concurrency=_CONCURRENCY, on_game=on_game)
 
     def experiment(self) -> Experiment:
-        """What there is so far."""
         versions = self.versions()
         rows = [
             Row(
@@ -180,7 +179,6 @@ class _MatchStudy:
         return notes
 
     def _drawn(self, versions: Sequence[Version]) -> list[Figure]:
-        """Elo of the versions that have played."""
         minutes = {version.name: version.minutes for version in versions}
         results = [(name, self.opponent, tally) for name, tally in self.tallies.items() if tally.games]
         if not results:

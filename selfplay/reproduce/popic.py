@@ -86,7 +86,6 @@ class _System:
 
     @property
     def run(self) -> Path:
-        """Folder of the run."""
         return self.out / self.name
 
     def _results(self) -> LadderResults:
@@ -118,7 +117,6 @@ class _System:
         return play_missing(pairings, openings, self.games, jobs, self._results(), quiet)
 
     def found(self) -> "_Found":
-        """What there is in the folder."""
         state, versions = read_run(self.run)
         results, last = self._results(), versions[-1].name if versions else ""
         tallies = {version.name: results.tally(last, version.name, self.games) for version in versions[:-1]}
@@ -144,7 +142,6 @@ class _Found:
 
     @property
     def last(self) -> str:
-        """Name of the last version."""
         return self.versions[-1].name
 
     def standings(self) -> Standings:
@@ -188,7 +185,6 @@ class _Found:
         )
 
     def _unfinished(self) -> list[str]:
-        """What is missing yet."""
         config = self.system.config
         notes = unfinished_training(self.state, config)
         if not notes and len(self.versions) == 1:
