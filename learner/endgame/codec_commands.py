@@ -99,10 +99,7 @@ def encode_command(
     figures = {
         "pieces": pieces,
         "bytes": output.stat().st_size,
-        "weights_bytes": header.weights_bytes,
-        "corrections_bytes": header.corrections_bytes,
-        "positions": header.positions,
-        "exceptions": header.exceptions,
+        **header.model_dump(include={"weights_bytes", "corrections_bytes", "positions", "exceptions"}),
         "seconds": time.monotonic() - start,
         "training_seconds": trained - before_training if net is None else 0.0,
         "plain_bytes": _plain_bytes(folder, pieces),
@@ -152,9 +149,7 @@ def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str
         "pieces": header.pieces,
         "bytes": file.stat().st_size,
         "plain_bytes": written,
-        "positions": header.positions,
-        "exceptions": header.exceptions,
-        "digest": header.digest,
+        **header.model_dump(include={"positions", "exceptions", "digest"}),
         "seconds": time.monotonic() - start,
     }
     if not quiet:
