@@ -37,6 +37,14 @@ def spent(pairs: list[Material], last: Material, in_memory: Container[Material])
     return [pair for pair in pairs[:done] if pair.pieces == most and pair in in_memory and pair not in needed]
 
 
+def drop_spent(pairs: list[Material], last: Material, *memories: DenseTables | DenseDistances | None) -> None:
+    """Takes the pairs out of memory that are ``spent``."""
+    for memory in memories:
+        if memory is not None:
+            for pair in spent(pairs, last, memory):
+                memory.drop(pair)
+
+
 def peak_bytes(pieces: int, distance: bool) -> int:
     """Largest memory of a build from nothing: the pairs that are needed, and a copy of the one that is solved."""
     pairs = pairs_up_to(pieces)
@@ -104,10 +112,7 @@ class Builder:
         with Workers(self._threads) as workers:
             for step in in_steps(pairs, build):
                 yield step
-                for gone in spent(pairs, step.pair, self._tables):
-                    self._tables.drop(gone)
-                    if self._distances is not None:
-                        self._distances.drop(gone)
+                drop_spent(pairs, step.pair, self._tables, self._distances)
 
     def _missing(self, pair: Material) -> list[Kind]:
         """The kinds of file that the folder lacks for a pair. Those that nobody asked for are looked through as well:

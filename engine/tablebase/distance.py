@@ -15,7 +15,7 @@ from numba import njit
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
-from .solve import Workers, grid_of, place_fast, place_row, sweep_word
+from .solve import Workers, grid_of, place_fast, place_row, seen_by_mover, sweep_word
 
 MAX_HALF = 254
 NO_HALF = 255  # no move out of the slice wins
@@ -94,10 +94,7 @@ def date_rows(low, high, grid, slices, words, halves, values, mine, seeds, moves
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
-                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-                kings = np.uint32(pieces[1] | pieces[3])
-                if grid.second:
-                    own, opp, kings = turned(opp), turned(own), turned(kings)
+                own, opp, kings = seen_by_mover(grid, pieces)
                 won = values[word, 0] & bit != 0
                 half = date_position(own, opp, kings, won, slices, words, halves, moves)
                 mine[word, lowest_bit(bit)] = half

@@ -8,7 +8,7 @@ from ..interrupts import map_threads
 from ..movegen import jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, add_slice, locate
 from .slice_file import SliceFile
-from .solve import LOST, WON, Workers, free_places, grid_of, place_fast, place_row, settle_position
+from .solve import LOST, WON, Workers, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_position
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
 
@@ -49,8 +49,7 @@ def _complete_rows(low, high, grid, slices, words, here, kept, values, moves):
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
-                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-                kings = np.uint32(pieces[1] | pieces[3])
+                own, opp, kings = seen_by_mover(grid, pieces)
                 if jumpers_of(own, opp, kings) != 0:
                     state = settle_position(own, opp, kings, slices, words, moves)
                     won, lost = state == WON, state == LOST

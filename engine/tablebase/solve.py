@@ -132,6 +132,16 @@ def canonical_places(roamer, taken, fellows):
     return places if fellows == 0 else np.uint32(places & ((fellows & (~fellows + np.uint32(1))) - np.uint32(1)))
 
 
+@njit(cache=True, inline="always")
+def seen_by_mover(grid, pieces):
+    """(own, opp, kings) of the side to move, from the squares of each kind, uint32 [4]."""
+    first, second = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+    kings = np.uint32(pieces[1] | pieces[3])
+    if grid.second:
+        return turned(second), turned(first), turned(kings)
+    return first, second, kings
+
+
 @njit(cache=True)
 def _settle_capture(own, opp, kings, slices, words, moves):
     worst = np.int64(1)
@@ -191,10 +201,7 @@ def settle_rows(low, high, grid, slices, words, values, todo, moves):
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
-                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-                kings = np.uint32(pieces[1] | pieces[3])
-                if grid.second:
-                    own, opp, kings = turned(opp), turned(own), turned(kings)
+                own, opp, kings = seen_by_mover(grid, pieces)
                 state = settle_position(own, opp, kings, slices, words, moves)
                 values[word, 0] |= bit if state == WON else np.uint32(0)
                 values[word, 1] |= bit if state == LOST else np.uint32(0)

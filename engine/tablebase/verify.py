@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..interrupts import map_threads
-from .build import spent
+from .build import drop_spent
 from .count import count_pair, fen_of
 from .dense import DenseDistances, DenseTables, Step, in_steps
 from .distance_codec import decode_distances, kept_distances
@@ -68,10 +68,7 @@ class Verifier:
         with Workers(self._threads) as workers:
             for step in in_steps(self._pairs, check):
                 yield step
-                for gone in spent(self._pairs, step.pair, self._tables):
-                    self._tables.drop(gone)
-                    if self._distances is not None and gone in self._distances:
-                        self._distances.drop(gone)
+                drop_spent(self._pairs, step.pair, self._tables, self._distances)
 
     def _check_values(self, pair: Material, workers: Workers) -> np.ndarray:
         """Reads a pair's values and compares those of the first side to move with what their successors say.

@@ -19,7 +19,7 @@ from ..interrupts import map_threads
 from ..movegen import jumpers_of
 from .coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
 from .layout import NUM_KINDS, Layout
-from .solve import Grid, Workers, canonical_places, place_word
+from .solve import Grid, Workers, canonical_places, place_word, seen_by_mover
 
 BLOCK_WORDS = 1024
 NUM_CONTEXTS = 1024
@@ -98,9 +98,9 @@ def code_block(first_word, grid, values, models, state, data, filled, known, dec
             bit = np.uint32(places & (~places + np.uint32(1)))
             places ^= bit
             pieces[grid.roamer] = others | bit
-            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+            own, opp, kings = seen_by_mover(grid, pieces)
             context = _context(here, bit, neighbours, n, known, filled)
-            if jumpers_of(own, opp, np.uint32(pieces[1] | pieces[3])) != 0:
+            if jumpers_of(own, opp, kings) != 0:
                 won = models[context] >> 31
                 lost = models[NUM_CONTEXTS + context] >> 31
             else:

@@ -25,7 +25,7 @@ from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, start_
 from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, Layout, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word
+from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word, seen_by_mover
 
 from .features import MAX_FEATURES
 from .integer_network import IntegerNetwork, judge_integer
@@ -212,8 +212,8 @@ def _code_words(low, high, grid, values, unknown, truth, network, models, weight
             bit = np.uint32(places & (~places + np.uint32(1)))
             places ^= bit
             pieces[grid.roamer] = others | bit
-            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-            judge_integer(own, opp, pieces[1] | pieces[3], network, features, sums, first, second, logits)
+            own, opp, kings = seen_by_mover(grid, pieces)
+            judge_integer(own, opp, kings, network, features, sums, first, second, logits)
             _look_around(word, bit, neighbours, n, values, unknown, around, near)
             state = WON if truth[word, 0] & bit != 0 else (LOST if truth[word, 1] & bit != 0 else DRAWN)
             can_lose = unknown[word, 1] & bit != 0

@@ -17,19 +17,6 @@ from .oracle_files import ORACLE_FILE, oracle_folder, read_members
 from .resolve import Resolved, resolve
 from .validation import OUTCOMES
 
-__all__ = [
-    "NETWORK",
-    "RULES",
-    "SEARCHES",
-    "Answer",
-    "Member",
-    "Oracle",
-    "OracleError",
-    "default_oracle",
-    "load_oracle",
-    "open_oracle",
-]
-
 RULES, NETWORK = "rules", "network"
 SEARCHES = ("capture search", *(f"{number}-ply search" for number in ("one", "two", "three", "four", "five", "six")))
 """Names of the searches by rounds (``resolve``)."""
