@@ -72,6 +72,17 @@ def _check_memory(pieces: int, distance: bool) -> None:
             )
 
 
+def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Workers) -> None:
+    """Writes the file of a pair's values, uint32 [2, words, 2] (``solve.solve_pair``).
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    layout = layout_of(pair)
+    blocks = encode_slice(grid_of(layout, False), values[0], workers)
+    write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
+
+
 class Builder:
     """Fills a folder with the tables of 2 to ``pieces`` pieces.
 
@@ -142,7 +153,7 @@ class Builder:
     ) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         if "wdl" in missing:
-            write_slice(self.folder, pair, "wdl", count_pair(layout, values), *encode_slice(grid, values[0], workers))
+            write_values(self.folder, pair, values, workers)
         if halves is not None and "distance" in missing:
             blocks = map_threads(
                 workers, lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout))

@@ -15,17 +15,15 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.files import StorageError, atomic_write, make_folder
-from engine.tablebase.count import count_pair
+from engine.tablebase.build import write_values
 from engine.tablebase.dense import DenseTables, Step
-from engine.tablebase.layout import layout_of
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
-from engine.tablebase.slice_file import RULES, file_name, write_slice
-from engine.tablebase.solve import Workers, grid_of
-from engine.tablebase.wdl_codec import encode_slice
+from engine.tablebase.slice_file import RULES, file_name
+from engine.tablebase.solve import Workers
 
 from .codec import CodecError, decode_tables, encode_tables
 from .features import slice_table
-from .integer_network import MAX_STEP, IntegerNetworkError, config_of, pack, quantise, unpack
+from .integer_network import MAX_STEP, IntegerNetworkError, pack, quantise, unpack
 from .networks import PairConfig, PairNetwork
 
 MAGIC = b"CRWNNEU1"
@@ -72,7 +70,7 @@ def write_coded(
         CodecError: the tables contradict themselves.
         StorageError: the file cannot be written.
     """
-    config = config_of(network)
+    config = network.config
     slices = slice_table(config.pieces)
     rows = np.array([2 * slices[pair.code] + parity for pair in pairs_up_to(pieces) for parity in range(2)])
     step, quantised = quantise(network, rows)
@@ -152,9 +150,7 @@ def write_tables(folder: Path, tables: DenseTables, pieces: int, threads: int | 
     total = 0
     with Workers(threads) as workers:
         for pair in pairs_up_to(pieces):
-            layout = layout_of(pair)
             values = np.stack([tables.slice_rows(pair), tables.slice_rows(pair.swapped())])
-            blocks = encode_slice(grid_of(layout, False), values[0], workers)
-            write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
+            write_values(folder, pair, values, workers)
             total += (folder / file_name(pair, "wdl")).stat().st_size
     return total

@@ -189,6 +189,7 @@ class PairNetwork(EndgameNetwork):
     """
 
     kind: ClassVar[Kind] = "pair"
+    config: PairConfig
 
     def __init__(self, config: PairConfig | None = None) -> None:
         super().__init__()
