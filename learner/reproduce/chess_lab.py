@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from random import Random
 from typing import Literal, NamedTuple
@@ -71,18 +71,13 @@ class ChessLab:
         self.tables, self.minutes, self.seed, self.progress = tables, minutes, seed, progress
         self.seen: dict[Kind, int] = {}
         self.labelling_rate = 0.0
-        self._pool: Labelled | None = None
         self._networks: dict[Kind, ChessNetwork] = {}
         self._tests: dict[tuple[int, ...], Test] = {}
 
-    @property
+    @cached_property
     def pool(self) -> Labelled:
         """Labelled positions to train on, made when first asked for; a tenth have three men."""
-        if self._pool is None:
-            self._pool = self._label(60 * self.minutes * SHARES["label"])
-        return self._pool
-
-    def _label(self, seconds: float) -> Labelled:
+        seconds = 60 * self.minutes * SHARES["label"]
         self.progress.phase("labelling positions", seconds)
         counts = {3: _CHUNK_OF_THREE, 4: _CHUNK - _CHUNK_OF_THREE} if len(self.tables.men) == 2 else {}
         sources = [
