@@ -1,4 +1,4 @@
-"""Where players and actors take their endgame knowledge from: the tables at hand, or the endgame oracle."""
+"""Where players and actors take their endgame knowledge from: the tables at hand; and the endgame oracle."""
 
 from functools import cache
 

@@ -63,7 +63,7 @@ class InceptionNetwork(ResidualNetwork):
 
 
 class _Inception(nn.Module):
-    """Convolutions of 1x1, 3x3 and 5x5 side by side, their channels put together (Szegedy et al. 2015)."""
+    """Convolutions of 1x1, 3x3 and 5x5 side by side, their channels in one list (Szegedy et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def larson_command(
     Args:
         games: a collection in PDN.
         experiment: of ``NETWORKS_COMPARED``; None for both.
-        minutes: of the trainings together.
+        minutes: of the trainings.
         out: gets the report, after each network; after Ctrl-C in a training, with what was learnt until then.
 
     Returns:
