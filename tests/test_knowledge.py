@@ -62,7 +62,7 @@ def test_a_network_s_text_may_have_options():
 
 def test_oracles_have_names():
     assert oracle_name("tablebase") == "tablebase"
-    with pytest.raises(PlayerError, match="'network' is no oracle: choose one of off, tablebase$"):
+    with pytest.raises(PlayerError, match=r"'network' is no oracle: choose one of off, tablebase$"):
         oracle_name("network")
 
 
