@@ -5,6 +5,7 @@ judged in some two microseconds. Each phase of the game (``phases``) has layers 
 costs memory, hardly time.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,8 @@ from .phases import NUM_PHASES, PHASES
 
 NUM_PIECES = 4 * NUM_SQUARES
 """Inputs that are pieces: own men, own kings, the opponent's men and kings on each square."""
-_KINGS = np.repeat([False, True, False, True], NUM_SQUARES)
+KINGS = np.repeat([False, True, False, True], NUM_SQUARES)
+"""bool [NUM_PIECES]: the inputs that are kings."""
 _SPREAD = 0.15  # of the first weights from pieces: some are on at once, each with about the same part in a unit
 
 
@@ -84,18 +86,25 @@ class WideNetwork(Network):
         self.phases = nn.ModuleList(Phase(config) for _ in range(NUM_PHASES))
         self.policy = nn.Linear(config.units, NUM_POLICY)
         self.register_buffer("_numbers", torch.from_numpy(PHASES).long(), persistent=False)
-        self.register_buffer("_kings", torch.from_numpy(_KINGS), persistent=False)
+        self.register_buffer("_kings", torch.from_numpy(KINGS), persistent=False)
         for phase in self.phases:  # all begin alike: what one has learnt of the policy is of use to the others
             phase.load_state_dict(self.phases[0].state_dict())
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
         x = planes.flatten(1)[:, : NUM_PIECES + 1]  # the plane of reversible plies is one number
         numbers = self._phases_of(x)
+        if x.device.type != "cpu" or torch.jit.is_tracing():
+            return self._by_every_phase(x, numbers)
         order = numbers.argsort()
         parts = x[order].split(numbers.bincount(minlength=NUM_PHASES).tolist())
         units, wdl = zip(*(phase(part) for phase, part in zip(self.phases, parts, strict=True)), strict=True)
         places = order.argsort()
         return self.policy(torch.cat(units))[places], torch.cat(wdl)[places]
+
+    def _by_every_phase(self, x: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """The same without sorting positions by their phase, which a graph of fixed steps cannot do."""
+        units, wdl = zip(*(phase(x) for phase in self.phases), strict=True)
+        return self.policy(_chosen(units, numbers)), _chosen(wdl, numbers)
 
     def policy_parts(self) -> list[nn.Module]:
         """See ``Network.policy_parts``."""
@@ -108,3 +117,9 @@ class WideNetwork(Network):
     def _phases_of(self, x: Tensor) -> Tensor:
         pieces = x[:, :NUM_PIECES].bool()
         return self._numbers[pieces.sum(1), pieces[:, self._kings].any(1).long()]
+
+
+def _chosen(by_phase: Sequence[Tensor], numbers: Tensor) -> Tensor:
+    """Of [N, K] for every phase, the rows of each position's phase: [N, K]."""
+    stacked = torch.stack(list(by_phase), 1)
+    return stacked.gather(1, numbers[:, None, None].expand(-1, 1, stacked.shape[2])).squeeze(1)

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from engine.board import Board
 from engine.encoding import encode_planes
 
-from ..network_base import Network
-from ..residual import Block
+from ..residual import Block, ResidualNetwork
 
 CALIBRATION_POSITIONS = 64
 _MAX_PLIES = 120
@@ -44,7 +43,7 @@ def random_positions(number: int, seed: int = 0) -> np.ndarray:
 
 
 @torch.inference_mode()
-def calibrate(folded: Network, positions: np.ndarray) -> Ranges:
+def calibrate(folded: ResidualNetwork, positions: np.ndarray) -> Ranges:
     """The ranges of what the trunk of a folded network (``Network.folded``) puts out on positions uint32 [N, 4]."""
     network = copy.deepcopy(folded)
     ranges: dict[str, tuple[float, float]] = {}

@@ -27,7 +27,9 @@ from ..endgame.data import TEST, EndgameBatch, EndgameSampler
 from ..endgame.member import softmax
 from ..endgame.resolve import resolve
 from ..network import COLUMNS, ROWS, Network
+from ..residual import ResidualNetwork
 from .calibration import CALIBRATION_POSITIONS, calibrate, random_positions
+from .evaluator import BackendError
 from .fidelity import Answers, compare
 from .onnx_graph import INPUT, INTERFACE, POLICY, WDL, import_onnx, onnx_model
 from .torch_evaluator import TorchEvaluator
@@ -55,12 +57,14 @@ def export_onnx(
         metadata: entries of the file's metadata, beside the network's configuration.
 
     Raises:
-        BackendError: onnx is not installed.
+        BackendError: onnx is not installed, or int8 is wanted of a wide network.
         StorageError: the file cannot be written.
     """
     folded = network.folded().cpu().float()
     ranges = None
     if quantised:
+        if not isinstance(folded, ResidualNetwork):
+            raise BackendError("int8 is for the convolutions of residual networks; export a wide one in float32")
         positions = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
         ranges = calibrate(folded, positions)
     precision = "int8" if quantised else "float32"

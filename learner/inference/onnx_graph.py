@@ -10,7 +10,7 @@ faster and a tenth less true.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from torch import nn
 from engine.encoding import NUM_PLANES, NUM_POLICY
 
 from ..network_base import COLUMNS, ROWS, Network
-from ..residual import DARK_SQUARES, Block, ConvUnit
+from ..phases import PHASES
+from ..residual import DARK_SQUARES, Block, ConvUnit, ResidualNetwork
+from ..wide import KINGS, NUM_PIECES, WideNetwork
 from .calibration import Ranges
 from .evaluator import BackendError
 
@@ -123,7 +125,45 @@ class _Writer:
         return output
 
     def _add_network(self) -> None:
-        network = self._network
+        if isinstance(self._network, WideNetwork):
+            self._add_wide(self._network)
+        elif isinstance(self._network, ResidualNetwork):
+            self._add_residual(self._network)
+
+    def _add_wide(self, network: WideNetwork) -> None:
+        """Every phase's layers for every position, of which those of its phase are taken."""
+        squares = self._node("Flatten", INPUT)
+        x = self._gather(squares, range(NUM_PIECES + 1))
+        pieces = self._node("ReduceSum", self._gather(squares, range(NUM_PIECES)), self._axis(1), keepdims=0)
+        kings = self._node("ReduceMax", self._gather(squares, np.flatnonzero(KINGS)), self._axis(1), keepdims=0)
+        doubled = self._node("Add", self._node("Add", pieces, pieces), kings)
+        row = self._node("Cast", doubled, to=self._onnx.TensorProto.INT64)
+        phase = self._node("Gather", self._constant(PHASES.ravel().astype(np.int64)), row)
+        place = self._node("Unsqueeze", phase, self._axis(1))
+        units = self._node("Relu", self._layers(self._node("Unsqueeze", x, self._axis(0)), network, "wide"))
+        hidden = self._node("Relu", self._layers(units, network, "hidden"))
+        self._of_phase(self._layers(hidden, network, "wdl"), place, WDL)
+        self._linear(self._of_phase(units, place, None), network.policy, output=POLICY)
+
+    def _layers(self, x: str, network: WideNetwork, name: str) -> str:
+        """One layer of every phase: [phases, batch, outputs]."""
+        layers = [getattr(phase, name) for phase in network.phases]
+        weight = self._constant(np.stack([layer.weight.numpy().T for layer in layers]))
+        bias = self._constant(np.stack([layer.bias.numpy()[None] for layer in layers]))
+        return self._node("Add", self._node("MatMul", x, weight), bias)
+
+    def _of_phase(self, x: str, place: str, output: str | None) -> str:
+        """Of [phases, batch, outputs] the rows of each position's phase: [batch, outputs]."""
+        by_position = self._node("Transpose", x, perm=[1, 0, 2])
+        return self._node("GatherND", by_position, place, output=output, batch_dims=1)
+
+    def _axis(self, axis: int) -> str:
+        return self._constant(np.array([axis], np.int64))
+
+    def _gather(self, x: str, columns: Iterable[int]) -> str:
+        return self._node("Gather", x, self._constant(np.array(list(columns), np.int64)), axis=1)
+
+    def _add_residual(self, network: ResidualNetwork) -> None:
         full_board = network.config.board == "8x8"
         x = self._quantised(INPUT, 0.0, 255 * _PLANES_SCALE) if self._ranges is not None else _Tensor(INPUT)
         x = self._spread(x) if full_board else x
@@ -135,10 +175,10 @@ class _Writer:
             y = self._output_of(f"blocks.{number}.second.conv", self._convolution(y, block.second))
             total = self._node("Add", y.name, x.name)
             x = self._output_of(f"blocks.{number}.second", self._activation(total, block.second.activation))
-        self._add_heads(self._gathered(x.name, DARK_SQUARES, (ROWS, COLUMNS)) if full_board else x.name)
+        self._add_heads(network, self._gathered(x.name, DARK_SQUARES, (ROWS, COLUMNS)) if full_board else x.name)
 
-    def _add_heads(self, trunk: str) -> None:
-        policy, wdl = self._network.policy_head, self._network.wdl_head
+    def _add_heads(self, network: ResidualNetwork, trunk: str) -> None:
+        policy, wdl = network.policy_head, network.wdl_head
         logits = self._plain_convolution(self._unit(_Tensor(trunk), policy.unit), policy.logits)
         self._node("Flatten", logits, output=POLICY)
         features = self._node("Flatten", self._unit(_Tensor(trunk), wdl.unit))
