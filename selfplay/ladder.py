@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engine.files import sha256_of
+from engine.players.spec import PlayerSpec
 
 from .elo import EloFit, Tally, fit_elo
 from .openings import MatchError
@@ -23,13 +24,12 @@ class LadderPlayer:
 
     Attributes:
         name: in tables: a network's is that of its checkpoint.
-        text: as on the command line.
-        settings: of networks, see ``match_commands.PlayerFacts``; results count only while it is the same.
+        settings: of networks, see ``match_commands.settings_of``; results count only while they are the same.
         promoted: a network of the run, not an anchor.
     """
 
     name: str
-    text: str
+    spec: PlayerSpec
     settings: str
     promoted: bool
 

@@ -67,15 +67,15 @@ def _random_openings(plies: int, number: int, rng: np.random.Generator) -> Itera
     seen: set[str] = set()
     for _ in range(number):
         for _attempt in range(_RANDOM_ATTEMPTS):
-            board = _random_opening(plies, rng)
+            board = random_board(plies, rng)
             if board.fen() not in seen:
                 break
         seen.add(board.fen())
         yield Opening(" ".join(map(str, board.move_stack)) or "start", board)
 
 
-def _random_opening(plies: int, rng: np.random.Generator) -> Board:
-    """A board after this many random plies, the game not over."""
+def random_board(plies: int, rng: np.random.Generator) -> Board:
+    """A board after this many random plies from the start position, the game not over."""
     while True:
         board = Board()
         while board.ply < plies and board.outcome() is None:

@@ -7,10 +7,10 @@ from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
 from ..search.lockstep import MOST_STEPS
 from ..search.tree import NO_DISTANCE
-from .base import check_range, search_moves
+from .base import search_moves
+from .spec import check_simulations
 from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
 
-MAX_SIMULATIONS = 200_000
 ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
 _FASTEST = 500_000  # simulations per second; memory for them is taken when it is needed
@@ -53,7 +53,7 @@ class SearchPlayer:
             least, most = _TIMED_SIMULATIONS
             config = config.model_copy(update={"num_simulations": int(max(least, min(_FASTEST * seconds, most)))})
         else:
-            check_range("number of simulations", max(config.num_simulations, 1), MAX_SIMULATIONS)
+            check_simulations(config.num_simulations)
         self.name = name
         self.config = config
         self.seconds = seconds

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from engine.players.network_text import BackendName, one_of
+from engine.players.spec import BackendName, one_of
 
 from ..network import Network
 from .evaluator import BackendError, NetworkEvaluator
