@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
@@ -52,29 +51,45 @@ class Answer:
 
 @dataclass(frozen=True)
 class Counts:
-    """Answers of one player with so many ``pieces`` on the board, or with ``all``.
+    """Answers counted.
 
     Attributes:
         positions: where moves differ in value. share: of blunders in them. interval: of it, 95 %.
     """
 
-    pieces: int | Literal["all"]
     positions: int
     blunders: int
     share: float
-    interval: list[float]
+    interval: tuple[float, float]
     win_to_draw: int
     win_to_loss: int
     draw_to_loss: int
 
-    @staticmethod
-    def of(pieces: int | Literal["all"], answers: Sequence[Answer]) -> "Counts":
-        """Counts; there is at least one answer."""
-        kinds = Counter(answer.change for answer in answers if answer.blunder)
-        blunders, number = kinds.total(), len(answers)
-        interval = list(wilson_interval(blunders, number))
-        changes = kinds[1, 0], kinds[1, -1], kinds[0, -1]
-        return Counts(pieces, number, blunders, blunders / number, interval, *changes)
+
+@dataclass(frozen=True)
+class PiecesCounts(Counts):
+    """With so many pieces on the board."""
+
+    pieces: int
+
+
+@dataclass(frozen=True)
+class PlayerCounts(Counts):
+    """Of one player."""
+
+    player: str
+    by_pieces: list[PiecesCounts]
+
+
+@dataclass(frozen=True)
+class Blunder:
+    """A move that made it worse."""
+
+    player: str
+    fen: str
+    move: str
+    was: str
+    became: str
 
 
 @dataclass(frozen=True)
@@ -83,54 +98,15 @@ class BlundersReport(Result):
 
     Attributes:
         games: the file that they come from; None if they were drawn.
-        simulations: of a network without a time; None for the default, and with a time.
+        simulations: None with a time, and for the default.
     """
 
     games: str | None
     pieces: int
     time_control: str
     simulations: int | None
-    answers: Sequence[Answer]
-
-    def players(self) -> dict[str, list[Counts]]:
-        """Player → counts by the number of pieces, the fewest first, and of all."""
-        found = {}
-        for name in dict.fromkeys(answer.player for answer in self.answers):
-            own = [answer for answer in self.answers if answer.player == name]
-            numbers = sorted({answer.decision.pieces for answer in own})
-            parts = [Counts.of(n, [answer for answer in own if answer.decision.pieces == n]) for n in numbers]
-            found[name] = [*parts, Counts.of("all", own)]
-        return found
-
-    def blunders(self) -> list[dict[str, str]]:
-        """Each as JSON shows it."""
-        return [
-            {
-                "player": answer.player,
-                "fen": answer.decision.board.fen(),
-                "move": answer.decision.board.pdn(answer.move),
-                "was": _NAMES[answer.change[0]],
-                "became": _NAMES[answer.change[1]],
-            }
-            for answer in self.answers
-            if answer.blunder
-        ]
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        players = []
-        for name, (*parts, total) in self.players().items():
-            counts = asdict(total)
-            del counts["pieces"]
-            players.append({"player": name, **counts, "by_pieces": [asdict(part) for part in parts]})
-        return {
-            "games": self.games,
-            "pieces": self.pieces,
-            "time_control": self.time_control,
-            "simulations": self.simulations,
-            "players": players,
-            "blunders": self.blunders(),
-        }
+    players: list[PlayerCounts]
+    blunders: list[Blunder]
 
 
 def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersReport:
@@ -150,9 +126,10 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersReport:
         else:
             chosen = _sample(decisions, request.positions, request.seed)
             answers = list(_answers(request.spec, chosen, conditions, progress))
-    simulations = request.simulations if request.seconds is None else None
-    games = str(request.games) if request.games else None
-    report = BlundersReport(games, request.pieces, str(request.control), simulations, answers)
+    games, control = str(request.games) if request.games else None, str(request.control)
+    players = [_player([one for one in answers if one.player == name]) for name in {one.player: 0 for one in answers}]
+    blunders = [_blunder(answer) for answer in answers if answer.blunder]
+    report = BlundersReport(games, request.pieces, control, request.simulations, players, blunders)
     if not quiet:
         _print(report)
     return report
@@ -196,18 +173,36 @@ def _answers(
         close_player(player)
 
 
+def _player(answers: Sequence[Answer]) -> PlayerCounts:
+    numbers = sorted({one.decision.pieces for one in answers})
+    parts = [PiecesCounts(*_counts([one for one in answers if one.decision.pieces == n]), n) for n in numbers]
+    return PlayerCounts(*_counts(answers), answers[0].player, parts)
+
+
+def _counts(answers: Sequence[Answer]) -> tuple[int, int, float, tuple[float, float], int, int, int]:
+    """The fields of ``Counts``."""
+    kinds = Counter(answer.change for answer in answers if answer.blunder)
+    blunders, n = kinds.total(), len(answers)
+    return n, blunders, blunders / n, wilson_interval(blunders, n), kinds[1, 0], kinds[1, -1], kinds[0, -1]
+
+
+def _blunder(answer: Answer) -> Blunder:
+    board, (was, became) = answer.decision.board, answer.change
+    return Blunder(answer.player, board.fen(), board.pdn(answer.move), _NAMES[was], _NAMES[became])
+
+
 def _print(report: BlundersReport) -> None:
     console = Console()
-    for name, counts in report.players().items():
-        table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=name)
-        for line in counts:
-            numbers = map(str, (line.pieces, line.positions, line.blunders))
+    for player in report.players:
+        title = player.player
+        table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)
+        for line in (*player.by_pieces, player):
+            pieces = str(line.pieces) if isinstance(line, PiecesCounts) else "all"
             kinds = map(str, (line.win_to_draw, line.win_to_loss, line.draw_to_loss))
-            table.add_row(*numbers, f"{line.share:.2%}", *kinds)
+            table.add_row(pieces, str(line.positions), str(line.blunders), f"{line.share:.2%}", *kinds)
         console.print(table)
-    blunders = report.blunders()
-    for one in blunders[:_SHOWN]:
-        text = f"{one['player']}: {one['fen']} {one['move']}: a {one['was']} became a {one['became']}"
+    for one in report.blunders[:_SHOWN]:
+        text = f"{one.player}: {one.fen} {one.move}: a {one.was} became a {one.became}"
         console.print(text, markup=False, highlight=False)
-    if len(blunders) > _SHOWN:
-        console.print(f"and {len(blunders) - _SHOWN} more: see --json")
+    if len(report.blunders) > _SHOWN:
+        console.print(f"and {len(report.blunders) - _SHOWN} more: see --json")

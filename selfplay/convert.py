@@ -1,8 +1,7 @@
 """``crownhead convert``: how many won endgames a player wins against perfect defence."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
@@ -88,72 +87,46 @@ def winnable(board: Board, player: TablebasePlayer) -> bool:
 
 @dataclass(frozen=True)
 class Share:
-    """Won positions of so many ``pieces``, or of ``all``.
+    """How many won positions a player has won.
 
     Attributes:
-        possible: how many of the positions perfect play wins under the rules.
-        won: how many of these the player has won. share: the same of 1; None if none is possible.
-        longest: plies of the longest of these games.
+        possible: of the positions, those that perfect play wins under the rules; only these count in ``won``.
+        share: of the possible ones. longest: plies of the longest game that was won.
     """
 
-    pieces: int | Literal["all"]
     positions: int
     possible: int
     won: int
     share: float | None
     longest: int | None
 
-    @staticmethod
-    def of(pieces: int | Literal["all"], found: Sequence[Conversion]) -> "Share":
-        """Counts."""
-        possible = [conversion for conversion in found if conversion.possible]
-        won = [conversion for conversion in possible if conversion.won]
-        share = len(won) / len(possible) if possible else None
-        longest = max((conversion.plies for conversion in won), default=None)
-        return Share(pieces, len(found), len(possible), len(won), share, longest)
+
+@dataclass(frozen=True)
+class PiecesShare(Share):
+    """Of positions of so many pieces."""
+
+    pieces: int
 
 
 @dataclass(frozen=True)
-class ConversionReport(Result):
-    """What became of won positions.
+class NotWon:
+    """A position that perfect play wins."""
 
-    Attributes:
-        simulations: of a network without a time; None for the default, and with a time.
-    """
+    fen: str
+    pieces: int
+    plies: int
+    termination: str
+
+
+@dataclass(frozen=True)
+class ConversionReport(Share, Result):
+    """Of all positions; ``simulations`` are None with a time, and for the default."""
 
     player: str
     time_control: str
     simulations: int | None
-    found: Sequence[Conversion]
-
-    @property
-    def shares(self) -> list[Share]:
-        """By the number of pieces, the fewest first."""
-        return [
-            Share.of(pieces, [one for one in self.found if one.pieces == pieces])
-            for pieces in sorted({one.pieces for one in self.found})
-        ]
-
-    @property
-    def not_won(self) -> list[Conversion]:
-        """Those that perfect play would have won."""
-        return [one for one in self.found if one.possible and not one.won]
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        total = asdict(Share.of("all", self.found))
-        del total["pieces"]
-        return {
-            "player": self.player,
-            "time_control": self.time_control,
-            "simulations": self.simulations,
-            **total,
-            "by_pieces": [asdict(share) for share in self.shares],
-            "not_won": [
-                {"fen": one.board.fen(), "pieces": one.pieces, "plies": one.plies, "termination": one.termination}
-                for one in self.not_won
-            ],
-        }
+    by_pieces: list[PiecesShare]
+    not_won: list[NotWon]
 
 
 def convert_command(request: ConvertRequest, quiet: bool) -> ConversionReport:
@@ -175,8 +148,15 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConversionReport:
             possible = won or winnable(board, defence)
             found.append(Conversion(board, won, possible, len(game.moves), game.termination))
             progress.game(game)
-    simulations = request.simulations if control.kind == "none" else None
-    report = ConversionReport(request.player, str(control), simulations, found)
+    by_pieces = [
+        PiecesShare(*_share([one for one in found if one.pieces == n]), n)
+        for n in sorted({one.pieces for one in found})
+    ]
+    lost = [one for one in found if one.possible and not one.won]
+    not_won = [NotWon(one.board.fen(), one.pieces, one.plies, one.termination) for one in lost]
+    report = ConversionReport(
+        *_share(found), request.player, str(control), request.simulations, by_pieces=by_pieces, not_won=not_won
+    )
     if not quiet:
         _print(report)
     return report
@@ -192,16 +172,23 @@ def _positions(request: ConvertRequest) -> list[Board]:
     return boards
 
 
+def _share(found: Sequence[Conversion]) -> tuple[int, int, int, float | None, int | None]:
+    """The fields of a ``Share``."""
+    possible = [conversion for conversion in found if conversion.possible]
+    won = [conversion.plies for conversion in possible if conversion.won]
+    return len(found), len(possible), len(won), len(won) / len(possible) if possible else None, max(won, default=None)
+
+
 def _print(report: ConversionReport) -> None:
     console = Console()
     table = Table("pieces", "positions", "possible", "won", "share", "longest win")
-    for line in [*report.shares, Share.of("all", report.found)]:
+    for line in (*report.by_pieces, report):
+        pieces = str(line.pieces) if isinstance(line, PiecesShare) else "all"
         share = "" if line.share is None else f"{line.share:.2%}"
-        numbers = map(str, (line.pieces, line.positions, line.possible, line.won))
-        table.add_row(*numbers, share, "" if line.longest is None else f"{line.longest} plies")
+        numbers = map(str, (line.positions, line.possible, line.won))
+        table.add_row(pieces, *numbers, share, "" if line.longest is None else f"{line.longest} plies")
     console.print(table)
-    lost = report.not_won
-    for one in lost[:_SHOWN]:
-        console.print(f"not won: {one.board.fen()} ({one.termination}, {one.plies} plies)", markup=False)
-    if len(lost) > _SHOWN:
-        console.print(f"and {len(lost) - _SHOWN} more: see --json")
+    for one in report.not_won[:_SHOWN]:
+        console.print(f"not won: {one.fen} ({one.termination}, {one.plies} plies)", markup=False)
+    if len(report.not_won) > _SHOWN:
+        console.print(f"and {len(report.not_won) - _SHOWN} more: see --json")

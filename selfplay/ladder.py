@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
@@ -167,13 +167,7 @@ class Step:
 
     def figures(self) -> dict[str, str | float]:
         """For JSON."""
-        return {
-            "network": self.network,
-            "before": self.before,
-            "elo": self.elo,
-            "elo_error": self.elo_error,
-            "verdict": self.verdict,
-        }
+        return {**asdict(self), "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
@@ -233,32 +227,16 @@ class Standings:
 
     def figures(self) -> dict[str, Any]:
         """For JSON: ``reference``, ``ratings``, ``pairings``, ``steps``, ``climb``."""
-        climb = self.climb()
-        pairings = []
+        climb, pairings = self.climb(), []
         for (player_a, player_b), tally in self.tallies.items():
-            diff = tally.elo_diff()
-            pairings.append(
-                {
-                    "player_a": player_a,
-                    "player_b": player_b,
-                    "games": tally.games,
-                    "wins": tally.wins,
-                    "draws": tally.draws,
-                    "losses": tally.losses,
-                    **{name: getattr(diff, name) for name in ("score", "elo", "elo_error")},
-                }
-            )
+            counts = {key: getattr(tally, key) for key in ("games", "wins", "draws", "losses")}
+            pairings.append({"player_a": player_a, "player_b": player_b, **counts, **tally.elo_diff()._asdict()})
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),
             "ratings": [
-                {
-                    "player": line.player,
-                    "elo": line.rating,
-                    "elo_error": line.error,
-                    "games": line.games,
-                    "score": line.score,
-                }
+                {"player": line.player, "elo": line.rating, "elo_error": line.error, "games": line.games}
+                | {"score": line.score}
                 for line in self.fit.table
             ],
             "pairings": pairings,

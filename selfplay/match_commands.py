@@ -9,7 +9,6 @@ from rich.console import Console
 
 from engine.players.hub import HubPlayer
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
-from engine.players.time_control import TimeControl
 
 from .conditions import Conditions
 from .match_file import MatchFile, check_writable

@@ -20,12 +20,13 @@ from typing import Any, Self
 
 from engine.board import Board, Move
 from engine.players.base import Player, PlayerError, close_player
+from engine.players.hub import HubPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec, parse_player
 from engine.players.time_control import TimeControl
 
 from .conditions import Conditions
-from .match import play_games, seed_players
+from .match import NO_CLOCK, play_games, seed_players
 from .match_record import MatchGame
 from .openings import MatchError, Opening
 from .referee import ask_timed
@@ -53,7 +54,7 @@ class Pairing:
 
     player_a: PlayerSpec
     player_b: PlayerSpec
-    control: TimeControl = TimeControl()
+    control: TimeControl = NO_CLOCK
     simulations: int | None = None
     seed: int = 0
     backend: str = "auto"
@@ -168,7 +169,7 @@ def _make(spec: PlayerSpec, conditions: Conditions) -> Player:
 
 def _warm_up(spec: PlayerSpec, player: Player) -> None:
     """Loads or compiles all that a player needs, before a clock runs; what goes wrong will show in the game."""
-    if isinstance(spec, HubSpec):
+    if isinstance(player, HubPlayer):
         with contextlib.suppress(PlayerError):
             player.begin(Board()).choose()  # it is told to stop at once
         return
@@ -256,8 +257,9 @@ class MatchPool:
         for index, _ in share.left:
             deaths[pairing, index] += 1
             if deaths[pairing, index] >= _MOST_DEATHS:
+                names = " v ".join(player.text for player in pairing.players)
                 raise MatchError(
-                    f"game {index + 1} of {pairing.player_a.text} v {pairing.player_b.text} has ended {_MOST_DEATHS} processes, "
+                    f"game {index + 1} of {names} has ended {_MOST_DEATHS} processes, "
                     f"the last with exit code {worker.process.exitcode}; the match is given up"
                 )
 

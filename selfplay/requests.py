@@ -13,8 +13,9 @@ import typer
 from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Seed, Tables
 
 if TYPE_CHECKING:
-    from engine.players.spec import NetworkSpec, OracleName, PlayerSpec
+    from engine.players.spec import NetworkSpec, PlayerSpec
     from engine.players.time_control import TimeControl
+    from learner.inference.export import ExportFormat
 
     from .sprt import Sprt
 
@@ -30,6 +31,10 @@ DistanceTables = Annotated[
     Path | None,
     typer.Option("--dir", help="Tables with distances, for perfect defence; if left out, those in the user's cache."),
 ]
+
+
+class ExportError(ValueError):
+    """An export that cannot be made as asked."""
 
 
 class Limited:
@@ -128,9 +133,9 @@ class LadderRequest(Limited):
     games: Annotated[
         int, typer.Option(min=1, max=MAX_GAMES, help="Of every two who meet, in colour-swapped pairs.")
     ] = 20
-    anchors: Annotated[
-        str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")
-    ] = "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12"
+    anchors: Annotated[str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")] = (
+        "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12"
+    )
     networks: Annotated[
         int | None, typer.Option(min=2, help="So many promoted networks, evenly spaced; all if left out.")
     ] = None
@@ -304,6 +309,17 @@ class ExportRequest:
     int8: Annotated[bool, typer.Option("--int8", help="Quantised to 8 bits, where the format is onnx.")] = False
     check: Annotated[bool, typer.Option("--check", help="Compare it with the network; play a match if int8.")] = False
 
+    def __post_init__(self) -> None:
+        if self.format not in ("onnx", "torchscript"):
+            raise ExportError(f"--format {self.format}: choose one of onnx, torchscript")
+        if self.int8 and self.kind != "onnx":
+            raise ExportError("--int8 is for --format onnx: TorchScript files hold float32")
+
+    @property
+    def kind(self) -> "ExportFormat":
+        """The format."""
+        return "onnx" if self.format == "onnx" else "torchscript"
+
 
 @dataclass(frozen=True)
 class TrainRequest:
@@ -335,6 +351,11 @@ class TrainRequest:
     def folder(self) -> Path:
         """Of the run."""
         return self.run or Path("runs") / self.preset
+
+    @property
+    def pools(self) -> dict[str, str | None]:
+        """Settings of the pool that the options name."""
+        return {"pool": self.pool or "ray", "address": self.address} if self.pool or self.address else {}
 
     @property
     def all_settings(self) -> list[str]:

@@ -9,4 +9,4 @@ class Result:
 
     def figures(self) -> dict[str, Any]:
         """What ``--json`` prints, with the keys that README.md lists: the fields, where nothing else is said."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return asdict(self)  # type: ignore[call-overload]

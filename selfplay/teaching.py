@@ -12,6 +12,8 @@ from rich.console import Console
 from engine.ballots import ballot_board, playable_ballots
 from engine.board import Board
 from engine.files import make_folder
+from engine.players.search_player import SearchPlayer
+from engine.players.spec import NetworkSpec
 from engine.search import BOARD_SEARCH, Ending, Evaluator, LockstepSearch, SearchConfig
 from engine.search.lockstep import MOST_STEPS
 from learner.checkpoint import load_checkpoint
@@ -20,8 +22,9 @@ from learner.inference.student_kernels import STRIP
 from learner.student import Student, StudentConfig, load_student, save_student
 from learner.teaching import teach
 
+from .conditions import Conditions
 from .knowledge import leaf_oracle
-from .players import board_evaluator, checkpoint_folder
+from .players import checkpoint_folder, make_player
 from .progress import CountProgress
 from .threads import use_single_thread
 from .tree_samples import SUFFIX, SampleReader, TreeSamples, offshoots, training_batch
@@ -154,7 +157,10 @@ def teach_command(
     kept: dict[Path, tuple[TreeSamples, int]] = {}
     if games:
         network = make_evaluator(loaded.network, batch=TOGETHER * _LEAVES)
-        evaluator = board_evaluator(checkpoint, loaded, "auto", "cpu", TOGETHER * _LEAVES, 1, timed=True)
+        conditions = Conditions(timed=True, device="cpu", batch=TOGETHER * _LEAVES)
+        player = make_player(NetworkSpec(str(checkpoint)), conditions)
+        assert isinstance(player, SearchPlayer)
+        evaluator = player.evaluator
         kept = _play(folder, evaluator, network, games, simulations, seed, quiet)
     kept |= {path: TreeSamples.load(path) for path in sorted(folder.glob(f"*{SUFFIX}")) if path not in kept}
     if not kept:

@@ -319,7 +319,8 @@ class Training:
         for number, text in enumerate(self.config.loop.anchors if games else ()):
             spec = parse_player(text)
             assert not isinstance(spec, NetworkSpec), "the configuration has been checked"
-            report = self._match(self._player, make_simple_player(spec), games, self.config.seed + number, pool).summary()
+            anchor, seed = make_simple_player(spec), self.config.seed + number
+            report = self._match(self._player, anchor, games, seed, pool).summary()
             self.ratings.add(_pairing(name, text, report))
             self.folder.log("anchor", checkpoint=name, anchor=text, **report)
             self._listen("anchor", {"checkpoint": name, "anchor": text, **report, **self.summary()})

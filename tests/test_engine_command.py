@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from engine.players.network_text import OPTIONS
 
 from engine.board import Board
 from engine.players import HubPlayer
-from engine.players.network_text import OPTIONS
 
 FRONT_DOOR = Path(__file__).parent.parent / "crownhead.py"
 

@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from engine.players.network_text import MOST_THREADS, NetworkText
 from test_inference import moderate
 
 from engine.board import Board
-from engine.players.network_text import MOST_THREADS, NetworkText
 from engine.search import SearchConfig
 from learner.inference import BackendError, TorchEvaluator, choose_backend
 from learner.inference.runtimes import OnnxRuntimeEvaluator, OpenVinoEvaluator

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from engine.players.network_text import NetworkText, oracle_name
 
 from engine.board import Board
-from engine.players.network_text import NetworkText, oracle_name
 from engine.players.search_player import SearchPlayer
 from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import save_checkpoint

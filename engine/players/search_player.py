@@ -30,6 +30,7 @@ class SearchPlayer:
         seed: of its random numbers, if it explores.
 
     Attributes:
+        evaluator: judges its leaves.
         values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; none where a single
             board was searched against time.
 
@@ -58,7 +59,7 @@ class SearchPlayer:
         self.config = config
         self.seconds = seconds
         self.explore = explore
-        self._evaluator = evaluator
+        self.evaluator = evaluator
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
         self._watched: dict[Purpose, TreeSearch] = {}
@@ -74,7 +75,7 @@ class SearchPlayer:
 
     def prepare(self) -> None:
         """Loads or compiles what the evaluator's batches need, so that no move's time passes with that."""
-        self._search.steps(self._evaluator, 0)
+        self._search.steps(self.evaluator, 0)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
@@ -110,10 +111,10 @@ class SearchPlayer:
             self._search.set_board(slot, board)
             self._search.start(slot, explore=explore)
         if self.seconds is None:
-            self._search.run(self._evaluator)
+            self._search.run(self.evaluator)
         else:
             deadline = time.perf_counter() + self.seconds * len(boards)
-            while self._search.step(self._evaluator) and time.perf_counter() < deadline:
+            while self._search.step(self.evaluator) and time.perf_counter() < deadline:
                 pass
             self._search.stop()
         return self._search
@@ -143,7 +144,7 @@ class SearchPlayer:
             few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None and config.oracle != "network" else 0
             step = _SLICE if config.root == "puct" else config.num_simulations
             explore = self.explore and purpose != "analysis"
-            self._watched[purpose] = TreeSearch(trees, self._evaluator, step, few, explore)
+            self._watched[purpose] = TreeSearch(trees, self.evaluator, step, few, explore)
         search = self._watched[purpose]
         search.set_board(board, pondering)
         return search

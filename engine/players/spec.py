@@ -30,63 +30,56 @@ _SHOWN = 40  # characters of a wrong text that a message repeats
 
 
 @dataclass(frozen=True)
-class RandomSpec:
-    """``random``. Of every specification: ``text`` is its shortest form, ``timed`` says whether seconds limit it."""
+class _Spec:
+    """What all players without a network have."""
 
+    kind: ClassVar[str]
     timed: ClassVar[bool] = False
-    text: ClassVar[str] = "random"
+    """Whether a limit in seconds makes a difference to it."""
+
+    @property
+    def text(self) -> str:
+        """As on the command line, in its shortest form."""
+        return ":".join([self.kind, *(str(value) for value in self.__dict__.values() if value is not None)])
 
 
 @dataclass(frozen=True)
-class RolloutSpec:
+class RandomSpec(_Spec):
+    """``random``."""
+
+    kind = "random"
+
+
+@dataclass(frozen=True)
+class RolloutSpec(_Spec):
     """``rollout:SIMULATIONS``."""
 
     simulations: int
-    timed: ClassVar[bool] = False
-
-    @property
-    def text(self) -> str:
-        """As on the command line."""
-        return f"rollout:{self.simulations}"
+    kind = "rollout"
 
 
 @dataclass(frozen=True)
-class AlphaBetaSpec:
+class AlphaBetaSpec(_Spec):
     """``alphabeta:DEPTH``."""
 
     depth: int
-    timed: ClassVar[bool] = True
-
-    @property
-    def text(self) -> str:
-        """As on the command line."""
-        return f"alphabeta:{self.depth}"
+    kind, timed = "alphabeta", True
 
 
 @dataclass(frozen=True)
-class TablebaseSpec:
+class TablebaseSpec(_Spec):
     """``tablebase`` or ``tablebase:FOLDER``; the default folder if None."""
 
     folder: str | None = None
-    timed: ClassVar[bool] = False
-
-    @property
-    def text(self) -> str:
-        """As on the command line."""
-        return "tablebase" if self.folder is None else f"tablebase:{self.folder}"
+    kind = "tablebase"
 
 
 @dataclass(frozen=True)
-class HubSpec:
+class HubSpec(_Spec):
     """``hub:COMMAND``, a program of its own."""
 
     command: str
-    timed: ClassVar[bool] = True
-
-    @property
-    def text(self) -> str:
-        """As on the command line."""
-        return PREFIX + self.command
+    kind, timed = "hub", True
 
 
 @dataclass(frozen=True)

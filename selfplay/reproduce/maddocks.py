@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.players import parse_player
+from engine.players.simple import make_simple_player
+from engine.players.spec import RolloutSpec
 from learner.checkpoint import load_checkpoint
 from learner.report import Figure, make_writable_folder
 from learner.reproduce.experiment import (
@@ -98,9 +99,10 @@ class _MatchStudy:
 
     def __init__(self, config: RunConfig, out: Path, games: int) -> None:
         self.config, self.run, self.games = config, out / "run", games
-        self.opponent = f"rollout:{config.search.num_simulations}"
+        self._rollout = RolloutSpec(config.search.num_simulations)
+        self.opponent = self._rollout.text
         self.tallies: dict[str, Tally] = {}
-        parse_player(self.opponent)  # now, not after the training
+        make_simple_player(self._rollout)  # now, not after the training
 
     def versions(self) -> list[Version]:
         """The first version and the last; one if they are the same, none before the run has begun."""
@@ -126,8 +128,7 @@ class _MatchStudy:
             backend=config.selfplay.backend,
             batch=_CONCURRENCY,
         )
-        rollout = parse_player(self.opponent)
-        assert rollout is not None
+        rollout = make_simple_player(self._rollout)
 
         def on_game(game: MatchGame) -> None:
             progress.game(game)
