@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from engine.players.network_text import OPTIONS
 
 from engine.board import Board
 from engine.players import HubPlayer
+from engine.players.spec import OPTIONS
 
 FRONT_DOOR = Path(__file__).parent.parent / "crownhead.py"
 
@@ -32,7 +32,7 @@ def test_it_plays(player: str) -> None:
 
 def test_what_it_says_of_itself_comes_at_once() -> None:
     done = subprocess.run(
-        shlex.split(command("champion@threads:2", "--simulations", "33")),
+        shlex.split(command("champion", "--simulations", "33")),
         input="hub\nquit\n",
         capture_output=True,
         text=True,
@@ -41,7 +41,7 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("id name=Crownhead version=")
     assert "param name=simulations value=33 type=int min=0 max=200000" in lines
-    assert "param name=threads value=2 type=int min=1 max=64" in lines
+    assert not any("name=threads" in line for line in lines)
     assert "param name=contempt value=true type=bool" in lines
     assert any(line.startswith("param name=backend value=auto type=enum values=") for line in lines)
     assert lines[-1] == "wait"

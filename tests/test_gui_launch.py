@@ -33,7 +33,6 @@ def test_networks_with_oracles_and_strengths() -> None:
     assert (spec.checkpoint, spec.search.oracle, spec.search.num_simulations) == ("runs/quick", "off", 33)
     assert spec.search.draw_value == BOARD_SEARCH.draw_value
     assert spec_of("champion@impartial").search == BOARD_SEARCH.impartial()
-    assert (spec_of("champion@threads:2").threads, spec_of("champion").threads) == (2, 1)
     assert spec_of("odd@name").checkpoint == "odd@name"
     timed = spec_of("champion@network", seconds=0.5)
     assert (timed.checkpoint, timed.search.oracle, timed.by_time, timed.amount) == (None, "network", True, 0.5)
@@ -43,8 +42,10 @@ def test_external_engines() -> None:
     spec = spec_of("hub:engine --level '3 4'")
     assert (spec.kind, spec.command) == ("external", "engine --level '3 4'")
     for text in ("hub:", "hub:  ", "hub:engine 'unclosed"):
-        with pytest.raises(OpponentError, match="the command that starts the engine"):
+        with pytest.raises(PlayerSpecError, match="is no player"):
             spec_of(text)
+    with pytest.raises(OpponentError, match="cannot be played against"):
+        spec_of("tablebase")
 
 
 @pytest.mark.parametrize("text", ["rollout", "rollout:x", "alphabeta:0", "random:3"])

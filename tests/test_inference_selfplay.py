@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from engine.players.network_text import MOST_THREADS, NetworkText
+from player_of import player_of
 from test_inference import moderate
 
 from engine.board import Board
@@ -13,7 +13,7 @@ from learner.inference import BackendError, TorchEvaluator, choose_backend
 from learner.inference.runtimes import OnnxRuntimeEvaluator, OpenVinoEvaluator
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, make_config
-from selfplay.players import board_search, make_player, network_player
+from selfplay.players import network_player
 from selfplay.shards import read_shard
 from selfplay.worker import Weights, Worker
 
@@ -83,32 +83,10 @@ def test_an_actor_without_its_backend_says_so(tmp_path, monkeypatch):
         worker.play(tmp_path / "0.shard", Weights.of(moderate(TINY), "digest"))
 
 
-@pytest.mark.parametrize("backend", ["torch", "onnxruntime", "openvino-bf16"])
+@pytest.mark.parametrize("backend", ["torch", "numba"])
 def test_players_take_a_backend(backend):
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("openvino")
     player = network_player(moderate(TINY), "tiny", SearchConfig(num_simulations=20), backend=backend, batch=2)
     board = Board()
     assert all(move in board.legal_moves for move in player.choose([board, board]))
     with pytest.raises(BackendError, match="abacus"):
-        make_player("champion", backend="abacus")
-
-
-def test_threads_beyond_the_cores_are_not_started(monkeypatch):
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 3)
-    asked = []
-    monkeypatch.setattr("selfplay.players.make_evaluator", lambda *given: asked.append(given[-1]))
-    for threads in (1, 3, 4, MOST_THREADS):
-        network_player(moderate(TINY), "tiny", board_search(NetworkText("tiny"), threads=threads), threads=threads)
-    assert asked == [1, 3, 3, 3]
-
-
-def test_leaves_in_flight_do_not_depend_on_the_machine(monkeypatch):
-    def leaves():
-        return [board_search(NetworkText("tiny"), threads=t).leaves_in_flight for t in range(1, MOST_THREADS + 1)]
-
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 1)
-    alone = leaves()
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 64)
-    assert leaves() == alone == sorted(alone)
-    assert SearchConfig(leaves_in_flight=alone[-1])
+        player_of("champion", backend="abacus")

@@ -5,27 +5,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from engine.players.network_text import NetworkText, oracle_name
+from player_of import player_of
 
 from engine.board import Board
 from engine.players.search_player import SearchPlayer
-from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
+from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
+from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
 from learner.inference import TorchEvaluator
-from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, Network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
-from selfplay.players import PlayerError, make_player, network_folder
+from selfplay.players import PlayerError, network_folder
 from selfplay.pool import LocalPool
 from selfplay.replay import ReplayBuffer
+from selfplay.requests import AnalyseRequest
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard
-from selfplay.threads import use_single_thread
 from selfplay.worker import Weights
 
 WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
@@ -40,13 +40,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_network_s_text_may_have_options():
-    assert NetworkText.parse("runs/quick") == NetworkText("runs/quick", "tablebase", None, None)
-    assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
-    assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
-    assert NetworkText.parse("champion@impartial@ponder") == NetworkText("champion", ponder=True, impartial=True)
-    assert NetworkText.parse("champion@threads:2@off") == NetworkText("champion", "off", threads=2)
-    every = NetworkText("a@b", "network", 5, "openvino-int8")
-    assert NetworkText.parse("a@b@network@5@openvino-int8") == NetworkText.parse("a@b@openvino-int8@5@network") == every
+    assert parse_network("runs/quick") == NetworkSpec("runs/quick", "tablebase", None, None)
+    assert parse_network("runs/quick@off") == NetworkSpec("runs/quick", "off")
+    assert parse_network("champion@800") == NetworkSpec("champion", simulations=800)
+    assert parse_network("champion@impartial@ponder") == NetworkSpec("champion", ponder=True, impartial=True)
+    every = NetworkSpec("a@b", "network", 5, "numba-int16")
+    assert parse_network("a@b@network@5@numba-int16") == parse_network("a@b@numba-int16@5@network") == every
     for text in (
         "me@home",
         "@off",
@@ -60,43 +59,31 @@ def test_a_network_s_text_may_have_options():
         "x@threads:",
         "x@2:2",
     ):
-        assert NetworkText.parse(text) == NetworkText(text)
+        assert parse_network(text) == NetworkSpec(text)
 
 
 def test_oracles_have_names():
-    assert oracle_name("network") == "network"
+    assert one_of("network", OracleName, "oracle") == "network"
     with pytest.raises(PlayerError, match="'oracle' is no oracle: choose one of off, tablebase, network"):
-        oracle_name("oracle")
+        one_of("oracle", OracleName, "oracle")
 
 
-def test_threads_are_the_evaluator_s(checkpoint: Path):
-    try:
-        for text, threads in ((f"{checkpoint}@threads:2@off@numba", 2), (f"{checkpoint}@off@numba", 1)):
-            player = make_player(text, seconds=0.05)
-            assert isinstance(player, SearchPlayer)
-            assert torch.get_num_threads() == threads
-            assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight + 8 * (threads - 1)
-            board = Board()
-            assert player.choose([board])[0] in board.legal_moves
-            assert isinstance(player._evaluator, CachedEvaluator)
-            assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
-            assert player._evaluator.evaluator.threads == threads
-    finally:
-        use_single_thread()
-    with pytest.raises(PlayerError, match=r"'threads:0' is no option of .*threads:N with 1 to 64"):
-        make_player(f"{checkpoint}@threads:0")
+def test_a_text_s_shortest_form():
+    assert parse_network("champion@ponder@tablebase@08").text == "champion@8@ponder"
+    for text in ("a@b@5@network@numba-int16@ponder@impartial", "runs/quick", "x@0@off"):
+        assert parse_network(text).text == text
 
 
 def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):
-    player = make_player(f"{checkpoint}@7@torch", simulations=16)
+    player = player_of(f"{checkpoint}@7@torch", simulations=16)
     assert isinstance(player, SearchPlayer)
     assert player.config.num_simulations == 7
     assert player.think([Board()]).result(0).simulations == 7
-    usual = make_player(str(checkpoint), simulations=16).config
+    usual = player_of(checkpoint, simulations=16).config
     assert (usual.num_simulations, usual.draw_value) == (16, BOARD_SEARCH.draw_value)
-    assert make_player(f"{checkpoint}@impartial", simulations=16).config == usual.impartial() != usual
-    with pytest.raises(PlayerError, match="number of simulations is 300000, not in 1 to 200000"):
-        make_player(f"{checkpoint}@300000")
+    assert player_of(f"{checkpoint}@impartial", simulations=16).config == usual.impartial() != usual
+    with pytest.raises(PlayerError, match="number of simulations is 300000, not in 0 to 200000"):
+        player_of(f"{checkpoint}@300000")
 
 
 def test_each_oracle_is_what_it_says():
@@ -113,14 +100,14 @@ def test_each_oracle_is_what_it_says():
 
 @pytest.mark.parametrize("oracle", ["off", "tablebase", "network"])
 def test_players_play_with_every_oracle(checkpoint: Path, oracle: str):
-    player = make_player(f"{checkpoint}@{oracle}", simulations=16)
+    player = player_of(f"{checkpoint}@{oracle}", simulations=16)
     board = Board(WON)
-    assert player.name == f"{checkpoint}@{oracle}"
+    assert player.name == (str(checkpoint) if oracle == "tablebase" else f"{checkpoint}@{oracle}")
     assert player.choose([board])[0] in board.legal_moves
 
 
 def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint: Path):
-    player, board = make_player(str(checkpoint), simulations=16), Board(WON)
+    player, board = player_of(checkpoint, simulations=16), Board(WON)
     plies = shared_tablebase().probe_distance(board)
     assert plies is not None
     for left in range(plies, 0, -1):
@@ -131,7 +118,8 @@ def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint:
 
 
 def test_analysis_shows_what_the_tables_prove(checkpoint: Path):
-    figures = analyse_command(WON, str(checkpoint), 16, "tablebase", quiet=True)
+    request = AnalyseRequest(WON, str(checkpoint), 16, "tablebase")
+    figures = analyse_command(request, quiet=True).figures()
     assert {move["proof"] for move in figures["moves"]} & {"win"}
     for move in figures["moves"]:
         assert (move["value"] is not None) == (move["visits"] > 0 or move["proof"] is not None)

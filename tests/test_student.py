@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from endgame_oracles import TableOracle
+from player_of import player_of
 from search_boards import mixed_boards
 from test_inference import moderate
 from test_search_batches import CONFIGS, ENDGAMES, Plain, assert_same, trees
@@ -20,7 +21,7 @@ from learner.inference.calibration import random_positions
 from learner.network import NETWORKS
 from learner.phases import NUM_PHASES
 from learner.student import STUDENT_FILE, Student, StudentConfig, load_student, save_student
-from selfplay.players import checkpoint_folder, make_player
+from selfplay.players import checkpoint_folder
 
 SIZES = [StudentConfig(units=32, hidden=16), StudentConfig(units=96, hidden=48)]
 KINGS = np.array([[*Board(fen).words(), 37] for fen in ENDGAMES], np.uint32)
@@ -173,7 +174,7 @@ def taught(tmp_path: Path) -> Path:
 
 
 def evaluator_of(text: object, **options) -> CachedEvaluator | StudentEvaluator:
-    return make_player(str(text), **options)._evaluator
+    return player_of(text, **options).evaluator
 
 
 def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
@@ -184,20 +185,20 @@ def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
     assert isinstance(evaluator_of(taught, simulations=10), CachedEvaluator)
     assert isinstance(evaluator_of(f"{taught}@torch", seconds=0.05), CachedEvaluator)
     board = Board()
-    assert make_player(str(taught), seconds=0.05).choose([board])[0] in board.legal_moves
+    assert player_of(taught, seconds=0.05).choose([board])[0] in board.legal_moves
 
 
 def test_without_a_student_the_network_plays(taught: Path) -> None:
     (taught / STUDENT_FILE).unlink()
     assert isinstance(evaluator_of(taught, seconds=0.05), CachedEvaluator)
     with pytest.raises(BackendError, match="no student beside"):
-        make_player(f"{taught}@student")
+        player_of(f"{taught}@student")
 
 
 def test_a_damaged_student_is_no_secret(taught: Path) -> None:
     (taught / STUDENT_FILE).write_bytes(b"no student")
     with pytest.raises(CheckpointError, match=STUDENT_FILE):
-        make_player(str(taught), seconds=0.05)
+        player_of(taught, seconds=0.05)
 
 
 def test_the_champion_has_a_student() -> None:
