@@ -51,7 +51,7 @@ class BoardReport(Result):
     rates: list[BoardRate]
 
 
-def board_rates(spec: NetworkSpec, times_s: tuple[float, ...] = TIMES_S, backend: str = "auto") -> list[BoardRate]:
+def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "auto") -> list[BoardRate]:
     """Measures a network with one thread.
 
     Raises:
@@ -96,7 +96,7 @@ def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, 
 def board_rates_command(request: BenchRequest, quiet: bool) -> BoardReport:
     """See ``crownhead bench --board``."""
     assert request.board is not None
-    report = BoardReport(request.board, board_rates(parse_network(request.board), backend=request.backend))
+    report = BoardReport(request.board, board_rates(parse_network(request.board), TIMES_S, request.backend))
     if not quiet:
         table = Table("seconds", "simulations/s", "evaluations/s", "remembered", title=report.player)
         for rate in report.rates:

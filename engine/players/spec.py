@@ -17,7 +17,19 @@ CHAMPION = "champion"
 """The name of the network that comes with the program."""
 OracleName = Literal["off", "tablebase", "network"]
 DEFAULT_ORACLE: OracleName = "tablebase"
-BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
+BackendName = Literal[
+    "auto",
+    "student",
+    "torch",
+    "torch-float32",
+    "numba",
+    "numba-int16",
+    "onnxruntime",
+    "onnxruntime-int8",
+    "openvino",
+    "openvino-bf16",
+    "openvino-int8",
+]
 """``auto``: the fastest here. ``student``: the small network that lies beside a checkpoint, in its place.
 
 ``torch`` uses bf16 where the device has it; what has no ending else uses float32.
