@@ -98,4 +98,4 @@ def board_rates_command(text: str, quiet: bool, backend: str = "auto") -> dict[s
             numbers = f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}", f"{rate.remembered:.0%}"
             table.add_row(f"{rate.seconds:g}", *numbers)
         Console().print(table)
-    return {"player": text, "rates": [asdict(rate) for rate in rates]}
+    return {"player": text, "rates": [{**asdict(rate), "threads": 1} for rate in rates]}

@@ -33,7 +33,7 @@ def test_rates(network: str) -> None:
 def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
     figures = board_rates_command(f"{network}@off", quiet=False, backend="torch")
-    assert set(figures["rates"][0]) == {"seconds", "simulations", "evaluations", "remembered"}
+    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations", "remembered"}
     assert len(figures["rates"]) == 1
     assert "simulations/s" in capsys.readouterr().out
     with pytest.raises(PlayerError, match="is no player"):
