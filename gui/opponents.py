@@ -63,7 +63,6 @@ class OpponentSpec(BaseModel):
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
     backend: BackendName = Field("auto", description="network: what computes it")
-    threads: int = Field(1, ge=1, le=64, description="network: processor threads of one evaluation")
 
     @model_validator(mode="after")
     def _consistent(self) -> "OpponentSpec":

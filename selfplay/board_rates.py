@@ -2,7 +2,8 @@
 
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -49,6 +50,10 @@ class BoardReport(Result):
 
     player: str
     rates: list[BoardRate]
+
+    def figures(self) -> dict[str, Any]:
+        """See ``Result.figures``; searches have one thread."""
+        return {"player": self.player, "rates": [{**asdict(rate), "threads": 1} for rate in self.rates]}
 
 
 def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "auto") -> list[BoardRate]:

@@ -15,7 +15,7 @@ class Conditions:
         timed: time will limit the search, though there are no ``seconds`` yet.
         device: of a network, ``auto``, ``cpu`` or ``cuda``.
         backend: of a network's evaluator, see ``learner.inference.make_evaluator``.
-        batch: about the number of games side by side; at 1 the leaves of one tree fill the evaluator's batches.
+        batch: about the number of games side by side; at 1 leaves of one tree must fill the evaluator's batches.
         plain: without what strengthens a search at the board: probabilities, shots and draws count as they are.
         search: of a network, in place of what its text, ``simulations`` and ``plain`` ask for.
         explore: games vary, by noise and temperature of a network's search.

@@ -30,7 +30,7 @@ class SelfPlayConfig(_Settings):
 
     actors: int = Field(1, ge=1, le=1024, description="workers that play; each uses one thread")
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
-    backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: the fastest here")
+    backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")
     positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
     full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
     fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")

@@ -117,20 +117,18 @@ def network_player(
     *,
     device: str = "auto",
     backend: str = "auto",
-    batch: int = 1,
 ) -> SearchPlayer:
     """A player of a network that is in memory. It searches without a time limit.
 
     Args:
         backend: of its evaluator, see ``learner.inference.make_evaluator``.
-        batch: about the number of games side by side.
 
     Raises:
-        BackendError: no such backend, or it is not installed.
+        BackendError: no such backend, or it cannot compute this network.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    conditions = Conditions(device=device, batch=batch)
-    return _search_player(name, _evaluator(network, search, backend, conditions), search, conditions)
+    evaluator = CachedEvaluator(make_evaluator(network, backend, choose_device(device)))
+    return _search_player(name, evaluator, search, USUAL)
 
 
 def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
@@ -141,7 +139,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
 
     Raises:
         PlayerError: no such player, or it is to ponder in games without a time.
-        BackendError: no such backend, it is not installed, or there is no student.
+        BackendError: no such backend, it cannot compute this network, or there is no student.
         CheckpointError: the checkpoint cannot be read, or the student is damaged or another network's.
         TableFileError: a table in the default folder is damaged or foreign.
     """
@@ -159,7 +157,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     elif backend == "student":
         raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
     else:
-        evaluator = _evaluator(loaded.network, search, backend, conditions)
+        evaluator = CachedEvaluator(make_evaluator(loaded.network, backend, choose_device(conditions.device)))
     player = _search_player(spec.text, evaluator, search, conditions)
     return PonderingPlayer(player) if spec.ponder else player
 
@@ -209,12 +207,6 @@ def _student_plays(folder: Path, backend: str, conditions: Conditions) -> bool:
     timed = conditions.timed or conditions.seconds is not None
     automatic = backend == "auto" and timed and choose_device(conditions.device) == "cpu"
     return (automatic or backend == "student") and (folder / STUDENT_FILE).is_file()
-
-
-def _evaluator(network: Network, search: SearchConfig, backend: str, conditions: Conditions) -> CachedEvaluator:
-    """Judges the leaves of all games side by side in one call."""
-    leaves = conditions.batch * (search.leaves_in_flight if search.root == "puct" else 1)
-    return CachedEvaluator(make_evaluator(network, backend, choose_device(conditions.device), leaves))
 
 
 def _search_player(

@@ -156,8 +156,8 @@ def teach_command(
     make_folder(folder)
     kept: dict[Path, tuple[TreeSamples, int]] = {}
     if games:
-        network = make_evaluator(loaded.network, batch=TOGETHER * _LEAVES)
-        conditions = Conditions(timed=True, device="cpu", batch=TOGETHER * _LEAVES)
+        network = make_evaluator(loaded.network)
+        conditions = Conditions(timed=True, device="cpu")
         player = make_player(NetworkSpec(str(checkpoint)), conditions)
         assert isinstance(player, SearchPlayer)
         evaluator = player.evaluator

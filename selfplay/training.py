@@ -107,7 +107,7 @@ class Training:
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:
         backend, search = self.config.selfplay.backend, self.config.match_search
-        return network_player(network, name, search, device=self._device, backend=backend, batch=_MATCH_CONCURRENCY)
+        return network_player(network, name, search, device=self._device, backend=backend)
 
     @property
     def minutes(self) -> float:

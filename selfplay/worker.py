@@ -85,7 +85,7 @@ class Worker:
             if self._evaluator is None:
                 settings = self._config.selfplay
                 device = choose_device(self._config.device)
-                self._evaluator = make_evaluator(self._network, settings.backend, device, settings.games_in_lockstep)
+                self._evaluator = make_evaluator(self._network, settings.backend, device)
             else:
                 self._evaluator.update(self._network)
         if self._actor is None:

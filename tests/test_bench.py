@@ -39,10 +39,17 @@ def test_every_figure_is_there() -> None:
     }
     assert set(figures["search_simulations_per_second"]) == {"1x4", "2x4"}
     assert set(figures["network_evaluations_per_second"]) == {"1", "4"}
+    assert set(figures["backend_evaluations_per_second"]) == {"4"}
+    assert set(figures["backend_evaluations_per_second"]["4"]) == {"torch", "torch-float32", "numba", "numba-int16"}
     assert figures["backend"] == "torch-float32"
     # Every searched position has cost an evaluation or more.
     assert figures["selfplay_evaluations_per_second"] >= figures["selfplay_positions_per_second"] > 0
     assert torch.get_num_threads() == 1
+
+
+def test_what_the_kernels_cannot_compute_torch_does() -> None:
+    network = Network(NETWORKS["tiny"].model_copy(update={"board": "8x8"})).eval()
+    assert set(bench.backend_rates(network, 2)) == {"torch", "torch-float32"}
 
 
 def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,4 +79,4 @@ def test_three_actors_share_a_gpu_or_the_cores_there_are(
         "smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool
     )
     assert bare_network_rate(Network(NETWORKS["tiny"]), config) == 800 * times
-    assert asked == [("torch", device, 8)]
+    assert asked == [("torch", device)]

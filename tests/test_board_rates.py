@@ -36,7 +36,7 @@ def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
     request = BenchRequest(board=f"{network}@off", backend="torch")
     figures = board_rates_command(request, quiet=False).figures()
-    assert set(figures["rates"][0]) == {"seconds", "simulations", "evaluations", "remembered"}
+    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations", "remembered"}
     assert len(figures["rates"]) == 1
     assert "simulations/s" in capsys.readouterr().out
     with pytest.raises(PlayerError, match="is no player"):

@@ -75,7 +75,7 @@ def test_timed_match(checkpoint: Path) -> None:
 
 
 def test_export(checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnx", reason="export to ONNX needs the extra inference")
+    pytest.importorskip("onnx", reason="export to ONNX needs the extra export")
     out = tmp_path / "network.onnx"
     report = figures("export", checkpoint, "--out", out, "--check")
     assert set(report) == {"path", "format", "precision", "digest", "bytes", "seconds", "check"}

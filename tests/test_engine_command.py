@@ -67,7 +67,7 @@ NO_OPTIONS = "it takes no options behind @, and there is nothing to load"
     [
         ("nobody", f"'nobody' is no player: {NO_FOLDER}"),
         ("nobody@800", f"'nobody' is no player: {NO_FOLDER}"),
-        ("champion@threads:0", f"'champion@threads:0': 'threads:0' is no option of champion: {OPTIONS}"),
+        ("champion@threads:2", f"'champion@threads:2': 'threads:2' is no option of champion: {OPTIONS}"),
         ("random@800", f"'random' is a player without a network: {NO_OPTIONS}"),
         (".", "'.' is no player: there is no checkpoint and no run in it"),
         ("", f"'' is no player: {NO_FOLDER}"),

@@ -10,11 +10,12 @@ from player_of import player_of
 from engine.board import Board
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
-from engine.search import BOARD_SEARCH, SearchConfig
+from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
 from learner.inference import TorchEvaluator
+from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, Network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
@@ -26,6 +27,7 @@ from selfplay.replay import ReplayBuffer
 from selfplay.requests import AnalyseRequest
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard
+from selfplay.threads import use_single_thread
 from selfplay.worker import Weights
 
 WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
@@ -54,9 +56,8 @@ def test_a_network_s_text_may_have_options():
         "x@-5",
         "x@²",
         "x@off@home",
-        "x@threads:0",
-        "x@threads:65",
-        "x@threads:",
+        "x@threads:2",
+        "x@openvino-int8",
         "x@2:2",
     ):
         assert parse_network(text) == NetworkSpec(text)
@@ -66,6 +67,23 @@ def test_oracles_have_names():
     assert one_of("network", OracleName, "oracle") == "network"
     with pytest.raises(PlayerError, match="'oracle' is no oracle: choose one of off, tablebase, network"):
         one_of("oracle", OracleName, "oracle")
+
+
+def test_a_network_s_text_names_its_backend(checkpoint: Path):
+    torch.set_num_threads(2)
+    try:
+        player = player_of(f"{checkpoint}@off@numba", seconds=0.05)
+        assert torch.get_num_threads() == 1
+    finally:
+        use_single_thread()
+    assert isinstance(player, SearchPlayer)
+    assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight
+    board = Board()
+    assert player.choose([board])[0] in board.legal_moves
+    assert isinstance(player.evaluator, CachedEvaluator)
+    assert isinstance(player.evaluator.evaluator, NumbaEvaluator)
+    with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a number of simulations, or a backend"):
+        player_of(f"{checkpoint}@threads:2")
 
 
 def test_a_text_s_shortest_form():

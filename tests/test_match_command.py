@@ -380,6 +380,7 @@ def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert choose_jobs(None, Pairing(random, random), 3) == 3
     assert choose_jobs(None, Pairing(random, random), 0) == 1
     assert choose_jobs(None, Pairing(net, ponders, timed), 100) == 4
+    assert choose_jobs(None, Pairing(ponders, ponders, timed), 100) == 4
     assert choose_jobs(None, None, 100) == 8
 
 

@@ -121,7 +121,7 @@ def test_the_number_of_processes_changes_nothing() -> None:
 def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They answer from the board alone, so it does not matter which games go on side by side.
 
-    What ``auto`` finds to be the fastest may differ with the batch, and this one answers alike in all batches.
+    This backend answers alike in all batches.
     """
     monkeypatch.setattr("selfplay.match_pool._SHARE", 2)
     text = f"{network}@off"

@@ -19,7 +19,7 @@ from selfplay.requests import CardRequest
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.stages import next_stage
 
-pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
 LADDER = {
     "reference": "000001",
     "ratings": [{"player": "000002", "elo": 120.4, "elo_error": 30.0, "games": 40, "score": 0.7}],

@@ -37,9 +37,9 @@ class Plain:
         return self._evaluator.evaluate(positions)
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def network(request: pytest.FixtureRequest) -> NumbaEvaluator:
-    return NumbaEvaluator(NETWORK, threads=request.param)
+@pytest.fixture(scope="module")
+def network() -> NumbaEvaluator:
+    return NumbaEvaluator(NETWORK)
 
 
 def caches(network: NumbaEvaluator, entries: int = 4096) -> tuple[CachedEvaluator, CachedEvaluator]:

@@ -17,22 +17,10 @@ CHAMPION = "champion"
 """The name of the network that comes with the program."""
 OracleName = Literal["off", "tablebase", "network"]
 DEFAULT_ORACLE: OracleName = "tablebase"
-BackendName = Literal[
-    "auto",
-    "student",
-    "torch",
-    "torch-float32",
-    "numba",
-    "numba-int16",
-    "onnxruntime",
-    "onnxruntime-int8",
-    "openvino",
-    "openvino-bf16",
-    "openvino-int8",
-]
-"""``auto``: the fastest here. ``student``: the small network that lies beside a checkpoint, in its place.
+BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
+"""``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
 
-``torch`` uses bf16 where the device has it; what has no ending else uses float32.
+``torch`` uses bf16 where the device has it, ``numba`` float32.
 """
 MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
 OPTIONS = "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations, or a backend"
@@ -102,7 +90,7 @@ class NetworkSpec:
         folder: of a checkpoint or a run, or ``champion``.
         oracle: of its endgames, ``@off``, ``@tablebase`` (the default) or ``@network``.
         simulations: of its search per move, ``@800``; None: those of the match.
-        backend: of its evaluator, ``@numba``; None: that of the match.
+        backend: of its evaluator, ``@numba-int16``; None: that of the match.
         ponder: it searches in its opponent's time, ``@ponder``.
         impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
     """

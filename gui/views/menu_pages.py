@@ -244,11 +244,6 @@ class OpponentPage(Page):
             ponder = menu.add.selector("Think in your time: ", ON_OFF, default=int(spec.ponder),
                                        onchange=self.guard(self._ponder))  # fmt: skip
             explain(ponder, "It searches on while you think, and answers sooner or better")
-            threads = [(str(count), count) for count in (1, 2, 4, 8, 16)]
-            now = next((index for index, item in enumerate(threads) if item[1] >= spec.threads), 0)
-            selector = menu.add.selector("Threads: ", threads, default=now,
-                                         onchange=self.guard(self._threads))  # fmt: skip
-            explain(selector, "Processor threads of one evaluation")
             settings = menu.add.button(
                 "Settings of the search …", lambda: app.go.show(MenuScene(app, SearchPage(app, self)))
             )
@@ -264,9 +259,6 @@ class OpponentPage(Page):
 
     def _ponder(self, value: bool) -> None:
         self.change(ponder=value, rebuild=False)
-
-    def _threads(self, value: int) -> None:
-        self.change(threads=value, rebuild=False)
 
     def _command(self, text: str) -> None:
         if text.strip():

@@ -3,23 +3,24 @@
 import numpy as np
 from numba import njit
 
-from engine.bitboard import popcount
+from engine.bitboard import NUM_SQUARES, popcount
 from engine.encoding import NUM_POLICY
 from engine.search.cache import look_up, store
 from engine.search.kernels import backup_leaves, select_leaves
 
-from .helper import forward_together
+from .lanes import WIDTH
+from .winograd import forward
 
 
 @njit(nogil=True, cache=True)
-def search_batches(select, backup, leaves, memory, weights, buffers, desks, few, batches):
+def search_batches(select, backup, leaves, memory, weights, buffers, few, batches):
     """What ``LockstepSearch.step`` does with a ``CachedEvaluator``, so many times.
 
     Args:
         select, backup: ``SelectArguments`` and ``BackupArguments`` as plain tuples: Numba takes no others apart.
         leaves: of ``select``.
         memory, few, batches: see ``engine.search.batches``.
-        weights, buffers, desks: see ``helper.forward_together``.
+        weights, buffers: see ``winograd.forward``.
 
     Returns:
         The numbers of ``BatchCounts``.
@@ -28,7 +29,7 @@ def search_batches(select, backup, leaves, memory, weights, buffers, desks, few,
     policy, wdl = np.empty((lanes, NUM_POLICY), np.float32), np.empty((lanes, 3), np.float32)
     new_policy, new_wdl = np.empty((lanes, NUM_POLICY), np.float32), np.empty((lanes, 3), np.float32)
     unknown, asked = np.empty(lanes, np.int64), np.empty((lanes, 4), np.uint32)
-    room = desks.positions.shape[1] * (desks.words.shape[0] + 1)
+    room = buffers.planes.size // (NUM_SQUARES * WIDTH)
     judged, missed = 0, 0
     for batch in range(batches):
         n = select_leaves(*(*select, np.int64(0)))  # the type by which it is called elsewhere, too
@@ -41,7 +42,7 @@ def search_batches(select, backup, leaves, memory, weights, buffers, desks, few,
                 asked[row, word] = leaves[unknown[row], word]
         for first in range(0, missing, room):
             part = slice(first, min(first + room, missing))
-            forward_together(asked[part], weights, buffers, desks, new_policy[part], new_wdl[part])
+            forward(asked[part], weights, buffers, new_policy[part], new_wdl[part])
         store(*table, leaves[:n], unknown, missing, new_policy, new_wdl, policy, wdl)
         backup_leaves(*(*backup, n, policy, wdl))
         judged += n

@@ -32,7 +32,6 @@ class StudentEvaluator:
     """
 
     backend = "student"
-    threads = 1
     searches = True
 
     def __init__(self, student: Student) -> None:

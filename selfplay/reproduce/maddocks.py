@@ -126,7 +126,6 @@ class _MatchStudy:
             config.match_search,
             device=config.device,
             backend=config.selfplay.backend,
-            batch=_CONCURRENCY,
         )
         rollout = make_simple_player(self._rollout)
 
