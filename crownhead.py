@@ -113,7 +113,7 @@ def play(request: PlayRequest) -> None:
     from gui.launch import plan_for, spec_of
 
     plan = None
-    if request.names_a_game:
+    if request != PlayRequest(menu=request.menu):
         spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
         if spec.kind == "network":
             _check_network(spec.checkpoint)

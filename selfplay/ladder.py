@@ -228,17 +228,14 @@ class Standings:
     def figures(self) -> dict[str, Any]:
         """For JSON: ``reference``, ``ratings``, ``pairings``, ``steps``, ``climb``."""
         climb, pairings = self.climb(), []
+        keys = "player", "elo", "elo_error", "games", "score"
         for (player_a, player_b), tally in self.tallies.items():
             counts = {key: getattr(tally, key) for key in ("games", "wins", "draws", "losses")}
             pairings.append({"player_a": player_a, "player_b": player_b, **counts, **tally.elo_diff()._asdict()})
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),
-            "ratings": [
-                {"player": line.player, "elo": line.rating, "elo_error": line.error, "games": line.games}
-                | {"score": line.score}
-                for line in self.fit.table
-            ],
+            "ratings": [dict(zip(keys, line, strict=True)) for line in self.fit.table],
             "pairings": pairings,
             "steps": [step.figures() for step in self.steps()],
             "climb": climb.figures() if climb else None,

@@ -33,15 +33,15 @@ DistanceTables = Annotated[
 ]
 
 
-class ExportError(ValueError):
-    """An export that cannot be made as asked."""
+class RequestError(ValueError):
+    """What is asked for contradicts itself, or cannot be had."""
 
 
 class Limited:
     """A request with limits of the players' searches, of which one at most may be given.
 
     Raises:
-        MatchError: more than one limit, or no clock.
+        RequestError: more than one limit, or no clock.
         TimeControlError: the clock cannot be read, or a time is out of range.
         PlayerError: no such backend.
     """
@@ -62,18 +62,16 @@ class Limited:
         """The time that each player has."""
         from engine.players.time_control import TimeControl
 
-        from .openings import MatchError
-
         limits = {"--simulations": self.simulations, "--seconds": self.seconds, "--clock": self.clock}
         given = [name for name, value in limits.items() if value is not None]
         if len(given) > 1:
             one = f"{' or '.join(given)}, not both" if len(given) == 2 else f"one of {', '.join(given)}"
-            raise MatchError(f"give {one}")
+            raise RequestError(f"give {one}")
         if self.seconds is not None:
             return TimeControl("move", self.seconds)
         control = TimeControl.parse(self.clock) if self.clock is not None else TimeControl()
         if self.clock is not None and control.kind != "fischer":
-            raise MatchError(f"--clock {self.clock}: write seconds and increment, like 60+0.6")
+            raise RequestError(f"--clock {self.clock}: write seconds and increment, like 60+0.6")
         return control
 
 
@@ -103,14 +101,12 @@ class MatchRequest(Limited):
     backend: Backend = "auto"
 
     def __post_init__(self) -> None:
-        from .openings import MatchError
-
         super().__post_init__()
         _ = self.test()
         if self.resume and self.pdn is None:
-            raise MatchError("--resume goes on with the games of a file: name it with --pdn")
+            raise RequestError("--resume goes on with the games of a file: name it with --pdn")
         if self.pdn is not None and not self.resume and self.pdn.is_file() and self.pdn.stat().st_size:
-            raise MatchError(f"{self.pdn} is there already: go on with its games by --resume, or name another file")
+            raise RequestError(f"{self.pdn} is there already: go on with its games by --resume, or name another file")
         _ = self.players  # checks them
 
     @cached_property
@@ -152,11 +148,9 @@ class LadderRequest(Limited):
     out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None
 
     def __post_init__(self) -> None:
-        from .openings import MatchError
-
         super().__post_init__()
         if self.doublings is not None and (self.seconds is not None or self.networks is not None):
-            raise MatchError("--doublings are of one network's simulations: leave --seconds and --networks out")
+            raise RequestError("--doublings are of one network's simulations: leave --seconds and --networks out")
         _ = self.fixed  # checks them
 
     @property
@@ -185,11 +179,10 @@ class ConvertRequest(Limited):
 
     def __post_init__(self) -> None:
         from .convert import PIECES
-        from .openings import MatchError
 
         super().__post_init__()
         if self.pieces > PIECES:
-            raise MatchError(f"--pieces {self.pieces}: exact values of 2 to {PIECES} pieces are at hand")
+            raise RequestError(f"--pieces {self.pieces}: exact values of 2 to {PIECES} pieces are at hand")
         _ = self.spec  # checks it
 
     @cached_property
@@ -213,13 +206,12 @@ class BlundersRequest(Limited):
 
     def __post_init__(self) -> None:
         from .blunders import MOST_DRAWN
-        from .openings import MatchError
 
         super().__post_init__()
         if self.player is None and self.games is None:
-            raise MatchError("name a PLAYER, or recorded games by --games FILE, or both")
+            raise RequestError("name a PLAYER, or recorded games by --games FILE, or both")
         if self.games is None and self.pieces > MOST_DRAWN:
-            raise MatchError(
+            raise RequestError(
                 f"--pieces {self.pieces}: positions of up to {MOST_DRAWN} pieces are drawn; more only of --games"
             )
         _ = self.spec  # checks it
@@ -311,9 +303,9 @@ class ExportRequest:
 
     def __post_init__(self) -> None:
         if self.format not in ("onnx", "torchscript"):
-            raise ExportError(f"--format {self.format}: choose one of onnx, torchscript")
+            raise RequestError(f"--format {self.format}: choose one of onnx, torchscript")
         if self.int8 and self.kind != "onnx":
-            raise ExportError("--int8 is for --format onnx: TorchScript files hold float32")
+            raise RequestError("--int8 is for --format onnx: TorchScript files hold float32")
 
     @property
     def kind(self) -> "ExportFormat":
@@ -342,10 +334,8 @@ class TrainRequest:
     ] = None
 
     def __post_init__(self) -> None:
-        from .run_folder import RunError
-
         if self.resume and self.init:
-            raise RunError("a run goes on with its own network: --init cannot be given with --resume")
+            raise RequestError("a run goes on with its own network: --init cannot be given with --resume")
 
     @property
     def folder(self) -> Path:
@@ -377,12 +367,6 @@ class PlayRequest:
     fen: Fen = None
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False
     text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False
-
-    @property
-    def names_a_game(self) -> bool:
-        """Whether an option says what to play."""
-        given = (self.opponent, self.simulations, self.seconds, self.side, self.fen)
-        return any(option is not None for option in given) or self.backend != "auto"
 
 
 def _player(text: str) -> "PlayerSpec":

@@ -30,7 +30,7 @@ from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
 from learner.inference.onnx_graph import INTERFACE
 from learner.network import NETWORKS
 from selfplay.export import export_command, exported_match
-from selfplay.requests import ExportError, ExportRequest
+from selfplay.requests import ExportRequest, RequestError
 
 onnx = pytest.importorskip("onnx")
 ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
@@ -223,9 +223,9 @@ def test_export_command_with_check(tmp_path, checkpoint, capsys):
 
 def test_export_command_refuses(tmp_path, checkpoint, monkeypatch):
     folder = str(checkpoint[1])
-    with pytest.raises(ExportError, match="choose one of onnx, torchscript"):
+    with pytest.raises(RequestError, match="choose one of onnx, torchscript"):
         ExportRequest(folder, tmp_path / "x", "tflite")
-    with pytest.raises(ExportError, match="--int8 is for --format onnx"):
+    with pytest.raises(RequestError, match="--int8 is for --format onnx"):
         ExportRequest(folder, tmp_path / "x", "torchscript", int8=True)
     with pytest.raises(StorageError, match="missing"):
         export_command(ExportRequest(folder, tmp_path / "missing" / "x"), quiet=True)

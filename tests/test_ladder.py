@@ -19,7 +19,7 @@ from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_space
 from selfplay.ladder_commands import ladder_command
 from selfplay.match_pool import MatchPool
 from selfplay.openings import MatchError
-from selfplay.requests import LadderRequest
+from selfplay.requests import LadderRequest, RequestError
 from selfplay.run_folder import Promotion, RunError, RunFolder, RunState
 
 
@@ -204,7 +204,7 @@ def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.
     text = (out / "report.md").read_text()
     assert "000004 over simulations per move" in text
     assert "networks oracle=tablebase" in text
-    with pytest.raises(MatchError, match="leave --seconds and --networks out"):
+    with pytest.raises(RequestError, match="leave --seconds and --networks out"):
         ladder(run, doublings=2, simulations=None, seconds=0.1)
     with pytest.raises(RunError, match="holds no run; for the ladder of a single network give --doublings"):
         ladder(RunFolder(network))

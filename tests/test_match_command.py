@@ -27,7 +27,7 @@ from selfplay.match_pool import Pairing
 from selfplay.match_record import FLAG, MatchGame, MoveNote
 from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
-from selfplay.requests import MatchRequest
+from selfplay.requests import MatchRequest, RequestError
 from selfplay.sprt import Sprt
 
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
@@ -158,7 +158,7 @@ def test_games_are_not_written_over(tmp_path: Path) -> None:
     path.touch()  # an empty file holds nothing to lose
     match("alphabeta:1", "random", games=2, pdn=path)
     text = path.read_text()
-    with pytest.raises(MatchError, match=r"games\.pdn is there already: .*--resume"):
+    with pytest.raises(RequestError, match=r"games\.pdn is there already: .*--resume"):
         match("alphabeta:1", "random", games=2, pdn=path)
     assert path.read_text() == text
 

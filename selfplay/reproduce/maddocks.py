@@ -25,8 +25,9 @@ from learner.reproduce.gradients import GradientCheck, check_gradients, operatio
 from ..config import RunConfig, make_config
 from ..elo import Tally, fit_elo
 from ..figures import ratings_image
-from ..match import make_openings, play_match
+from ..match import play_match
 from ..match_record import MatchGame
+from ..openings import make_openings
 from ..players import network_player
 from ..progress import MatchProgress
 from .runs import Version, check_run, is_over, played_games, read_run, train_run
