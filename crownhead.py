@@ -12,8 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from selfplay.command_line import endgames, players
-from selfplay.command_line.options import MAX_SEED, PLAYER, Backend, Fen, Json, print_json
+from selfplay.command_line.options import MAX_SEED, Json, print_json, takes_request
 from selfplay.command_line.reproduce import reproduce
+from selfplay.requests import PlayRequest, TrainRequest
+from selfplay.results import Result
 
 if TYPE_CHECKING:
     from engine.board import Board
@@ -65,39 +67,19 @@ def options(
 
 
 @app.command()
-def train(
-    preset: Annotated[str, typer.Option(help="smoke, quick, laptop, gpu, popic or maddocks.")] = "quick",
-    run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
-    pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None,
-    address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None,
-    backend: Annotated[
-        str | None, typer.Option(help="Of inference, like numba-int16; short for --set selfplay.backend=...")
-    ] = None,
-    init: Annotated[
-        str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@takes_request
+def train(request: TrainRequest, quiet: bool) -> Result:
     """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""
     from selfplay.commands import train_command
 
-    folder = run or Path("runs") / preset
-    settings = [*(settings or ()), *([f"selfplay.backend={backend}"] if backend else ())]
     try:
-        figures = train_command(folder, preset, resume, pool, address, minutes, settings, quiet=as_json, init=init)
+        return train_command(request, quiet)
     except KeyboardInterrupt as error:
-        if not (folder / "state.json").exists():
+        if not (request.folder / "state.json").exists():
             raise
         raise KeyboardInterrupt(
-            f"saved; `crownhead train --run {shlex.quote(str(folder))} --resume` goes on"
+            f"saved; `crownhead train --run {shlex.quote(str(request.folder))} --resume` goes on"
         ) from error
-    if as_json:
-        print_json(figures)
 
 
 @app.command()
@@ -118,57 +100,52 @@ def pretrain(
 
 
 @app.command()
-def play(
-    opponent: Annotated[
-        str | None,
-        typer.Option(metavar="PLAYER", help=PLAYER),
-    ] = None,
-    simulations: Annotated[int | None, typer.Option(min=1, help="Of a network, per move.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Per move, instead.")] = None,
-    backend: Backend = "auto",
-    side: Annotated[str | None, typer.Option(help="Yours: black, white, both or none.")] = None,
-    fen: Fen = None,
-    menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False,
-    text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False,
-) -> None:
+@takes_request
+def play(request: PlayRequest) -> None:
     """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
-    if text:
+    if request.text:
         from selfplay.text_play import text_play
 
-        text_play(opponent or "champion", simulations, seconds, side or "black", fen, backend)
+        text_play(request)
         return
     from engine.fen import START_FEN
     from gui.app import run
     from gui.launch import plan_for, spec_of
 
     plan = None
-    if any(option is not None for option in (opponent, simulations, seconds, side, fen)) or backend != "auto":
-        spec = spec_of(opponent or "champion", simulations, seconds, backend)
+    if request != PlayRequest(menu=request.menu):
+        spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
         if spec.kind == "network":
             _check_network(spec.checkpoint)
         elif spec.kind == "external":
             _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
-        plan = plan_for(spec, side or "black", fen or START_FEN)
-    run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=menu)
+        plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
+    run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=request.menu)
 
 
 def _check_network(checkpoint: str | None) -> None:
     """Says what is wrong with a checkpoint before a window opens."""
+    from engine.players.spec import CHAMPION
     from learner.checkpoint import read_info
-    from selfplay.players import CHAMPION, checkpoint_folder
+    from selfplay.players import checkpoint_folder
 
     read_info(checkpoint_folder(checkpoint or CHAMPION))
 
 
 def _make_network(spec: "OpponentSpec") -> "Player":
     """The board's way to networks: ``gui`` knows no torch."""
+    from secrets import randbits
+
     from selfplay.compiling import made_beside_compiling
+    from selfplay.conditions import Conditions
+
+    seconds = spec.seconds if spec.timed else None
+    conditions = Conditions(seconds=seconds, search=spec.search, explore=spec.vary, seed=randbits(32))
 
     def make() -> "Player":
-        from selfplay.players import board_player
+        from selfplay.players import make_player
 
-        seconds = spec.seconds if spec.timed else None
-        return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.backend, spec.ponder)
+        return make_player(spec.player, conditions)
 
     return made_beside_compiling(make)
 
@@ -206,7 +183,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     players.analyse,
     players.engine,
     players.export,
-    players.teach,
     players.card,
     players.perft,
     players.bench,

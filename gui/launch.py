@@ -1,12 +1,17 @@
 """The game that the command line asks for."""
 
-import shlex
-
 from engine.board import Board
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
-from engine.players import AlphaBetaPlayer, RolloutPlayer, parse_player
-from engine.players.network_text import CHAMPION, NetworkText
+from engine.players.spec import (
+    CHAMPION,
+    AlphaBetaSpec,
+    HubSpec,
+    NetworkSpec,
+    RandomSpec,
+    RolloutSpec,
+    parse_player,
+)
 
 from .move_reasons import why_no_game
 from .opponents import OpponentError, OpponentSpec
@@ -18,7 +23,6 @@ _HUMANS = {
     "both": BOTH,
     "none": frozenset(),
 }
-ENGINE_PREFIX = "hub:"
 
 
 def spec_of(
@@ -27,47 +31,39 @@ def spec_of(
     """The opponent that a PLAYER of the command line names.
 
     Args:
-        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``hub:COMMAND``, or a ``NetworkText``.
+        text: see ``engine.players.parse_player``.
         simulations: of a network, per move.
         seconds: per move, where the opponent can be timed.
         backend: of a network's evaluator.
 
     Raises:
-        PlayerSpecError: it begins like one of these and is none.
+        PlayerSpecError: it begins like one of them and is none.
         OpponentError: the values contradict each other or are out of range.
     """
     timing: dict[str, object] = {} if seconds is None else {"timed": True, "seconds": seconds}
-    if text.startswith(ENGINE_PREFIX):
-        command = text.removeprefix(ENGINE_PREFIX)
-        if not _splits(command):
-            raise OpponentError(f"{text!r}: behind {ENGINE_PREFIX} comes the command that starts the engine")
-        return OpponentSpec(kind="external", command=command).changed(**timing)
-    player = parse_player(text)
-    if isinstance(player, AlphaBetaPlayer):
-        return OpponentSpec(kind="alphabeta", depth=player.depth).changed(**timing)
-    if isinstance(player, RolloutPlayer):
-        return OpponentSpec(kind="rollout", rollouts=player.simulations).changed(**timing)
-    if player is not None:
-        return OpponentSpec(kind="random")
-    named, spec = NetworkText.parse(text), OpponentSpec(kind="network")
-    search: dict[str, object] = {"oracle": named.oracle}
-    number = simulations if named.simulations is None else named.simulations
-    if number is not None:
-        search["num_simulations"] = number
-    return spec.changed(
-        checkpoint=None if named.folder == CHAMPION else named.folder,
-        search=(spec.search.impartial() if named.impartial else spec.search).model_copy(update=search),
-        backend=named.backend or backend,
-        ponder=named.ponder,
-        **timing,
-    )
-
-
-def _splits(command: str) -> bool:
-    try:
-        return bool(shlex.split(command))
-    except ValueError:
-        return False
+    match parse_player(text):
+        case RandomSpec():
+            return OpponentSpec(kind="random")
+        case RolloutSpec(rollouts):
+            return OpponentSpec(kind="rollout", rollouts=rollouts).changed(**timing)
+        case AlphaBetaSpec(depth):
+            return OpponentSpec(kind="alphabeta", depth=depth).changed(**timing)
+        case HubSpec(command):
+            return OpponentSpec(kind="external", command=command).changed(**timing)
+        case NetworkSpec() as named:
+            number = simulations if named.simulations is None else named.simulations
+            search: dict[str, object] = {"oracle": named.oracle}
+            if number is not None:
+                search["num_simulations"] = number
+            spec = OpponentSpec(kind="network")
+            return spec.changed(
+                checkpoint=None if named.folder == CHAMPION else named.folder,
+                search=(spec.search.impartial() if named.impartial else spec.search).model_copy(update=search),
+                backend=named.backend or backend,
+                ponder=named.ponder,
+                **timing,
+            )
+    raise OpponentError(f"{text}: such a player cannot be played against at the board")
 
 
 def plan_for(spec: OpponentSpec, side: str = "black", fen: str = START_FEN) -> GamePlan:

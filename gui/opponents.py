@@ -11,10 +11,19 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from engine.errors import DraughtsError
-from engine.players import AlphaBetaPlayer, Player, PlayerError, RandomPlayer, RolloutPlayer
+from engine.players import Player, PlayerError, make_simple_player
 from engine.players.alphabeta import MAX_DEPTH
-from engine.players.network_text import BackendName
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
+from engine.players.spec import (
+    CHAMPION,
+    AlphaBetaSpec,
+    BackendName,
+    HubSpec,
+    NetworkSpec,
+    PlayerSpec,
+    RandomSpec,
+    RolloutSpec,
+)
 from engine.retired import present_backend, present_search
 from engine.search import BOARD_SEARCH, SearchConfig
 
@@ -85,6 +94,21 @@ class OpponentSpec(BaseModel):
             where = " ".join(str(part) for part in first["loc"])
             text = first["msg"].removeprefix("Value error, ")
             raise OpponentError(f"{where}: {text}" if where else text) from error
+
+    @property
+    def player(self) -> PlayerSpec:
+        """The player that it is; of a network without what ``search`` says."""
+        match self.kind:
+            case "network":
+                return NetworkSpec(self.checkpoint or CHAMPION, backend=self.backend, ponder=self.ponder)
+            case "external":
+                return HubSpec((self.command or "").strip())
+            case "rollout":
+                return RolloutSpec(MAX_ROLLOUTS if self.by_time else self.rollouts)
+            case "alphabeta":
+                return AlphaBetaSpec(MAX_DEPTH if self.by_time else self.depth)
+            case "random":
+                return RandomSpec()
 
     @property
     def by_time(self) -> bool:
@@ -239,7 +263,7 @@ class Opponents:
         external: PlayerFactory | None = None,
         find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = tuple,
     ) -> None:
-        self._factories: dict[Kind, PlayerFactory] = {"alphabeta": _alphabeta, "rollout": _rollout, "random": _random}
+        self._factories: dict[Kind, PlayerFactory] = dict.fromkeys(("alphabeta", "rollout", "random"), _simple)
         if network is not None:
             self._factories["network"] = network
         if external is not None:
@@ -269,17 +293,10 @@ class Opponents:
         return self._factories[spec.kind](spec)
 
 
-def _random(spec: OpponentSpec) -> Player:
-    return RandomPlayer(_fresh_seed())
-
-
-def _rollout(spec: OpponentSpec) -> Player:
-    return RolloutPlayer(MAX_ROLLOUTS if spec.by_time else spec.rollouts, seed=_fresh_seed())
-
-
-def _alphabeta(spec: OpponentSpec) -> Player:
-    depth, seconds = (MAX_DEPTH, spec.seconds) if spec.by_time else (spec.depth, None)
-    return AlphaBetaPlayer(depth, seconds, seed=_fresh_seed())
+def _simple(spec: OpponentSpec) -> Player:
+    player = spec.player
+    assert not isinstance(player, NetworkSpec)
+    return make_simple_player(player, spec.seconds if spec.by_time else None, _fresh_seed())
 
 
 def _fresh_seed() -> int:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from engine.errors import DraughtsError
-from engine.players.search_player import MAX_SIMULATIONS
+from engine.players.spec import MAX_SIMULATIONS
 from engine.search import BOARD_SEARCH, SearchConfig
 
 from .opponents import OpponentSpec

@@ -28,17 +28,16 @@ def has_student(folder: Path) -> bool:
     return (folder / STUDENT_FOLDER / INFO_FILE).is_file() or (folder / _OLD_FILE).is_file()
 
 
-def student_digest(folder: Path) -> str | None:
-    """What names the student's weights; None if there is none.
+def read_student_info(folder: Path) -> CheckpointInfo | None:
+    """What is known of the student in the folder of a checkpoint; None if there is none.
 
     Raises:
         CheckpointError: it cannot be read.
     """
-    if not has_student(folder):
-        return None
     if (folder / STUDENT_FOLDER / INFO_FILE).is_file():
-        return read_info(folder / STUDENT_FOLDER).digest
-    return sha256_of((folder / _OLD_FILE).read_bytes())
+        return read_info(folder / STUDENT_FOLDER)
+    student = load_student(folder)
+    return None if student is None else student.info
 
 
 def load_student(folder: Path) -> Checkpoint | None:

@@ -3,12 +3,13 @@
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from engine.board import Board
+from engine.console import progress_console
 from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
 from learner.inference import NetworkEvaluator, make_evaluator
@@ -23,6 +24,8 @@ from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
 from .machine import describe_machine
 from .records import Samples, offsets_of
 from .replay import to_training_batch
+from .requests import BenchRequest
+from .results import Result
 from .threads import choose_device, num_cores, use_single_thread
 
 _PERFT_DEPTH = 10
@@ -149,21 +152,46 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
     )
 
 
-def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, Any]:
-    """The figures of ``crownhead bench --json``.
+@dataclass(frozen=True)
+class BenchReport(Result):
+    """How fast this machine is. Rates are per second.
 
-    Args:
-        backend: of the network's and self-play's figures, see ``learner.inference.make_evaluator``.
+    Attributes:
+        network: its size.
+        search_simulations_per_second: "games x simulations" → rate.
+        network_evaluations_per_second: batch → rate.
+        backend_evaluations_per_second: batch → backend → rate; on CPUs only.
+    """
+
+    device: str
+    network: str
+    backend: str
+    perft_leaves_per_second: float
+    search_simulations_per_second: dict[str, float]
+    network_evaluations_per_second: dict[str, float]
+    selfplay_evaluations_per_second: float
+    selfplay_positions_per_second: float
+    selfplay_to_network_ratio: float
+    learner_samples_per_second: float
+    backend_evaluations_per_second: dict[str, dict[str, float]] | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """See ``Result.figures``."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def bench_command(request: BenchRequest, quiet: bool) -> BenchReport:
+    """Measures this machine; see ``crownhead bench --help``.
 
     Raises:
         ConfigError: no network of this size.
         BackendError: no such backend, or it cannot compute this network.
     """
-    if net not in NETWORKS:
-        raise ConfigError(f"no network size {net!r}: choose one of {', '.join(NETWORKS)}")
+    if request.net not in NETWORKS:
+        raise ConfigError(f"no network size {request.net!r}: choose one of {', '.join(NETWORKS)}")
     use_single_thread()
-    device = choose_device("auto")
-    figures: dict[str, Any] = {"device": describe_machine(device), "network": net}
+    console, device = progress_console(quiet), choose_device("auto")
+    figures: dict[str, Any] = {"device": describe_machine(device), "network": request.net}
     console.print(figures["device"], markup=False, highlight=False)
 
     def report(key: str, value: Any) -> None:
@@ -174,11 +202,11 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
     report("perft_leaves_per_second", perft_leaves_per_second())
     cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
     report("search_simulations_per_second", cases)
-    network = make_network(NETWORKS[net]).eval()
+    network = make_network(NETWORKS[request.net]).eval()
     for n in _BACKEND_BATCHES if device == "cpu" else ():
         figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = backend_rates(network, n)
         console.print(f"backends in batches of {n}: {_rounded(rates)}", markup=False)
-    evaluator = make_evaluator(network, backend, device)
+    evaluator = make_evaluator(network, request.backend, device)
     figures["backend"] = evaluator.backend
     console.print(f"backend: {evaluator.backend}", markup=False)
     batches = {str(n): network_evaluations_per_second(evaluator, random_positions(n)) for n in _BATCHES}
@@ -190,7 +218,7 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
     bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # measured before and after: the machine drifts
     report("selfplay_to_network_ratio", evaluations / bare)
     report("learner_samples_per_second", learner_samples_per_second(network, make_config("quick").trainer, device))
-    return figures
+    return BenchReport(**figures)
 
 
 def _rounded(rates: dict[str, float]) -> dict[str, int]:

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -12,14 +10,18 @@ from rich.table import Table
 
 from engine.board import Move
 from engine.players.base import close_player
+from engine.players.spec import PlayerSpec
 from engine.tablebase import open_tablebase
 from learner.endgame.progress import OracleProgress
 from learner.endgame.validation import wilson_interval
 
+from .conditions import Conditions
 from .convert import board_of
 from .decisions import Decision, drawn_decisions, recorded_decisions
-from .match_commands import inspect_player, time_control
+from .match_commands import settings_of
 from .openings import MatchError
+from .requests import BlundersRequest
+from .results import Result
 
 MOST_DRAWN = 6  # pieces of positions that are drawn: the values of all are held in memory
 _TOGETHER = 32  # positions that a network without a time judges side by side
@@ -47,52 +49,104 @@ class Answer:
         return after < before
 
 
-def blunders_command(
-    player: str | None,
-    games: Path | None,
-    pieces: int,
-    positions: int,
-    simulations: int | None,
-    seconds: float | None,
-    folder: Path | None,
-    seed: int,
-    quiet: bool,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Counts:
+    """Answers counted.
+
+    Attributes:
+        positions: where moves differ in value. share: of blunders in them. interval: of it, 95 %.
+    """
+
+    positions: int
+    blunders: int
+    share: float
+    interval: tuple[float, float]
+    win_to_draw: int
+    win_to_loss: int
+    draw_to_loss: int
+
+
+@dataclass(frozen=True)
+class PiecesCounts(Counts):
+    """With so many pieces on the board."""
+
+    pieces: int
+
+
+@dataclass(frozen=True)
+class PlayerCounts(Counts):
+    """Of one player."""
+
+    player: str
+    by_pieces: list[PiecesCounts]
+
+
+@dataclass(frozen=True)
+class Blunder:
+    """A move that made it worse."""
+
+    player: str
+    fen: str
+    move: str
+    was: str
+    became: str
+
+
+@dataclass(frozen=True)
+class BlundersReport(Result):
+    """What players did in decisions.
+
+    Attributes:
+        games: the file that they come from; None if they were drawn.
+        simulations: None with a time, and for the default.
+    """
+
+    games: str | None
+    pieces: int
+    time_control: str
+    simulations: int | None
+    players: list[PlayerCounts]
+    blunders: list[Blunder]
+
+
+def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersReport:
     """Counts blunders; see ``crownhead blunders --help``.
 
-    Args:
-        folder: of the tables to judge by; the default one if None.
-
     Raises:
-        MatchError: neither a player nor games, or no decision in the games.
+        MatchError: there is no decision in the games.
         MissingTableError: no tables of so many pieces.
     """
-    if player is None and games is None:
-        raise MatchError("name a PLAYER, or recorded games by --games FILE, or both")
-    if games is None and pieces > MOST_DRAWN:
-        raise MatchError(f"--pieces {pieces}: positions of up to {MOST_DRAWN} pieces are drawn; more only of --games")
-    control = time_control(simulations, seconds, None)
-    if player is not None:
-        inspect_player(player, simulations, control)
-    with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
-        tables.probe_wdl(board_of(pieces))  # missing tables are told at once
-        progress.phase("looking for decisions")
-        if games is None:
-            decisions = drawn_decisions(pieces, positions, seed, folder, tables, progress.tables)
-        else:
-            decisions = recorded_decisions(games, pieces, tables)
-            if not decisions:
-                raise MatchError(f"games in {games}: no move of at most {pieces} pieces could be a blunder")
-        if player is None:
+    conditions = Conditions(request.simulations, request.seconds, batch=_TOGETHER if request.seconds is None else 1)
+    if request.spec is not None:
+        settings_of(request.spec, conditions)  # says now whether there is such a network
+    with OracleProgress(quiet) as progress:
+        decisions = _decisions(request, progress)
+        if request.spec is None:
             answers = [Answer(one.player, one, one.move) for one in decisions if one.move is not None]
         else:
-            chosen = _sample(decisions, positions, seed)
-            answers = list(_answers(player, chosen, simulations, seconds, progress))
-    limit = {"time_control": str(control), "simulations": simulations if control.kind == "none" else None}
-    figures = {"games": str(games) if games else None, "pieces": pieces, **limit, **_figures(answers)}
+            chosen = _sample(decisions, request.positions, request.seed)
+            answers = list(_answers(request.spec, chosen, conditions, progress))
+    games, control = str(request.games) if request.games else None, str(request.control)
+    players = [_player([one for one in answers if one.player == name]) for name in {one.player: 0 for one in answers}]
+    blunders = [_blunder(answer) for answer in answers if answer.blunder]
+    report = BlundersReport(games, request.pieces, control, request.simulations, players, blunders)
     if not quiet:
-        _print(figures)
-    return figures
+        _print(report)
+    return report
+
+
+def _decisions(request: BlundersRequest, progress: OracleProgress) -> list[Decision]:
+    with open_tablebase(request.folder) as tables:
+        tables.probe_wdl(board_of(request.pieces))  # missing tables are told at once
+        progress.phase("looking for decisions")
+        if request.games is None:
+            positions, seed = request.positions, request.seed
+            return drawn_decisions(request.pieces, positions, seed, request.folder, tables, progress.tables)
+        decisions = recorded_decisions(request.games, request.pieces, tables)
+        if not decisions:
+            what = f"no move of at most {request.pieces} pieces could be a blunder"
+            raise MatchError(f"games in {request.games}: {what}")
+        return decisions
 
 
 def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decision]:
@@ -103,70 +157,52 @@ def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decis
 
 
 def _answers(
-    text: str, decisions: Sequence[Decision], simulations: int | None, seconds: float | None, progress: OracleProgress
+    spec: PlayerSpec, decisions: Sequence[Decision], conditions: Conditions, progress: OracleProgress
 ) -> Iterator[Answer]:
     from .players import make_player
 
-    together = _TOGETHER if seconds is None else 1
-    progress.phase(f"asking {text}", len(decisions))
-    player = make_player(text, simulations, seconds, batch=together)
+    progress.phase(f"asking {spec.text}", len(decisions))
+    player, together = make_player(spec, conditions), conditions.batch
     try:
         for first in range(0, len(decisions), together):
             part = decisions[first : first + together]
             for decision, move in zip(part, player.choose([one.board for one in part]), strict=True):
-                yield Answer(text, decision, move)
+                yield Answer(spec.text, decision, move)
             progress.done(first + len(part))
     finally:
         close_player(player)
 
 
-def _figures(answers: Sequence[Answer]) -> dict[str, Any]:
-    players = []
-    for name in dict.fromkeys(answer.player for answer in answers):
-        own = [answer for answer in answers if answer.player == name]
-        by_pieces = [
-            {"pieces": n, **_counts([answer for answer in own if answer.decision.pieces == n])}
-            for n in sorted({answer.decision.pieces for answer in own})
-        ]
-        players.append({"player": name, **_counts(own), "by_pieces": by_pieces})
-    blunders = [
-        {
-            "player": answer.player,
-            "fen": answer.decision.board.fen(),
-            "move": answer.decision.board.pdn(answer.move),
-            "was": _NAMES[answer.change[0]],
-            "became": _NAMES[answer.change[1]],
-        }
-        for answer in answers
-        if answer.blunder
-    ]
-    return {"players": players, "blunders": blunders}
+def _player(answers: Sequence[Answer]) -> PlayerCounts:
+    numbers = sorted({one.decision.pieces for one in answers})
+    parts = [PiecesCounts(*_counts([one for one in answers if one.decision.pieces == n]), n) for n in numbers]
+    return PlayerCounts(*_counts(answers), answers[0].player, parts)
 
 
-def _counts(answers: Sequence[Answer]) -> dict[str, Any]:
+def _counts(answers: Sequence[Answer]) -> tuple[int, int, float, tuple[float, float], int, int, int]:
+    """The fields of ``Counts``."""
     kinds = Counter(answer.change for answer in answers if answer.blunder)
-    blunders = kinds.total()
-    return {
-        "positions": len(answers),
-        "blunders": blunders,
-        "share": blunders / len(answers),
-        "interval": list(wilson_interval(blunders, len(answers))),
-        **{f"{_NAMES[was]}_to_{_NAMES[became]}": kinds[was, became] for was, became in ((1, 0), (1, -1), (0, -1))},
-    }
+    blunders, n = kinds.total(), len(answers)
+    return n, blunders, blunders / n, wilson_interval(blunders, n), kinds[1, 0], kinds[1, -1], kinds[0, -1]
 
 
-def _print(figures: dict[str, Any]) -> None:
+def _blunder(answer: Answer) -> Blunder:
+    board, (was, became) = answer.decision.board, answer.change
+    return Blunder(answer.player, board.fen(), board.pdn(answer.move), _NAMES[was], _NAMES[became])
+
+
+def _print(report: BlundersReport) -> None:
     console = Console()
-    for player in figures["players"]:
-        title = player["player"]
+    for player in report.players:
+        title = player.player
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)
-        for line in [*player["by_pieces"], {**player, "pieces": "all"}]:
-            kinds = [str(line[key]) for key in ("win_to_draw", "win_to_loss", "draw_to_loss")]
-            counts = [str(line[key]) for key in ("pieces", "positions", "blunders")]
-            table.add_row(*counts, f"{line['share']:.2%}", *kinds)
+        for line in (*player.by_pieces, player):
+            pieces = str(line.pieces) if isinstance(line, PiecesCounts) else "all"
+            kinds = map(str, (line.win_to_draw, line.win_to_loss, line.draw_to_loss))
+            table.add_row(pieces, str(line.positions), str(line.blunders), f"{line.share:.2%}", *kinds)
         console.print(table)
-    for one in figures["blunders"][:_SHOWN]:
-        text = f"{one['player']}: {one['fen']} {one['move']}: a {one['was']} became a {one['became']}"
+    for one in report.blunders[:_SHOWN]:
+        text = f"{one.player}: {one.fen} {one.move}: a {one.was} became a {one.became}"
         console.print(text, markup=False, highlight=False)
-    if len(figures["blunders"]) > _SHOWN:
-        console.print(f"and {len(figures['blunders']) - _SHOWN} more: see --json")
+    if len(report.blunders) > _SHOWN:
+        console.print(f"and {len(report.blunders) - _SHOWN} more: see --json")

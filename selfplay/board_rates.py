@@ -10,14 +10,16 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.board import Board
-from engine.players.network_text import NetworkText
 from engine.players.search_player import SearchPlayer
+from engine.players.spec import NetworkSpec, parse_network
 from engine.search import CachedEvaluator
-from learner.checkpoint import load_checkpoint
+from learner.inference import NetworkEvaluator
 
-from .knowledge import leaf_oracle
-from .players import BoardEvaluator, board_evaluator, board_search, checkpoint_folder, search_with
-from .threads import use_single_thread
+from .conditions import Conditions
+from .openings import random_board
+from .players import make_player
+from .requests import BenchRequest
+from .results import Result
 
 TIMES_S = (0.1, 1.0, 10.0)
 POSITIONS = 5
@@ -42,24 +44,31 @@ class BoardRate:
     remembered: float
 
 
-def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: str = "auto") -> list[BoardRate]:
-    """Measures a network (see ``NetworkText``).
+@dataclass(frozen=True)
+class BoardReport(Result):
+    """How fast a player is, by the time it has."""
+
+    player: str
+    rates: list[BoardRate]
+
+    def figures(self) -> dict[str, Any]:
+        """See ``Result.figures``; searches have one thread."""
+        return {"player": self.player, "rates": [{**asdict(rate), "threads": 1} for rate in self.rates]}
+
+
+def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "auto") -> list[BoardRate]:
+    """Measures a network with one thread.
 
     Raises:
         PlayerError, CheckpointError, BackendError: see ``players.make_player``.
     """
-    named = NetworkText.parse(text)
-    folder = checkpoint_folder(named.folder)
-    loaded = load_checkpoint(folder)
     rates, boards = [], _positions()
-    use_single_thread()
-    evaluator = board_evaluator(folder, loaded, named.backend or backend, "cpu", timed=True)
-    config = search_with(evaluator, board_search(named))
-    for seconds in times_s or TIMES_S:
-        player = SearchPlayer(text, evaluator, config, seconds, leaf_oracle(config))
+    for seconds in times_s:
+        player = make_player(spec, Conditions(seconds=seconds, backend=backend, device="cpu"))
+        assert isinstance(player, SearchPlayer)
         for board in boards:
-            _search(player, evaluator, board, _WARM_UP_S)
-        measured = [_search(player, evaluator, board, seconds) for board in boards]
+            _search(player, board, _WARM_UP_S)
+        measured = [_search(player, board, seconds) for board in boards]
         medians = (statistics.median(column) for column in zip(*measured, strict=True))
         rates.append(BoardRate(seconds, *medians))
     return rates
@@ -70,32 +79,37 @@ def _positions() -> list[Board]:
     rng = np.random.default_rng(_SEED)
     boards: list[Board] = []
     while len(boards) < POSITIONS:
-        board = Board()
-        while board.ply < _PLIES[len(boards)] and board.legal_moves:
-            board.push(board.legal_moves[rng.integers(len(board.legal_moves))])
+        board = random_board(_PLIES[len(boards)], rng)
         if len(board.distinct_moves) > 2:
             boards.append(Board(board.fen()))
     return boards
 
 
-def _search(player: SearchPlayer, evaluator: BoardEvaluator, board: Board, seconds: float) -> tuple[float, ...]:
+def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, ...]:
+    evaluator = player.evaluator
+    assert isinstance(evaluator, CachedEvaluator | NetworkEvaluator)
     if isinstance(evaluator, CachedEvaluator):
         evaluator.clear()
-    asked, hits, begun = evaluator.asked, evaluator.hits, time.perf_counter()
+    asked, hits, begun = evaluator.asked, _hits(evaluator), time.perf_counter()
     thinking = player.begin(board)
     thinking.advance(seconds)
     elapsed = time.perf_counter() - begun
-    asked, hits = evaluator.asked - asked, evaluator.hits - hits
+    asked, hits = evaluator.asked - asked, _hits(evaluator) - hits
     return thinking.thought().count / elapsed, (asked - hits) / elapsed, hits / max(asked, 1)
 
 
-def board_rates_command(text: str, quiet: bool, backend: str = "auto") -> dict[str, Any]:
+def _hits(evaluator: CachedEvaluator | NetworkEvaluator) -> int:
+    return evaluator.hits if isinstance(evaluator, CachedEvaluator) else 0
+
+
+def board_rates_command(request: BenchRequest, quiet: bool) -> BoardReport:
     """See ``crownhead bench --board``."""
-    rates = board_rates(text, backend=backend)
+    assert request.board is not None
+    report = BoardReport(request.board, board_rates(parse_network(request.board), TIMES_S, request.backend))
     if not quiet:
-        table = Table("seconds", "simulations/s", "evaluations/s", "remembered", title=text)
-        for rate in rates:
+        table = Table("seconds", "simulations/s", "evaluations/s", "remembered", title=report.player)
+        for rate in report.rates:
             numbers = f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}", f"{rate.remembered:.0%}"
             table.add_row(f"{rate.seconds:g}", *numbers)
         Console().print(table)
-    return {"player": text, "rates": [asdict(rate) for rate in rates]}
+    return report

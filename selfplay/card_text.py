@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from learner.student import StudentInfo
-
 from learner.checkpoint import CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
 
@@ -17,7 +15,7 @@ Results = Mapping[str, Any]
 def card_sections(
     info: CheckpointInfo,
     parameters: Sequence[int],
-    student: StudentInfo | None,
+    student: CheckpointInfo | None,
     results: Results,
     machine: str,
     config: RunConfig | None,
@@ -31,12 +29,14 @@ def card_sections(
         config: that the network was trained with.
         ladder: figures of ``crownhead ladder``.
     """
-    network = f"{info.network.blocks} blocks of {info.network.channels} channels"
     sections = [
         Section(
             "Network",
             [
-                Text(f"Residual network, {network}, {parameters[0]:,} parameters; policy and win/draw/loss head."),
+                Text(
+                    f"A {info.network.family} network, {info.network.size}, {parameters[0]:,} parameters; policy and "
+                    "win/draw/loss head."
+                ),
                 Text(f"Digest of its weights: {info.digest}."),
                 *([] if student is None else [_student(student, parameters[1])]),
             ],
@@ -44,20 +44,20 @@ def card_sections(
         _training(info, config),
         Section("Matches", [_matches(results), Text(f"Measured on {machine}. The games lie in matches/ as PDN.")]),
         Section("Endgames", [*_endgames(results)]),
-        Section("8 bits", [*_int8(results)]),
     ]
+    if "int8" in results:
+        sections.append(Section("8 bits", [*_int8(results)]))
     if ladder is not None:
         sections.append(_ladder(ladder))
     return sections
 
 
-def _student(student: StudentInfo, parameters: int) -> Text:
+def _student(student: CheckpointInfo, parameters: int) -> Text:
     names = [name for name in ("games", "samples") if name in student.figures]
-    learnt = ", ".join(f"{student.figures[name]:,.0f} {name}" for name in names)
+    learnt = ", ".join(f"{float(str(student.figures[name])):,.0f} {name}" for name in names)
     return Text(
-        f"A student beside it, one layer of {student.student.units} units for each phase of the game, {parameters:,} "
-        f"parameters, plays in its place where time limits the search. "
-        f"Taught by searches{f': {learnt}' if learnt else ''}."
+        f"A student beside it, {student.network.size}, {parameters:,} parameters, plays in its place where time "
+        f"limits the search. Trained on searches{f': {learnt}' if learnt else ''}."
     )
 
 

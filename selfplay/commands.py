@@ -1,89 +1,117 @@
-"""What the command line's commands do: they read players and runs, show progress, and return the figures of --json."""
+"""What ``crownhead train`` and ``crownhead analyse`` do."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from engine.board import Board
-from engine.console import progress_console
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
-from engine.players.network_text import NetworkText, oracle_name
-from engine.players.search_player import thoughts_of
+from engine.players.search_player import SearchPlayer, thoughts_of
+from engine.players.watching import Proof, Wdl
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
+from .conditions import Conditions
 from .config import RunConfig, make_config
-from .players import board_search, checkpoint_folder, checkpoint_player
+from .players import checkpoint_folder, make_player
 from .progress import TrainingProgress
 from .ratings import Ratings
+from .requests import AnalyseRequest, TrainRequest
+from .results import Result
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
-from .threads import use_single_thread
 
 
-def train_command(
-    folder: Path,
-    preset: str,
-    resume: bool,
-    pool: str | None,
-    address: str | None,
-    minutes: float | None,
-    settings: Sequence[str],
-    quiet: bool,
-    init: str | None = None,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TrainReport(Result):
+    """What a training did; the fields but the last two are those of ``Training.summary``.
+
+    Attributes:
+        network_evaluations_per_second: what the actors' networks could do with nothing else to do.
+    """
+
+    run: str
+    iterations: int
+    games: int
+    samples: int
+    promotions: int
+    minutes: float
+    steps: int
+    best: str
+    actors_busy: float
+    learner_busy: float
+    evaluations_per_second: float
+    games_per_second: float
+    samples_per_second: float
+    network_evaluations_per_second: float
+    selfplay_to_network_ratio: float
+
+
+def train_command(request: TrainRequest, quiet: bool) -> TrainReport:
     """Starts or continues a run; see ``crownhead train --help``."""
     from .bench import bare_network_rate
     from .training import Training
 
-    changes: dict[str, Any] = {}
-    if address:
+    if request.address:
         from .ray_pool import check_address
 
-        check_address(address)
-    if pool or address:
-        changes |= {"pool": pool or "ray", "address": address}
-    if resume:
-        if init:
-            raise RunError("a run goes on with its own network: --init cannot be given with --resume")
-        run, config = RunFolder.open(folder)
-    else:
-        if minutes is not None:
-            settings = [*settings, f"loop.minutes={minutes}"]
-        first = load_checkpoint(checkpoint_folder(init)) if init else None
-        if first is not None:
-            if any(setting.partition("=")[0].partition(".")[0] == "network" for setting in settings):
-                raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
-            changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
-        config = make_config(preset, settings, **changes)
-        run = RunFolder.create(folder, config)
-        if first is not None:
-            save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
+        check_address(request.address)
+    run, config = RunFolder.open(request.folder) if request.resume else _begun(request)
     with run.locked():
-        if resume:
-            config = _resumed(run, config, settings, minutes).model_copy(update=changes)
+        if request.resume:
+            config = _resumed(run, config, request.all_settings, request.minutes).model_copy(update=request.pools)
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
             figures = training.run()
-            ratings = training.ratings
         bare = bare_network_rate(load_checkpoint(run.checkpoint(figures["best"])).network, config)
-    figures["network_evaluations_per_second"] = round(bare, 1)
-    figures["selfplay_to_network_ratio"] = round(figures["evaluations_per_second"] / bare, 3)
+    report = TrainReport(
+        **figures,
+        network_evaluations_per_second=round(bare, 1),
+        selfplay_to_network_ratio=round(figures["evaluations_per_second"] / bare, 3),
+    )
     if not quiet:
-        _print_ratings(ratings)
-        console = Console()
-        console.print(f"Best network: {run.checkpoint(figures['best'])} ({figures['promotions']} promotions)")
-        console.print(f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time")
-        console.print(
-            f"Self-play: {figures['evaluations_per_second']:,.0f} evaluations/s "
-            f"({figures['selfplay_to_network_ratio']:.0%} of the bare network's), "
-            f"{figures['samples_per_second']:,.0f} samples/s, {60 * figures['games_per_second']:,.0f} games/min"
-        )
-    return figures
+        _print_ratings(training.ratings)
+        _print_training(report, run)
+    return report
+
+
+def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
+    """A new run."""
+    changes: dict[str, Any] = {**request.pools}
+    settings = request.all_settings
+    teacher = load_checkpoint(checkpoint_folder(request.teacher)) if request.teacher else None
+    if teacher is not None:
+        changes |= {"teacher": {"digest": teacher.info.digest}}
+    elif any(setting.startswith("teacher.") for setting in settings):
+        raise RunError("settings of a teacher need one: name it with --teacher")
+    first = load_checkpoint(checkpoint_folder(request.init)) if request.init else None
+    if first is not None:
+        if any(setting.partition("=")[0].partition(".")[0] == "network" for setting in settings):
+            raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
+        changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
+    config = make_config(request.preset, settings, **changes)
+    run = RunFolder.create(request.folder, config)
+    if first is not None:
+        save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
+    if teacher is not None:
+        info = teacher.info
+        save_checkpoint(run.teacher, teacher.network, info.figures, info.parent)
+    return run, config
+
+
+def _print_training(report: TrainReport, run: RunFolder) -> None:
+    console = Console()
+    console.print(f"Best network: {run.checkpoint(report.best)} ({report.promotions} promotions)")
+    console.print(f"Busy: actors {report.actors_busy:.0%}, learner {report.learner_busy:.0%} of the time")
+    console.print(
+        f"Self-play: {report.evaluations_per_second:,.0f} evaluations/s "
+        f"({report.selfplay_to_network_ratio:.0%} of the bare network's), "
+        f"{report.samples_per_second:,.0f} samples/s, {60 * report.games_per_second:,.0f} games/min"
+    )
 
 
 def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes: float | None) -> RunConfig:
@@ -116,69 +144,66 @@ def _print_ratings(ratings: Ratings) -> None:
     Console().print(table)
 
 
-def analyse_command(
-    fen: str, net: str, simulations: int, oracle: str | None, quiet: bool, backend: str = "auto"
-) -> dict[str, Any]:
-    """Searches one position; see ``crownhead analyse --help``. What ``net`` says behind @ goes first.
+@dataclass(frozen=True)
+class MoveAnalysis:
+    """A move; ``value`` and ``wdl`` are seen by the side to move, None where it has neither visits nor proof."""
 
-    The keys of the result are those of ``--json``: ``wdl`` and ``value`` are seen by the side to move, ``pv`` is the
-    expected line in PDN.
+    move: str
+    visits: int
+    prior: float | None
+    value: float | None
+    wdl: Wdl | None
+    proof: Proof | None
+
+
+@dataclass(frozen=True)
+class AnalysisReport(Result):
+    """What a search thinks of a position.
+
+    Attributes:
+        wdl: win, draw, loss for the side to move. pv: the expected line in PDN. moves: the best first.
     """
-    use_single_thread()
-    board = Board(fen)
+
+    fen: str
+    best: str
+    wdl: list[float]
+    pv: list[str]
+    moves: list[MoveAnalysis]
+
+
+def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalysisReport:
+    """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first."""
+    board = Board(request.fen)
     if not board.legal_moves:
-        raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
-    named = NetworkText.parse(net)
-    folder = checkpoint_folder(named.folder)
-    config = board_search(named, simulations).impartial()
-    if oracle is not None:
-        config = config.model_copy(update={"oracle": oracle_name(oracle)})
-    player = checkpoint_player(folder, net, config, backend=named.backend or backend)
+        raise IllegalMoveError(f"{request.fen}: the game is over, {board.turn} has no legal move")
+    player = make_player(request.spec, Conditions(request.simulations, backend=request.backend))
+    assert isinstance(player, SearchPlayer)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
     moves = [
-        {
-            "move": board.pdn(known.move),
-            "visits": known.visits,
-            "prior": known.prior,
-            "value": known.value,
-            "wdl": known.wdl,
-            "proof": known.proof,
-        }
+        MoveAnalysis(board.pdn(known.move), known.visits, known.prior, known.value, known.wdl, known.proof)
         for known in thoughts_of(result, legal)
     ]
-    moves.sort(key=lambda move: (move["proof"] == "win", move["visits"]), reverse=True)
+    moves.sort(key=lambda move: (move.proof == "win", move.visits), reverse=True)
     after, pv = board.copy(), []
     for move in line:
         pv.append(after.pdn(move))
         after.push(move)
-    best = board.pdn(legal[choice])
-    figures = {"fen": board.fen(), "best": best, "wdl": [float(p) for p in result.wdl], "pv": pv, "moves": moves}
+    report = AnalysisReport(board.fen(), board.pdn(legal[choice]), [float(p) for p in result.wdl], pv, moves)
     if not quiet:
-        _print_analysis(board, figures)
-    return figures
+        _print_analysis(board, report)
+    return report
 
 
-def _print_analysis(board: Board, figures: dict[str, Any]) -> None:
+def _print_analysis(board: Board, report: AnalysisReport) -> None:
     console = Console()
     console.print(str(board), markup=False, highlight=False)
-    win, draw, loss = figures["wdl"]
-    console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {figures['best']}")
+    win, draw, loss = report.wdl
+    console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {report.best}")
     table = Table("move", "visits", "prior", "value", "win", "draw", "loss", "proof")
-    for move in figures["moves"]:
-        shares = [f"{share:.1%}" for share in move["wdl"] or ()] or ["", "", ""]
-        value = "" if move["value"] is None else f"{move['value']:+.3f}"
-        table.add_row(move["move"], str(move["visits"]), f"{move['prior']:.1%}", value, *shares, move["proof"] or "")
+    for move in report.moves:
+        shares = [f"{share:.1%}" for share in move.wdl or ()] or ["", "", ""]
+        value = "" if move.value is None else f"{move.value:+.3f}"
+        table.add_row(move.move, str(move.visits), f"{move.prior or 0.0:.1%}", value, *shares, move.proof or "")
     console.print(table)
-    console.print("line: " + " ".join(figures["pv"]), markup=False)
-
-
-def bench_command(net: str, board: str | None, quiet: bool, backend: str = "auto") -> dict[str, Any]:
-    """Measures this machine; see ``crownhead bench --help``."""
-    if board is not None:
-        from .board_rates import board_rates_command
-
-        return board_rates_command(board, quiet, backend)
-    from .bench import run_bench
-
-    return run_bench(net, progress_console(quiet), backend)
+    console.print("line: " + " ".join(report.pv), markup=False)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from engine.players import parse_player
+from engine.players.spec import NetworkSpec, parse_player
 from engine.search import SearchConfig
 from learner.inference import BackendName
 from learner.network import NETWORKS, NetworkConfig, ResidualConfig
@@ -122,7 +122,7 @@ class RunConfig(_Settings):
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
         for anchor in self.loop.anchors:
-            if parse_player(anchor) is None:
+            if isinstance(parse_player(anchor), NetworkSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")

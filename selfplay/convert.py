@@ -1,10 +1,7 @@
 """``crownhead convert``: how many won endgames a player wins against perfect defence."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -13,6 +10,7 @@ from rich.table import Table
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.players import TablebasePlayer
+from engine.players.spec import TablebaseSpec
 from engine.tablebase import open_tablebase
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
@@ -21,10 +19,12 @@ from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
 
 from .match import play_games
-from .match_commands import choose_jobs, inspect_player, make_pairing, time_control
-from .match_pool import MatchPool, make_tasks
-from .openings import MatchError, Opening
+from .match_commands import choose_jobs, settings_of
+from .match_pool import MatchPool, Pairing, make_tasks
+from .openings import Opening
 from .progress import MatchProgress
+from .requests import ConvertRequest
+from .results import Result
 
 PIECES = 5  # of the exact values that come with the package
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
@@ -85,89 +85,110 @@ def winnable(board: Board, player: TablebasePlayer) -> bool:
     return game.score == 1.0
 
 
-def convert_command(
-    player: str,
-    pieces: int,
-    positions: int,
-    simulations: int | None,
-    seconds: float | None,
-    folder: Path | None,
-    jobs: int | None,
-    seed: int,
-    quiet: bool,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Share:
+    """How many won positions a player has won.
+
+    Attributes:
+        possible: of the positions, those that perfect play wins under the rules; only these count in ``won``.
+        share: of the possible ones. longest: plies of the longest game that was won.
+    """
+
+    positions: int
+    possible: int
+    won: int
+    share: float | None
+    longest: int | None
+
+
+@dataclass(frozen=True)
+class PiecesShare(Share):
+    """Of positions of so many pieces."""
+
+    pieces: int
+
+
+@dataclass(frozen=True)
+class NotWon:
+    """A position that perfect play wins."""
+
+    fen: str
+    pieces: int
+    plies: int
+    termination: str
+
+
+@dataclass(frozen=True)
+class ConversionReport(Share, Result):
+    """Of all positions; ``simulations`` are None with a time, and for the default."""
+
+    player: str
+    time_control: str
+    simulations: int | None
+    by_pieces: list[PiecesShare]
+    not_won: list[NotWon]
+
+
+def convert_command(request: ConvertRequest, quiet: bool) -> ConversionReport:
     """Lets a player win won endgames; see ``crownhead convert --help``.
 
-    Args:
-        folder: of the defence's tables.
-
     Raises:
-        MatchError: too many pieces.
         MissingTableError: there are no tables of distances, or not for so many pieces.
     """
-    if pieces > PIECES:
-        raise MatchError(f"--pieces {pieces}: exact values of 2 to {PIECES} pieces are at hand")
-    control = time_control(simulations, seconds, None)
-    defence = TablebasePlayer(folder, seed)
-    facts = (inspect_player(player, simulations, control), inspect_player(defence.name, None, control))
-    with open_tablebase(folder) as tables:  # a missing table is told before the first game
-        tables.probe_distance(board_of(pieces))  # and if all are missing, at once
-        values = load_tables(SHIPPED, pieces)
-        boards = [board for n in range(2, pieces + 1) for board in won_positions(n, positions, seed, values)]
-        tables.probe_distance_many(np.array([board.words() for board in boards], np.uint32))
-    pairing = make_pairing(facts, control, simulations, seed)
+    control, folder = request.control, None if request.folder is None else str(request.folder)
+    pairing = Pairing(request.spec, TablebaseSpec(folder), control, request.simulations, request.seed)
+    settings_of(request.spec, pairing.conditions)  # says now whether there is such a network
+    boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black
-    found: list[Conversion] = []
-    with (
-        MatchProgress(len(starts), quiet) as progress,
-        MatchPool(choose_jobs(jobs, facts, control, len(starts))) as pool,
-    ):
-        for _, game in pool.play(make_tasks(pairing, starts, pool.jobs)):
+    defence, found = TablebasePlayer(folder, request.seed), list[Conversion]()
+    jobs = choose_jobs(request.jobs, pairing, len(starts))
+    with MatchProgress(len(starts), quiet) as progress, MatchPool(jobs) as pool:
+        for _, game in pool.play(make_tasks(pairing, starts, jobs)):
             board, won = boards[game.index // 2], game.score == 1.0
             possible = won or winnable(board, defence)
             found.append(Conversion(board, won, possible, len(game.moves), game.termination))
             progress.game(game)
-    limit = {"time_control": str(control), "simulations": simulations if control.kind == "none" else None}
-    figures = {"player": player, **limit, **_figures(found)}
-    if not quiet:
-        _print(figures)
-    return figures
-
-
-def _figures(found: Sequence[Conversion]) -> dict[str, Any]:
-    by_pieces: dict[int, list[Conversion]] = defaultdict(list)
-    for conversion in found:
-        by_pieces[conversion.pieces].append(conversion)
-    lines = [{"pieces": pieces, **_share(by_pieces[pieces])} for pieces in sorted(by_pieces)]
-    lost = [
-        {"fen": one.board.fen(), "pieces": one.pieces, "plies": one.plies, "termination": one.termination}
-        for one in found
-        if one.possible and not one.won
+    by_pieces = [
+        PiecesShare(*_share([one for one in found if one.pieces == n]), n)
+        for n in sorted({one.pieces for one in found})
     ]
-    return {**_share(found), "by_pieces": lines, "not_won": lost}
+    lost = [one for one in found if one.possible and not one.won]
+    not_won = [NotWon(one.board.fen(), one.pieces, one.plies, one.termination) for one in lost]
+    report = ConversionReport(
+        *_share(found), request.player, str(control), request.simulations, by_pieces=by_pieces, not_won=not_won
+    )
+    if not quiet:
+        _print(report)
+    return report
 
 
-def _share(found: Sequence[Conversion]) -> dict[str, Any]:
+def _positions(request: ConvertRequest) -> list[Board]:
+    """Those to be won; a missing table of the defence is told here, before the first game."""
+    with open_tablebase(request.folder) as tables:
+        tables.probe_distance(board_of(request.pieces))  # if all are missing, at once
+        values, numbers = load_tables(SHIPPED, request.pieces), range(2, request.pieces + 1)
+        boards = [board for n in numbers for board in won_positions(n, request.positions, request.seed, values)]
+        tables.probe_distance_many(np.array([board.words() for board in boards], np.uint32))
+    return boards
+
+
+def _share(found: Sequence[Conversion]) -> tuple[int, int, int, float | None, int | None]:
+    """The fields of a ``Share``."""
     possible = [conversion for conversion in found if conversion.possible]
-    won = [conversion for conversion in possible if conversion.won]
-    return {
-        "positions": len(found),
-        "possible": len(possible),
-        "won": len(won),
-        "share": len(won) / len(possible) if possible else None,
-        "longest": max((conversion.plies for conversion in won), default=None),
-    }
+    won = [conversion.plies for conversion in possible if conversion.won]
+    return len(found), len(possible), len(won), len(won) / len(possible) if possible else None, max(won, default=None)
 
 
-def _print(figures: dict[str, Any]) -> None:
+def _print(report: ConversionReport) -> None:
     console = Console()
     table = Table("pieces", "positions", "possible", "won", "share", "longest win")
-    for line in [*figures["by_pieces"], {"pieces": "all", **figures}]:
-        share = "" if line["share"] is None else f"{line['share']:.2%}"
-        numbers = (str(line[key]) for key in ("pieces", "positions", "possible", "won"))
-        table.add_row(*numbers, share, "" if line["longest"] is None else f"{line['longest']} plies")
+    for line in (*report.by_pieces, report):
+        pieces = str(line.pieces) if isinstance(line, PiecesShare) else "all"
+        share = "" if line.share is None else f"{line.share:.2%}"
+        numbers = map(str, (line.positions, line.possible, line.won))
+        table.add_row(pieces, *numbers, share, "" if line.longest is None else f"{line.longest} plies")
     console.print(table)
-    for one in figures["not_won"][:_SHOWN]:
-        console.print(f"not won: {one['fen']} ({one['termination']}, {one['plies']} plies)", markup=False)
-    if len(figures["not_won"]) > _SHOWN:
-        console.print(f"and {len(figures['not_won']) - _SHOWN} more: see --json")
+    for one in report.not_won[:_SHOWN]:
+        console.print(f"not won: {one.fen} ({one.termination}, {one.plies} plies)", markup=False)
+    if len(report.not_won) > _SHOWN:
+        console.print(f"and {len(report.not_won) - _SHOWN} more: see --json")

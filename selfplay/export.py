@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +20,8 @@ from learner.network import Network
 from .match import MatchGame, MatchResult, make_openings, play_match
 from .players import checkpoint_folder
 from .progress import MatchProgress
+from .requests import ExportRequest
+from .results import Result
 from .threads import use_single_thread
 
 CHECK_GAMES = 100
@@ -28,61 +31,63 @@ _MATCH_SEED = 1
 _MAX_PLIES = 240  # of a game: won endgames without tables may be shuffled for long
 
 
-class ExportError(ValueError):
-    """An export that cannot be made as asked."""
+@dataclass(frozen=True)
+class ExportReport(Result):
+    """A file that was written.
+
+    Attributes:
+        digest: of the checkpoint.
+        check: figures of ``check_export``, if they were asked for. match: with the network, if int8 was to be checked.
+    """
+
+    path: str
+    format: str
+    precision: str
+    digest: str
+    bytes: int
+    seconds: float
+    check: dict[str, Any] | None = None
+    match: MatchResult | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """See ``Result.figures``."""
+        figures = {name: value for name, value in self.__dict__.items() if name not in ("check", "match")}
+        if self.check is None:
+            return figures
+        match = {} if self.match is None else {"match": self.match.summary()}
+        return {**figures, "check": {**self.check, **match}}
 
 
-def export_command(
-    checkpoint: str, out: Path, format: str, int8: bool, check: bool, quiet: bool, games: int = CHECK_GAMES
-) -> dict[str, Any]:
+def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES) -> ExportReport:
     """Exports a network; see ``crownhead export --help``.
 
     Args:
-        checkpoint: folder of a checkpoint or a run, or ``champion``.
-        out: the file to write.
-        format: ``onnx`` or ``torchscript``.
-        check: compare the file's answers with the network's, and if it is int8, let the two play a match.
-        games: of that match; 0: none.
-
-    Returns:
-        ``path``, ``format``, ``precision``, ``digest`` (of the checkpoint), ``bytes``, ``seconds``; with ``check`` also
-        ``check``: the figures of ``check_export`` and, of int8, ``match`` (``MatchResult.summary``).
+        games: of the match that checks int8; 0: none.
 
     Raises:
-        ExportError: no such format, or int8 in TorchScript.
         ValueError: the checkpoint cannot be read, or a package is missing.
         StorageError: the file cannot be written.
     """
-    if format not in get_args(ExportFormat):
-        raise ExportError(f"--format {format}: choose one of {', '.join(get_args(ExportFormat))}")
-    if int8 and format != "onnx":
-        raise ExportError("--int8 is for --format onnx: TorchScript files hold float32")
     use_single_thread()
-    loaded = load_checkpoint(checkpoint_folder(checkpoint))
+    loaded, out, format = load_checkpoint(checkpoint_folder(request.checkpoint)), request.out, request.kind
     metadata = {"digest": loaded.info.digest, "crownhead": installed_version()}
     start = time.perf_counter()
     if format == "onnx":
-        export_onnx(loaded.network, out, int8, metadata=metadata)
+        export_onnx(loaded.network, out, request.int8, metadata=metadata)
     else:
         export_torchscript(loaded.network, out, metadata)
-    figures: dict[str, Any] = {
-        "path": str(out),
-        "format": format,
-        "precision": "int8" if int8 else "float32",
-        "digest": loaded.info.digest,
-        "bytes": out.stat().st_size,
-        "seconds": time.perf_counter() - start,
-    }
-    if check:
-        kind: ExportFormat = "onnx" if format == "onnx" else "torchscript"
-        figures["check"] = check_export(out, kind, loaded.network)
-        if int8 and games:
+    seconds = time.perf_counter() - start
+    precision = "int8" if request.int8 else "float32"
+    report = ExportReport(str(out), format, precision, loaded.info.digest, out.stat().st_size, seconds)
+    if request.check:
+        report = replace(report, check=check_export(out, format, loaded.network))
+        if request.int8 and games:
             with MatchProgress(games, quiet) as progress:
-                result = exported_match(out, kind, loaded.network, games, on_game=progress.game)
-            figures["check"]["match"] = result.summary()
+                result = exported_match(out, format, loaded.network, games, on_game=progress.game)
+            report = replace(report, match=result)
     if not quiet:
-        _print(figures)
-    return figures
+        _print(report)
+    return report
 
 
 def exported_match(
@@ -112,13 +117,12 @@ def exported_match(
     )
 
 
-def _print(figures: dict[str, Any]) -> None:
-    console = Console()
-    title = f"{figures['path']}: {figures['format']}, {figures['precision']}, {figures['bytes']:,} bytes"
-    if "check" not in figures:
+def _print(report: ExportReport) -> None:
+    console, check, match = Console(), report.check, report.match
+    title = f"{report.path}: {report.format}, {report.precision}, {report.bytes:,} bytes"
+    if check is None:
         console.print(title, markup=False)
         return
-    check = figures["check"]
     table = Table("beside the network in float32", "", title=title)
     table.add_row(f"policy divergence on {check['positions']} positions (nats)", f"{check['policy_kl']:.6f}")
     table.add_row("same best move", f"{check['top1_agreement']:.2%}")
@@ -126,9 +130,7 @@ def _print(figures: dict[str, Any]) -> None:
     table.add_row("error of the value (root mean square)", f"{check['value_error']:.5f}")
     accuracies = f"{check['endgame_accuracy']:.2%} (network {check['endgame_accuracy_network']:.2%})"
     table.add_row(f"right in {check['endgames']} endgames", accuracies)
-    if match := check.get("match"):
-        score = f"+{match['wins']} ={match['draws']} -{match['losses']}"
-        table.add_row(
-            f"match at {_SIMULATIONS} simulations", f"{score}, Elo {match['elo']:+.0f} ± {match['elo_error']:.0f}"
-        )
+    if match is not None:
+        score = f"+{match.wins} ={match.draws} -{match.losses}, Elo {match.elo:+.0f} ± {match.elo_error:.0f}"
+        table.add_row(f"match at {_SIMULATIONS} simulations", score)
     console.print(table)

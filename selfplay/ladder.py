@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 from engine.files import sha256_of
+from engine.players.spec import PlayerSpec
 
 from .elo import EloFit, Tally, fit_elo
 from .openings import MatchError
@@ -23,13 +24,12 @@ class LadderPlayer:
 
     Attributes:
         name: in tables: a network's is that of its checkpoint.
-        text: as on the command line.
-        settings: of networks, see ``match_commands.PlayerFacts``; results count only while it is the same.
+        settings: of networks, see ``match_commands.settings_of``; results count only while they are the same.
         promoted: a network of the run, not an anchor.
     """
 
     name: str
-    text: str
+    spec: PlayerSpec
     settings: str
     promoted: bool
 
@@ -167,13 +167,7 @@ class Step:
 
     def figures(self) -> dict[str, str | float]:
         """For JSON."""
-        return {
-            "network": self.network,
-            "before": self.before,
-            "elo": self.elo,
-            "elo_error": self.elo_error,
-            "verdict": self.verdict,
-        }
+        return {**asdict(self), "verdict": self.verdict}
 
 
 @dataclass(frozen=True)
@@ -233,34 +227,15 @@ class Standings:
 
     def figures(self) -> dict[str, Any]:
         """For JSON: ``reference``, ``ratings``, ``pairings``, ``steps``, ``climb``."""
-        climb = self.climb()
-        pairings = []
+        climb, pairings = self.climb(), []
+        keys = "player", "elo", "elo_error", "games", "score"
         for (player_a, player_b), tally in self.tallies.items():
-            diff = tally.elo_diff()
-            pairings.append(
-                {
-                    "player_a": player_a,
-                    "player_b": player_b,
-                    "games": tally.games,
-                    "wins": tally.wins,
-                    "draws": tally.draws,
-                    "losses": tally.losses,
-                    **{name: getattr(diff, name) for name in ("score", "elo", "elo_error")},
-                }
-            )
+            counts = {key: getattr(tally, key) for key in ("games", "wins", "draws", "losses")}
+            pairings.append({"player_a": player_a, "player_b": player_b, **counts, **tally.elo_diff()._asdict()})
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),
-            "ratings": [
-                {
-                    "player": line.player,
-                    "elo": line.rating,
-                    "elo_error": line.error,
-                    "games": line.games,
-                    "score": line.score,
-                }
-                for line in self.fit.table
-            ],
+            "ratings": [dict(zip(keys, line, strict=True)) for line in self.fit.table],
             "pairings": pairings,
             "steps": [step.figures() for step in self.steps()],
             "climb": climb.figures() if climb else None,

@@ -1,22 +1,25 @@
 """What ``crownhead ladder`` does: plays the games that are missing, and writes tables, figure and report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from engine.players.spec import NetworkSpec, PlayerSpec, parse_network
 from learner.report import Block, Cell, Figure, Report, Section, Text, make_writable_folder, write_report
 from learner.report import Table as ReportTable
 
 from .figures import ratings_image
 from .ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
-from .match_commands import choose_jobs, inspect_player, make_pairing, start_engines, time_control
+from .match_commands import choose_jobs, settings_of, start_engines
 from .match_pool import MatchPool, Pairing, Task, make_tasks
 from .openings import MatchError, Opening, make_openings
 from .progress import LadderProgress
+from .requests import LadderRequest
+from .results import Result
 from .run_folder import RunError, RunFolder
 
 _RESULTS_FILE = "ladder.json"
@@ -29,20 +32,28 @@ class _Climbers:
     """Those whose ladder it is, from the first to the last.
 
     Attributes:
-        texts: name → player as on the command line.
+        specs: name → player.
         places: name → where it stands along the figure's axis: minutes of training, or simulations per move.
         what: they are, for the report.
         axis: the axis's name; ``doubling``: in steps of twice as much.
     """
 
-    texts: Mapping[str, str]
+    specs: Mapping[str, NetworkSpec]
     places: Mapping[str, float]
     what: str
     axis: str
     doubling: bool
 
     @staticmethod
-    def of_run(folder: Path, networks: int | None) -> "_Climbers":
+    def of(request: LadderRequest) -> "_Climbers":
+        """Those that are asked for."""
+        if request.doublings is None:
+            return _Climbers._of_run(request.run, request.networks)
+        first = _FIRST_DOUBLED if request.simulations is None else request.simulations
+        return _Climbers._of_doublings(request.run, first, request.doublings)
+
+    @staticmethod
+    def _of_run(folder: Path, networks: int | None) -> "_Climbers":
         """A run's promoted networks, or so many of them."""
         run = RunFolder(folder)
         if not run.config_path.is_file():
@@ -50,72 +61,70 @@ class _Climbers:
         minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
         if not minutes:
             raise RunError(f"{folder} has promoted no network yet: there is no ladder to climb")
-        texts = {name: str(run.checkpoint(name)) for name in evenly_spaced(list(minutes), networks)}
-        return _Climbers(texts, minutes, "promoted networks", "minutes of training", False)
+        specs = {name: NetworkSpec(str(run.checkpoint(name))) for name in evenly_spaced(list(minutes), networks)}
+        return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
 
     @staticmethod
-    def of_doublings(network: Path, first: int, doublings: int) -> "_Climbers":
+    def _of_doublings(network: Path, first: int, doublings: int) -> "_Climbers":
         """One network with ``first`` simulations per move, with twice as many, and so on."""
-        numbers = [first << doubling for doubling in range(doublings + 1)]
-        texts = {str(number): f"{network}@{number}" for number in numbers}
+        numbers, spec = [first << doubling for doubling in range(doublings + 1)], parse_network(str(network))
+        specs = {str(number): replace(spec, simulations=number) for number in numbers}
         places = {str(number): float(number) for number in numbers}
-        return _Climbers(texts, places, str(network), "simulations per move", True)
+        return _Climbers(specs, places, str(network), "simulations per move", True)
 
 
-def _climbers(
-    folder: Path, networks: int | None, doublings: int | None, simulations: int | None, seconds: float | None
-) -> _Climbers:
-    if doublings is None:
-        return _Climbers.of_run(folder, networks)
-    if seconds is not None or networks is not None:
-        raise MatchError("--doublings are of one network's simulations: leave --seconds and --networks out")
-    return _Climbers.of_doublings(folder, _FIRST_DOUBLED if simulations is None else simulations, doublings)
+@dataclass(frozen=True)
+class LadderReport(Result):
+    """What a ladder says.
+
+    Attributes:
+        run: its folder, or the network that was asked for. out: where the report lies.
+        errors: what went wrong in games that were forfeited.
+    """
+
+    run: Path
+    out: Path
+    standings: Standings
+    errors: list[str]
+
+    def figures(self) -> dict[str, Any]:
+        """See ``Result.figures``."""
+        return {"run": str(self.run), "out": str(self.out), **self.standings.figures(), "errors": self.errors}
 
 
-def ladder_command(
-    folder: Path,
-    games: int,
-    anchors: str,
-    networks: int | None,
-    doublings: int | None,
-    everybody: bool,
-    simulations: int | None,
-    seconds: float | None,
-    openings: str,
-    jobs: int | None,
-    seed: int,
-    out: Path | None,
-    quiet: bool,
-) -> dict[str, Any]:
+def ladder_command(request: LadderRequest, quiet: bool) -> LadderReport:
     """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``."""
-    control = time_control(simulations, seconds, None)
-    climbers = _climbers(folder, networks, doublings, simulations, seconds)
-    texts = dict(climbers.texts)
-    fixed = (text for text in (anchor.strip() for anchor in anchors.split(",")) if text)
-    texts |= {text: text for text in fixed if text not in texts.values()}
-    facts = {name: inspect_player(text, simulations, control) for name, text in texts.items()}
-    players = [LadderPlayer(name, fact.text, fact.settings, name in climbers.texts) for name, fact in facts.items()]
-    chosen = make_openings(openings, (games + 1) // 2, seed)
-    pairs = ladder_pairs(players, everybody)
+    games, control = request.games, request.control
+    climbers = _Climbers.of(request)
+    specs: dict[str, PlayerSpec] = dict(climbers.specs)
+    specs |= {spec.text: spec for spec in request.fixed if spec not in specs.values()}
+
+    def pairing(player_a: PlayerSpec, player_b: PlayerSpec) -> Pairing:
+        return Pairing(player_a, player_b, control, request.simulations, request.seed)
+
+    players = [
+        LadderPlayer(name, spec, settings_of(spec, pairing(spec, spec).conditions), name in climbers.specs)
+        for name, spec in specs.items()
+    ]
+    openings = make_openings(request.openings, (games + 1) // 2, request.seed)
+    pairs = ladder_pairs(players, request.everybody)
     if not pairs:
         raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
-    target = out or (Path("ladder") if doublings is not None else folder / "ladder")
-    settings = {"time_control": str(control), "openings": openings, "seed": seed}
-    start_engines(facts.values())
-    make_writable_folder(target)
-    results = LadderResults(target / _RESULTS_FILE, settings)
-    wanted = choose_jobs(jobs, (), control, games * len(pairs))
-    pairings = {(a, b): make_pairing((facts[a.name], facts[b.name]), control, simulations, seed) for a, b in pairs}
-    errors = play_missing(pairings, chosen, games, wanted, results, quiet)
-    standings = Standings.of(players, pairs, results, games)
-    figures = {"run": str(folder), "out": str(target), **standings.figures(), "errors": errors}
+    settings = {"time_control": str(control), "openings": request.openings, "seed": request.seed}
+    start_engines(specs.values())
+    make_writable_folder(request.target)
+    results = LadderResults(request.target / _RESULTS_FILE, settings)
+    pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
+    jobs = choose_jobs(request.jobs, None, games * len(pairs))
+    errors = play_missing(pairings, openings, games, jobs, results, quiet)
+    report = LadderReport(request.run, request.target, Standings.of(players, pairs, results, games), errors)
     of_networks = players[0].settings.partition(" weights=")[0]
-    if doublings is not None:
+    if request.doublings is not None:
         of_networks = of_networks.partition(" ")[2]  # without the simulations
-    _write(target, standings, figures, climbers, {**settings, "networks": of_networks})
+    _write(report, climbers, {**settings, "networks": of_networks})
     if not quiet:
-        _print(standings, target, errors)
-    return figures
+        _print(report)
+    return report
 
 
 def play_missing(
@@ -141,14 +150,14 @@ def play_missing(
     for (a, b), pairing in pairings.items():
         played = results.scores(a.name, b.name)
         tasks += make_tasks(pairing, [(i, openings[i // 2]) for i in range(games) if i not in played], jobs)
-    names = {player.text: player.name for pair in pairings for player in pair}
+    names = {player.spec: player.name for pair in pairings for player in pair}
     total = games * len(pairings)
     kept = total - sum(len(task.starts) for task in tasks)
     return _play(tasks, min(jobs, max(1, len(tasks))), results, names, kept, quiet)
 
 
 def _play(
-    tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[str, str], kept: int, quiet: bool
+    tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[PlayerSpec, str], kept: int, quiet: bool
 ) -> list[str]:
     """Plays the games of all tasks; what went wrong in those that were forfeited."""
     total = kept + sum(len(task.starts) for task in tasks)
@@ -170,13 +179,8 @@ def _play(
     return errors
 
 
-def _write(
-    folder: Path,
-    standings: Standings,
-    figures: Mapping[str, Any],
-    climbers: _Climbers,
-    settings: Mapping[str, Any],
-) -> None:
+def _write(report: LadderReport, climbers: _Climbers, settings: Mapping[str, Any]) -> None:
+    standings = report.standings
     table = standings.fit.table
     reference = standings.players[0].name
     places = {name: climbers.places[name] for name in standings.networks}
@@ -184,7 +188,7 @@ def _write(
         table,
         reference,
         places,
-        f"Ladder of {Path(figures['run']).name}",
+        f"Ladder of {report.run.name}",
         climbers.what,
         climbers.axis,
         climbers.doubling,
@@ -219,7 +223,7 @@ def _write(
             "Conditions", [Text("; ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()))]
         ),
     ]
-    write_report(folder, Report(f"Ladder of {figures['run']}", sections, figures))
+    write_report(report.out, Report(f"Ladder of {report.run}", sections, report.figures()))
 
 
 def results_table(caption: str, rows: Sequence[tuple[str, int, int, int]]) -> ReportTable:
@@ -262,8 +266,8 @@ def _summary(standings: Standings) -> str:
     )
 
 
-def _print(standings: Standings, folder: Path, errors: Sequence[str]) -> None:
-    console = Console()
+def _print(report: LadderReport) -> None:
+    console, standings = Console(), report.standings
     verdicts = {step.network: step.verdict for step in standings.steps()}
     table = Table("player", "Elo", "±", "games", "score", "than the one before")
     for line in standings.fit.table:
@@ -271,6 +275,6 @@ def _print(standings: Standings, folder: Path, errors: Sequence[str]) -> None:
         table.add_row(line.player, *cells, verdicts.get(line.player, ""))
     console.print(table)
     console.print(_summary(standings), soft_wrap=True)
-    if errors:  # told in full when they happened
-        console.print(f"forfeited or lost on time: {len(errors)} games")
-    console.print(f"Report: {folder / 'report.html'}", markup=False, soft_wrap=True)
+    if report.errors:  # told in full when they happened
+        console.print(f"forfeited or lost on time: {len(report.errors)} games")
+    console.print(f"Report: {report.out / 'report.html'}", markup=False, soft_wrap=True)

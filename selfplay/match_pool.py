@@ -13,17 +13,20 @@ import sys
 import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
 from engine.board import Board, Move
-from engine.players import HubPlayer, parse_player
 from engine.players.base import Player, PlayerError, close_player
-from engine.players.time_control import TimeControl, takes_time
+from engine.players.hub import HubPlayer
+from engine.players.simple import make_simple_player
+from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec, parse_player
+from engine.players.time_control import TimeControl
 
-from .match import play_games, seed_players
+from .conditions import Conditions
+from .match import NO_CLOCK, play_games, seed_players
 from .match_record import MatchGame
 from .openings import MatchError, Opening
 from .referee import ask_timed
@@ -43,23 +46,38 @@ class Pairing:
     """Who plays, and how.
 
     Attributes:
-        player_a, player_b: as on the command line; ``player_a`` has Black in the games of even number.
+        player_a, player_b: ``player_a`` has Black in the games of even number.
         control: time of each player.
-        simulations: of network players without a time; None for the default.
+        simulations, backend, plain: of network players, see ``Conditions``.
         seed: of the players' random numbers.
-        lockstep: games go on side by side: for untimed networks, whose evaluations are then made in batches.
-        backend: of network players whose text names none.
-        plain: see ``players.board_search``.
     """
 
-    player_a: str
-    player_b: str
-    control: TimeControl = field(default_factory=TimeControl)
+    player_a: PlayerSpec
+    player_b: PlayerSpec
+    control: TimeControl = NO_CLOCK
     simulations: int | None = None
     seed: int = 0
-    lockstep: bool = False
     backend: str = "auto"
     plain: bool = False
+
+    @property
+    def players(self) -> tuple[PlayerSpec, PlayerSpec]:
+        """Both."""
+        return self.player_a, self.player_b
+
+    @property
+    def conditions(self) -> Conditions:
+        """What its players are made for."""
+        seconds = None if self.control.kind == "none" else self.control.base_s
+        batch = _SHARE if self.lockstep else 1
+        return Conditions(self.simulations, seconds, backend=self.backend, batch=batch, plain=self.plain)
+
+    @property
+    def lockstep(self) -> bool:
+        """Games go on side by side: with untimed networks, whose evaluations are then made in batches."""
+        external = any(isinstance(player, HubSpec) for player in self.players)
+        networks = any(isinstance(player, NetworkSpec) for player in self.players)
+        return self.control.kind == "none" and networks and not external
 
 
 @dataclass(frozen=True)
@@ -75,20 +93,23 @@ class Task:
             (index, opening.name, opening.board.start_fen, [asdict(move) for move in opening.board.move_stack])
             for index, opening in self.starts
         ]
-        return json.dumps({"pairing": asdict(self.pairing), "starts": starts}).encode()
+        texts = {"player_a": self.pairing.player_a.text, "player_b": self.pairing.player_b.text}
+        return json.dumps({"pairing": {**asdict(self.pairing), **texts}, "starts": starts}).encode()
 
     @staticmethod
     def decode(data: bytes) -> "Task":
         """What ``encode`` was given."""
         fields = json.loads(data)
-        control = TimeControl(**fields["pairing"].pop("control"))
+        pairing = fields["pairing"]
+        players = {name: parse_player(pairing[name]) for name in ("player_a", "player_b")}
+        pairing = {**pairing, **players, "control": TimeControl(**pairing["control"])}
         starts = []
         for index, name, fen, moves in fields["starts"]:
             board = Board(fen)
             for move in moves:
                 board.push(Move(move["start"], move["end"], tuple(move["captured"]), tuple(move["path"])))
             starts.append((index, Opening(name, board)))
-        return Task(Pairing(control=control, **fields["pairing"]), tuple(starts))
+        return Task(Pairing(**pairing), tuple(starts))
 
 
 def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: int) -> list[Task]:
@@ -115,19 +136,19 @@ class Players:
             PlayerError, CheckpointError, TableFileError: a player cannot be made, see ``players.make_player``.
         """
         pairing = task.pairing
-        player_a, player_b = (self._player(pairing, text, role) for role, text in enumerate(_texts(pairing)))
+        player_a, player_b = (self._player(pairing, spec, role) for role, spec in enumerate(pairing.players))
         seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
         concurrency = len(task.starts) if pairing.lockstep else 1
         return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
 
-    def _player(self, pairing: Pairing, text: str, role: int) -> Player:
-        key = text, role, pairing.simulations, pairing.control, pairing.backend, pairing.plain
+    def _player(self, pairing: Pairing, spec: PlayerSpec, role: int) -> Player:
+        key = spec, role, pairing.conditions
         if key not in self._made:
             while len(self._made) >= _MOST_PLAYERS:
                 close_player(self._made.popitem(last=False)[1])
-            self._made[key] = _make(text, pairing)
+            self._made[key] = _make(spec, pairing.conditions)
             if pairing.control.kind != "none":
-                _warm_up(self._made[key])
+                _warm_up(spec, self._made[key])
         self._made.move_to_end(key)
         return self._made[key]
 
@@ -138,32 +159,22 @@ class Players:
         self._made.clear()
 
 
-def _texts(pairing: Pairing) -> tuple[str, str]:
-    return pairing.player_a, pairing.player_b
-
-
-def _make(text: str, pairing: Pairing) -> Player:
-    seconds = None if pairing.control.kind == "none" else pairing.control.base_s
-    player = parse_player(text, seconds)
-    if player is not None:
-        return player
+def _make(spec: PlayerSpec, conditions: Conditions) -> Player:
+    if not isinstance(spec, NetworkSpec):
+        return make_simple_player(spec, conditions.seconds)
     from .players import make_player  # loads torch, which others do without
-    from .threads import use_single_thread
 
-    use_single_thread()
-    batch = _SHARE if pairing.lockstep else 1
-    return make_player(text, pairing.simulations, seconds, backend=pairing.backend, batch=batch, plain=pairing.plain)
+    return make_player(spec, conditions)
 
 
-def _warm_up(player: Player) -> None:
+def _warm_up(spec: PlayerSpec, player: Player) -> None:
     """Loads or compiles all that a player needs, before a clock runs; what goes wrong will show in the game."""
     if isinstance(player, HubPlayer):
         with contextlib.suppress(PlayerError):
             player.begin(Board()).choose()  # it is told to stop at once
         return
-    timed = takes_time(player)
-    for board in (Board(), Board(_ENDGAME))[: 1 + timed]:
-        for moves_made in range(1 + 2 * timed):
+    for board in (Board(), Board(_ENDGAME))[: 1 + spec.timed]:
+        for moves_made in range(1 + 2 * spec.timed):
             answer = ask_timed(player, board, _WARM_UP, 1.0, moves_made)
             if isinstance(answer.move, Exception) or board.outcome():
                 return
@@ -246,8 +257,9 @@ class MatchPool:
         for index, _ in share.left:
             deaths[pairing, index] += 1
             if deaths[pairing, index] >= _MOST_DEATHS:
+                names = " v ".join(player.text for player in pairing.players)
                 raise MatchError(
-                    f"game {index + 1} of {pairing.player_a} v {pairing.player_b} has ended {_MOST_DEATHS} processes, "
+                    f"game {index + 1} of {names} has ended {_MOST_DEATHS} processes, "
                     f"the last with exit code {worker.process.exitcode}; the match is given up"
                 )
 

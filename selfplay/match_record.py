@@ -233,17 +233,8 @@ class MatchResult:
 
     def summary(self) -> dict[str, str | int | float]:
         """The figures of ``crownhead match --json``."""
-        return {
-            "player_a": self.player_a,
-            "player_b": self.player_b,
-            "games": self.games,
-            "wins": self.wins,
-            "draws": self.draws,
-            "losses": self.losses,
-            "score": self.score,
-            "elo": self.elo,
-            "elo_error": self.elo_error,
-        }
+        keys = "player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"
+        return {key: getattr(self, key) for key in keys}
 
     def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
         """All games as PDN text, an empty line between two."""

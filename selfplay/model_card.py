@@ -5,23 +5,23 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from learner.student import STUDENT_FILE, Student, StudentInfo, load_student
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from engine.board import Board
 from engine.console import progress_console
-from engine.files import atomic_write, sha256_of
+from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
-from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
+from learner.checkpoint import Checkpoint, CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.commands import oracle_validate_command
-from learner.network import Network
+from learner.network import Network, ResidualConfig
 from learner.report import Report, make_writable_folder, to_markdown
+from learner.student import load_student
 
 from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
@@ -30,6 +30,8 @@ from .export import export_command
 from .machine import describe_machine
 from .match_commands import match_command
 from .players import checkpoint_folder
+from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
+from .results import Result
 from .run_folder import RunError, RunFolder
 from .stages import config_at
 from .threads import choose_device
@@ -49,6 +51,11 @@ class Trial:
     openings: str
     seconds: float | None = None
     simulations: int | None = None
+
+    def request(self, player: str) -> MatchRequest:
+        """What plays it."""
+        limits = self.simulations, self.seconds
+        return MatchRequest(player, self.opponent, self.games, *limits, openings=self.openings, seed=SEED)
 
     def command(self, player: str) -> str:
         """The command that plays it."""
@@ -72,7 +79,7 @@ class CardData(BaseModel):
 
     Attributes:
         digest: of the network that was measured.
-        student: sha256 of the file of the student beside it, if there is one.
+        student: digest of the student beside it, if there is one.
         machine: where. results: name of a measurement → its figures.
         ladder: figures of ``crownhead ladder`` for the run that the network comes from, if they were there.
     """
@@ -87,26 +94,31 @@ class CardData(BaseModel):
     ladder: dict[str, Any] | None = None
 
 
-def card_command(
-    net: str, run: Path | None, tables: Path | None, out: Path | None, jobs: int | None, quiet: bool
-) -> dict[str, Any]:
-    """Measures a network and writes its card; see ``crownhead card --help``.
+@dataclass(frozen=True)
+class CardReport(Result):
+    """A card that was written."""
 
-    Args:
-        run: that the network comes from, for its configuration and ladder; the card keeps both.
-        tables: with distances of 5 pieces, for perfect defence.
-        out: folder of the card; that of the checkpoint if None.
+    card: Path
+    data: CardData
+
+    def figures(self) -> dict[str, Any]:
+        """See ``Result.figures``."""
+        return {"card": str(self.card), **self.data.model_dump()}
+
+
+def card_command(request: CardRequest, quiet: bool) -> CardReport:
+    """Measures a network and writes its card; see ``crownhead card --help``.
 
     Raises:
         ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network. With
             another student, what the one before has played is measured again.
         StorageError: a file cannot be written.
     """
-    folder = checkpoint_folder(net)
-    info, target = read_info(folder), out or folder
+    folder = checkpoint_folder(request.net)
+    info, target, run = read_info(folder), request.out or folder, request.run
     make_writable_folder(target)
-    network, taught = load_checkpoint(folder).network, load_student(folder, info.digest)
-    student = None if taught is None else sha256_of(folder / STUDENT_FILE)
+    network, taught = load_checkpoint(folder).network, load_student(folder)
+    student = None if taught is None else taught.info.digest
     console = progress_console(quiet)
     data = _read_data(target / DATA_FILE, info.digest, student)
     config = _read_config(target, run, info)
@@ -121,7 +133,7 @@ def card_command(
         atomic_write(target / CONFIG_FILE, config_json(config))
         if (path := run / "ladder" / "report.json").is_file():
             data.ladder = json.loads(path.read_text("utf-8"))
-    for name, measure in _measurements(net, folder, target, tables, jobs, quiet):
+    for name, measure in _measurements(request, folder, target, quiet):
         if name not in data.results:
             console.print(f"{name} ...", markup=False)
             data.results[name] = measure()
@@ -129,7 +141,7 @@ def card_command(
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return {"card": str(target / CARD_FILE), **data.model_dump()}
+    return CardReport(target / CARD_FILE, data)
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
@@ -176,37 +188,37 @@ def _games(target: Path, trial: Trial) -> Path:
 
 
 def _measurements(
-    player: str, folder: Path, target: Path, tables: Path | None, jobs: int | None, quiet: bool
+    request: CardRequest, folder: Path, target: Path, quiet: bool
 ) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     """Names and measurements, the quick ones first."""
+    player = request.net
 
     def endgames() -> dict[str, Any]:
         figures = oracle_validate_command(folder, ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
         return {key: figures[key] for key in _ENDGAME_KEYS}
 
     def conversion() -> dict[str, Any]:
-        return convert_command(
-            player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS, None, tables, jobs, SEED, quiet
-        )
+        what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS
+        asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
+        return convert_command(asked, quiet).figures()
 
     def exported() -> dict[str, Any]:
-        figures = export_command(player, target / EXPORT_FILE, "onnx", True, True, True)
-        return {**figures, "path": EXPORT_FILE}  # wherever the card may lie
+        asked = ExportRequest(player, target / EXPORT_FILE, int8=True, check=True)
+        return {**export_command(asked, quiet=True).figures(), "path": EXPORT_FILE}  # wherever the card may lie
 
     def trial(which: Trial) -> Callable[[], dict[str, Any]]:
         path = _games(target, which)
+        asked = replace(which.request(player), pdn=path, resume=True, jobs=request.jobs)
 
         def play() -> dict[str, Any]:
             path.parent.mkdir(exist_ok=True)
-            limits = (which.simulations, which.seconds, None)
-            figures = match_command(
-                player, which.opponent, which.games, *limits, which.openings, None, path, True, jobs, SEED, quiet
-            )
-            return {"command": which.command("NET"), **figures}
+            return {"command": which.command("NET"), **match_command(asked, quiet).figures()}
 
         return play
 
-    alone = [("int8", exported), ("endgames", endgames), ("first move", lambda: first_move(player))]
+    alone = [("endgames", endgames), ("first move", lambda: first_move(player))]
+    if isinstance(read_info(folder).network, ResidualConfig):
+        alone.insert(0, ("int8", exported))
     return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]
 
 
@@ -225,11 +237,12 @@ def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
 def _card(
     info: CheckpointInfo,
     network: Network,
-    taught: tuple[Student, StudentInfo] | None,
+    taught: Checkpoint | None,
     data: CardData,
     config: RunConfig | None,
 ) -> Report:
-    student = None if taught is None else taught[1]
-    sizes = [sum(weights.numel() for weights in part.parameters()) for part in (network, *(taught or ())[:1])]
+    student = None if taught is None else taught.info
+    networks = [network, *([] if taught is None else [taught.network])]
+    sizes = [sum(weights.numel() for weights in part.parameters()) for part in networks]
     sections = card_sections(info, sizes, student, data.results, data.machine, config, data.ladder)
     return Report("Model card", sections, {})

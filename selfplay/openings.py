@@ -67,7 +67,7 @@ def _random_openings(plies: int, number: int, rng: np.random.Generator) -> Itera
     seen: set[str] = set()
     for _ in range(number):
         for _attempt in range(_RANDOM_ATTEMPTS):
-            board = _random_opening(plies, rng)
+            board = random_board(plies, rng)
             if board.fen() not in seen:
                 break
         seen.add(board.fen())
@@ -79,11 +79,11 @@ def selfplay_opening(rng: np.random.Generator, ballot_fraction: float, most_plie
     if rng.random() < ballot_fraction:
         ballots = playable_ballots()
         return ballot_board(ballots[rng.integers(len(ballots))]).copy()
-    return Board(_random_opening(int(rng.integers(most_plies + 1)), rng).fen())
+    return Board(random_board(int(rng.integers(most_plies + 1)), rng).fen())
 
 
-def _random_opening(plies: int, rng: np.random.Generator) -> Board:
-    """A board after this many random plies, the game not over."""
+def random_board(plies: int, rng: np.random.Generator) -> Board:
+    """A board after this many random plies from the start position, the game not over."""
     while True:
         board = Board()
         while board.ply < plies and board.outcome() is None:

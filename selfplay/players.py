@@ -1,30 +1,32 @@
-"""Players by their text on the command line, networks included."""
+"""Players made from their specifications, networks included, and where networks are found."""
 
 import os
-import secrets
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.players import parse_player
-from engine.players.base import Player, PlayerError, check_range
-from engine.players.network_text import CHAMPION, NetworkText, why_no_network
+from engine.players.base import Player, PlayerError
 from engine.players.pondering import PonderingPlayer
-from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
+from engine.players.search_player import SearchPlayer
+from engine.players.simple import make_simple_player
+from engine.players.spec import CHAMPION, NetworkSpec, PlayerSpec, why_no_network
 from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
-from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, Checkpoint, load_checkpoint
+from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info
 from learner.inference import BackendError, NetworkEvaluator, WideEvaluator, make_evaluator
-from learner.network import Network
-from learner.student import has_student, load_student
+from learner.network import Network, WideConfig
+from learner.student import has_student, load_student, read_student_info
 
+from .conditions import USUAL, Conditions
 from .knowledge import leaf_oracle
 from .ratings import Ratings, RatingsError
 from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_STUDENT_SHOT_VISITS = 32
-BoardEvaluator = CachedEvaluator | NetworkEvaluator
+_WIDE_SHOT_VISITS = (
+    32  # wide networks: it looks for shots later, because they take as long as several of its evaluations
+)
+_RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
@@ -112,14 +114,12 @@ def network_folder(text: str | None) -> Path | None:
 def network_player(
     network: Network,
     name: str,
-    config: SearchConfig,
-    seconds: float | None = None,
+    search: SearchConfig,
+    *,
     device: str = "auto",
-    explore: bool = False,
-    seed: int = 0,
     backend: str = "auto",
 ) -> SearchPlayer:
-    """A player that searches with a network, and with what ``config.oracle`` names; see ``SearchPlayer``.
+    """A player of a network that is in memory. It searches without a time limit.
 
     Args:
         backend: of its evaluator, see ``learner.inference.make_evaluator``.
@@ -128,173 +128,103 @@ def network_player(
         BackendError: no such backend, or it cannot compute this network.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    evaluator = remembering(make_evaluator(network, backend, choose_device(device)))
-    config = search_with(evaluator, config)
-    return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
+    return _search_player(name, make_evaluator(network, backend, choose_device(device)), search, USUAL)
 
 
-def remembering(evaluator: NetworkEvaluator) -> BoardEvaluator:
-    """With a memory, unless to judge a position again takes less time than to look it up."""
-    return evaluator if isinstance(evaluator, WideEvaluator) else CachedEvaluator(evaluator)
+def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
+    """The player of a specification; torch then computes with one thread, if it searches with a network.
 
-
-def _together(config: SearchConfig, batch: int) -> int:
-    """How many positions a call will have, with so many games side by side."""
-    return batch * config.leaves_in_flight
-
-
-def uses_student(folder: Path, backend: str, device: str, timed: bool) -> bool:
-    """Whether the student beside a network judges in its place; see ``board_evaluator``."""
-    wanted = backend == "student" or (backend == "auto" and timed and choose_device(device) == "cpu")
-    return wanted and has_student(folder)
-
-
-def board_evaluator(folder: Path, loaded: Checkpoint, backend: str, device: str, timed: bool) -> BoardEvaluator:
-    """What judges the positions of a search at the board: a network, or the student beside it.
-
-    With ``auto`` it is the student where time limits the search: it judges ten times as many positions in it, each a
-    little worse.
-
-    Args:
-        folder: of the checkpoint ``loaded``.
-        timed: time limits the search.
+    With the backend ``auto`` the student beside a network plays where time limits the search: it judges ten times as
+    many positions in it, each a little worse.
 
     Raises:
+        PlayerError: no such player, or it is to ponder in games without a time.
         BackendError: no such backend, it cannot compute this network, or there is no student.
-        CheckpointError: the student is damaged, or another network's.
-    """
-    if uses_student(folder, backend, device, timed):
-        found = load_student(folder)
-        assert found is not None
-        return make_evaluator(found.network)
-    if backend == "student":
-        raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
-    return remembering(make_evaluator(loaded.network, backend, choose_device(device)))
-
-
-def search_with(evaluator: BoardEvaluator, config: SearchConfig) -> SearchConfig:
-    """The search of an evaluator."""
-    return student_search(config) if isinstance(evaluator, WideEvaluator) else config
-
-
-def student_search(config: SearchConfig) -> SearchConfig:
-    """The same for a student: it looks for shots later, because they take as long as several of its evaluations."""
-    return config.model_copy(update={"shot_visits": max(config.shot_visits, _STUDENT_SHOT_VISITS)})
-
-
-def checkpoint_player(
-    folder: Path,
-    name: str,
-    config: SearchConfig,
-    seconds: float | None = None,
-    device: str = "auto",
-    explore: bool = False,
-    seed: int = 0,
-    backend: str = "auto",
-    timed: bool | None = None,
-) -> SearchPlayer:
-    """``network_player`` for the network in the folder of a checkpoint, or for the student beside it.
-
-    Args:
-        timed: see ``board_evaluator``; None: whether there are ``seconds``.
-
-    Raises:
-        CheckpointError: the checkpoint cannot be read.
-        BackendError, TableFileError: see ``board_evaluator`` and ``network_player``.
-    """
-    loaded = load_checkpoint(folder)
-    timed = seconds is not None if timed is None else timed
-    evaluator = board_evaluator(folder, loaded, backend, device, timed)
-    config = search_with(evaluator, config)
-    return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
-
-
-def board_player(
-    checkpoint: str | None,
-    name: str,
-    config: SearchConfig,
-    seconds: float | None = None,
-    vary: bool = False,
-    backend: str = "auto",
-    ponder: bool = False,
-) -> SearchPlayer | PonderingPlayer:
-    """A network as an opponent at the board.
-
-    Args:
-        checkpoint: folder of a checkpoint or a run; None is the network that comes with the program.
-        vary: games differ, by noise and temperature of the search.
-        backend: see ``learner.inference.make_evaluator``.
-        ponder: search on in the other side's time.
-
-    Raises:
-        PlayerError, CheckpointError, BackendError, TableFileError: see ``make_player``.
-    """
-    folder = checkpoint_folder(checkpoint or CHAMPION)
-    use_single_thread()
-    player = checkpoint_player(folder, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend)
-    return PonderingPlayer(player) if ponder else player
-
-
-def board_search(
-    named: NetworkText, simulations: int | None = None, alone: bool = True, plain: bool = False
-) -> SearchConfig:
-    """``BOARD_SEARCH`` for what a network's text asks for.
-
-    Args:
-        simulations: per move, where its text does not say.
-        alone: one game is played at a time, so that the leaves of its tree must fill a batch.
-        plain: without what strengthens a search at the board: probabilities, shots and draws count as they are.
-    """
-    given = (named.simulations, simulations, DEFAULT_SIMULATIONS)
-    number = next(value for value in given if value is not None)
-    leaves = BOARD_SEARCH.leaves_in_flight if alone else 1
-    changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
-    config = (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
-    return config.impartial() if named.impartial else config
-
-
-def make_player(
-    text: str,
-    simulations: int | None = None,
-    seconds: float | None = None,
-    device: str = "auto",
-    backend: str = "auto",
-    batch: int = 1,
-    plain: bool = False,
-    timed: bool | None = None,
-) -> Player:
-    """The player that ``text`` names.
-
-    Args:
-        text: ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``champion`` (the network that comes with the
-            program), or the folder of a checkpoint or a run; behind champion and folders options may stand, see
-            ``NetworkText``.
-        simulations: of a network player's search per move (default 64), where its text does not say.
-        seconds: per move, instead of simulations or depth, for the players that can be timed.
-        backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
-        batch: about the number of games side by side.
-        plain: see ``board_search``.
-        timed: see ``checkpoint_player``.
-
-    Raises:
-        PlayerError: no such player.
-        BackendError: no such backend, or it cannot compute this network.
-        CheckpointError: the checkpoint cannot be read.
+        CheckpointError: the checkpoint cannot be read, or the student is damaged or another network's.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    player = parse_player(text, seconds)
-    if player is not None:
-        return player
-    named = NetworkText.parse(text)
-    folder = checkpoint_folder(named.folder)
-    simulations = simulations if named.simulations is None else named.simulations
-    check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
-    config = board_search(named, simulations, alone=batch == 1, plain=plain)
+    if not isinstance(spec, NetworkSpec):
+        return make_simple_player(spec, conditions.seconds, conditions.seed)
+    folder = checkpoint_folder(spec.folder)
+    if spec.ponder and conditions.seconds is None and conditions.search is None:
+        raise PlayerError(f"{spec.text}: pondering is for games with a time: give seconds or a clock")
     use_single_thread()
-    backend = named.backend or backend
-    player = checkpoint_player(folder, text, config, seconds, device, backend=backend, timed=timed)
-    if not named.ponder:
-        return player
-    if seconds is None:
-        raise PlayerError(f"{text}: pondering is for games with a time: give seconds or a clock")
-    return PonderingPlayer(player)
+    search, backend = search_of(spec, conditions), spec.backend or conditions.backend
+    student = load_student(folder) if _student_plays(folder, backend, conditions) else None
+    if student is not None:
+        evaluator = make_evaluator(student.network)
+    elif backend == "student":
+        raise BackendError(
+            f"{folder}: there is no student beside this network; train with --set student.network=wide512"
+        )
+    else:
+        evaluator = make_evaluator(load_checkpoint(folder).network, backend, choose_device(conditions.device))
+    player = _search_player(spec.text, evaluator, search, conditions)
+    return PonderingPlayer(player) if spec.ponder else player
+
+
+def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
+    """The search of a network, or of the student beside it.
+
+    Raises:
+        PlayerError: there is no such network.
+    """
+    search = conditions.search
+    if search is None:
+        given = (spec.simulations, conditions.simulations, DEFAULT_SIMULATIONS)
+        changes: dict[str, object] = {
+            "num_simulations": next(number for number in given if number is not None),
+            "oracle": spec.oracle,
+            "leaves_in_flight": BOARD_SEARCH.leaves_in_flight if conditions.batch == 1 else 1,
+        }
+        search = (SearchConfig() if conditions.plain else BOARD_SEARCH).model_copy(update=changes)
+    if spec.impartial:
+        search = search.impartial()
+    if isinstance(_info(spec, conditions).network, WideConfig):
+        search = search.model_copy(update={"shot_visits": max(search.shot_visits, _WIDE_SHOT_VISITS)})
+    return search
+
+
+def _info(spec: NetworkSpec, conditions: Conditions) -> CheckpointInfo:
+    """What is known of the network that plays: that of the folder, or the student beside it."""
+    folder = checkpoint_folder(spec.folder)
+    student = None
+    if _student_plays(folder, spec.backend or conditions.backend, conditions):
+        student = read_student_info(folder)
+    return student or read_info(folder)
+
+
+def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
+    """What a network's text does not say of how it plays, ``simulations=64 oracle=tablebase weights=0123456789ab``.
+
+    Games count for the same match or ladder only while it is the same. The network is not loaded.
+
+    Raises:
+        PlayerError, CheckpointError, RunError: there is no such network.
+    """
+    folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
+    limit = f"simulations={search.num_simulations} " if conditions.seconds is None else ""
+    backend = f"backend={spec.backend} " if spec.backend else ""
+    recorded = " ".join(f"{name}={getattr(search, name):g}" for name in _RECORDED)
+    settings = f"{limit}{backend}oracle={spec.oracle} {recorded} weights={read_info(folder).digest[:12]}"
+    plays = _info(spec, conditions)
+    if isinstance(plays.network, WideConfig):
+        settings += f" shot_visits={search.shot_visits}"
+    is_student = _student_plays(folder, spec.backend or conditions.backend, conditions)
+    return f"{settings} student={plays.digest[:12]}" if is_student else settings
+
+
+def _student_plays(folder: Path, backend: str, conditions: Conditions) -> bool:
+    """Whether the student beside a network judges in its place."""
+    timed = conditions.timed or conditions.seconds is not None
+    automatic = backend == "auto" and timed and choose_device(conditions.device) == "cpu"
+    return (automatic or backend == "student") and has_student(folder)
+
+
+def _search_player(
+    name: str, evaluator: NetworkEvaluator, search: SearchConfig, conditions: Conditions
+) -> SearchPlayer:
+    oracle = leaf_oracle(search)
+    # To judge a position again takes a wide network less time than to look it up.
+    remembering = evaluator if isinstance(evaluator, WideEvaluator) else CachedEvaluator(evaluator)
+    return SearchPlayer(name, remembering, search, conditions.seconds, oracle, conditions.explore, conditions.seed)

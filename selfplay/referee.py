@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.board import Board, Move
 from engine.players import HubPlayer, WatchablePlayer
 from engine.players.base import Player
-from engine.players.time_control import TimeControl, give_time, takes_time
+from engine.players.time_control import TimeControl, give_time
 
 from .openings import MatchError
 
@@ -54,7 +54,7 @@ def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: f
         if len(distinct) == 1:  # two ways of capturing the same
             return Answer(distinct[0], None, time.perf_counter() - begun)
         budget = give_time(player, control, remaining_s, moves_made)
-        if budget is None or not takes_time(player) or not isinstance(player, WatchablePlayer):
+        if budget is None or not isinstance(player, WatchablePlayer):
             answer = ask_all(player, [board])[0]
             return answer._replace(elapsed_s=time.perf_counter() - begun)
         thinking = player.begin(board)

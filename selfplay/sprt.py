@@ -71,17 +71,9 @@ class Sprt:
     def report(self) -> dict[str, Any]:
         """The figures of ``crownhead match --sprt --json``."""
         lower, upper = self.bounds
-        return {
-            "elo0": self.elo0,
-            "elo1": self.elo1,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "llr": self.llr,
-            "lower": lower,
-            "upper": upper,
-            "pairs": sum(self.tally.pairs),
-            "decision": self.decision,
-        }
+        hypotheses = {key: getattr(self, key) for key in ("elo0", "elo1", "alpha", "beta", "llr")}
+        pairs = sum(self.tally.pairs)
+        return {**hypotheses, "lower": lower, "upper": upper, "pairs": pairs, "decision": self.decision}
 
     def __str__(self) -> str:
         lower, upper = self.bounds

@@ -8,15 +8,15 @@ from engine.board import Board, Move
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.pdn import PdnGame, format_game
-from engine.players import parse_player
 from engine.players.base import Player, close_player, search_moves
-from engine.players.network_text import CHAMPION, NetworkText
 from engine.players.search_player import SearchPlayer
+from engine.players.spec import CHAMPION, NetworkSpec, parse_player
 from engine.search import SearchConfig
 
 from .compiling import made_beside_compiling
-from .players import checkpoint_folder, checkpoint_player, make_player
-from .threads import use_single_thread
+from .conditions import Conditions
+from .players import make_player
+from .requests import PlayRequest
 
 SHOWN = 5
 SIDES = {"black": (Color.BLACK,), "white": (Color.WHITE,), "both": tuple(Color), "none": ()}
@@ -150,23 +150,22 @@ def first_moves(network: SearchPlayer, board: Board, number: int = SHOWN) -> lis
     return [(moves[place], float(priors[place])) for place in (-priors).argsort(kind="stable")[:number]]
 
 
-def text_play(
-    opponent: str, simulations: int | None, seconds: float | None, side: str, fen: str | None, backend: str = "auto"
-) -> None:
+def text_play(request: PlayRequest) -> None:
     """Plays a game in the terminal; see ``crownhead play --help``.
 
     Raises:
         TextPlayError: no such side. PlayerError, CheckpointError, FenError: see ``make_player`` and ``Board``.
     """
+    side = request.side or "black"
     if side not in SIDES:
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")
-    use_single_thread()
-    board = Board(fen or START_FEN)
-    player = made_beside_compiling(lambda: make_player(opponent, simulations, seconds, backend=backend))
-    named = NetworkText.parse(opponent if parse_player(opponent) is None else CHAMPION)
-    adviser = checkpoint_player(
-        checkpoint_folder(named.folder), named.folder, SearchConfig(num_simulations=0), backend=backend
-    )
+    board, spec = Board(request.fen or START_FEN), parse_player(request.opponent or CHAMPION)
+    conditions = Conditions(request.simulations, request.seconds, backend=request.backend)
+    player = made_beside_compiling(lambda: make_player(spec, conditions))
+    network = NetworkSpec(spec.folder if isinstance(spec, NetworkSpec) else CHAMPION)
+    alone = Conditions(backend=request.backend, search=SearchConfig(num_simulations=0))
+    adviser = make_player(network, alone)
+    assert isinstance(adviser, SearchPlayer)
     console = Console(highlight=False)
 
     def write(text: str) -> None:

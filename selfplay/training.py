@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from engine.interrupts import interrupt_held
-from engine.players import parse_player
+from engine.players import make_simple_player, parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
+from engine.players.spec import NetworkSpec
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network, NetworkConfig, make_network
@@ -354,9 +355,10 @@ class Training:
         """Plays the promoted network against the anchors."""
         games = self.config.loop.anchor_games
         for number, text in enumerate(self.config.loop.anchors if games else ()):
-            anchor = parse_player(text)
-            assert anchor is not None, "the configuration has been checked"
-            report = self._match(self._player, anchor, games, self.config.seed + number, pool).summary()
+            spec = parse_player(text)
+            assert not isinstance(spec, NetworkSpec), "the configuration has been checked"
+            anchor, seed = make_simple_player(spec), self.config.seed + number
+            report = self._match(self._player, anchor, games, seed, pool).summary()
             self.ratings.add(_pairing(name, text, report))
             self.folder.log("anchor", checkpoint=name, anchor=text, **report)
             self._listen("anchor", {"checkpoint": name, "anchor": text, **report, **self.summary()})

@@ -25,7 +25,7 @@ def ctrl_c_reaches_programs() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache() -> Iterator[None]:
-    """Tests neither see nor change what this machine's user has: tables, and measured speeds of backends."""
+    """Tests neither see nor change the tables and the cache that this machine's user has."""
     before = os.environ.copy()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CROWNHEAD_TABLEBASE"] = str(Path(folder) / "tablebase")

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from rich.console import Console
 
 from learner.inference import TorchEvaluator
 from learner.inference.calibration import random_positions
 from learner.network import NETWORKS, make_network
 from selfplay import bench
-from selfplay.bench import bare_network_rate, network_evaluations_per_second, run_bench
+from selfplay.bench import bare_network_rate, bench_command, network_evaluations_per_second
 from selfplay.config import make_config
+from selfplay.requests import BenchRequest
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_every_figure_is_there() -> None:
-    figures = run_bench("tiny", Console(quiet=True), "torch")
+    figures = bench_command(BenchRequest("tiny", backend="torch"), quiet=True).figures()
     rates = {key: value for key, value in figures.items() if "per_second" in key or "ratio" in key}
     assert set(rates) == {
         "perft_leaves_per_second",

@@ -1,5 +1,6 @@
 """Moves that throw away a win or a draw."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from engine.tablebase.folder import SHIPPED
 from selfplay.blunders import blunders_command
 from selfplay.decisions import drawn_decisions, move_values, recorded_decisions
 from selfplay.openings import MatchError
+from selfplay.requests import BlundersRequest, RequestError
 
 
 def count(player: str | None = None, **options: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"games": None, "pieces": 4, "positions": 60, "simulations": None, "seconds": None}
-    return blunders_command(player, **{**given, "folder": SHIPPED, "seed": 3, "quiet": True, **options})
+    quiet = options.pop("quiet", True)
+    given: dict[str, Any] = {"pieces": 4, "positions": 60, "folder": SHIPPED, "seed": 3, **options}
+    return json.loads(json.dumps(blunders_command(BlundersRequest(player, **given), quiet).figures()))
 
 
 def plain_value(board: Board, tables: Any) -> int:
@@ -102,9 +105,9 @@ def test_recorded_moves_are_judged(games: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
-    with pytest.raises(MatchError, match="name a PLAYER, or recorded games"):
+    with pytest.raises(RequestError, match="name a PLAYER, or recorded games"):
         count()
-    with pytest.raises(MatchError, match="up to 6 pieces are drawn"):
+    with pytest.raises(RequestError, match="up to 6 pieces are drawn"):
         count("random", pieces=7)
     with pytest.raises(MissingTableError, match="tablebase build --pieces 6"):
         count("random", pieces=6)

@@ -7,10 +7,12 @@ import torch
 
 from engine.players import PlayerError
 from engine.players.search_player import SearchPlayer
+from engine.players.spec import parse_network
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.board_rates import board_rates, board_rates_command
+from selfplay.requests import BenchRequest
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def network(tmp_path: Path) -> str:
 
 
 def test_rates(network: str) -> None:
-    rates = board_rates(network, (0.2, 0.4), backend="torch")
+    rates = board_rates(parse_network(network), (0.2, 0.4), backend="torch")
     assert [rate.seconds for rate in rates] == [0.2, 0.4]
     for rate in rates:
         assert rate.evaluations > 0
@@ -32,12 +34,13 @@ def test_rates(network: str) -> None:
 
 def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
-    figures = board_rates_command(f"{network}@off", quiet=False, backend="torch")
-    assert set(figures["rates"][0]) == {"seconds", "simulations", "evaluations", "remembered"}
+    request = BenchRequest(board=f"{network}@off", backend="torch")
+    figures = board_rates_command(request, quiet=False).figures()
+    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations", "remembered"}
     assert len(figures["rates"]) == 1
     assert "simulations/s" in capsys.readouterr().out
     with pytest.raises(PlayerError, match="is no player"):
-        board_rates_command("nobody", quiet=True)
+        board_rates_command(BenchRequest(board="nobody"), quiet=True)
 
 
 def test_a_search_by_time_has_room_for_what_the_time_allows() -> None:

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from engine.board import Board
-from engine.players import PlayerError, TablebasePlayer, parse_player
+from engine.players import PlayerError, RandomPlayer, TablebasePlayer, make_simple_player
+from engine.players.spec import TablebaseSpec
 from engine.tablebase import MissingTableError, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
@@ -16,7 +17,8 @@ from learner.network import NETWORKS, make_network
 from selfplay.convert import convert_command, winnable, won_positions
 from selfplay.match import play_games
 from selfplay.match_record import MatchGame
-from selfplay.openings import MatchError, Opening
+from selfplay.openings import Opening
+from selfplay.requests import ConvertRequest, RequestError
 
 LONG_WIN = "B:BK1,K2:WK12"
 
@@ -37,7 +39,7 @@ def test_perfect_play_takes_exactly_as_long_as_the_tables_say() -> None:
 
 def test_the_defence_holds_what_can_be_held() -> None:
     """From positions that are no win for Black, random play of Black never beats it, whoever is to move."""
-    player, random = TablebasePlayer(SHIPPED), parse_player("random")
+    player, random = TablebasePlayer(SHIPPED), RandomPlayer()
     rng = np.random.default_rng(5)
     held = 0
     with open_tablebase(SHIPPED) as tables:
@@ -51,7 +53,7 @@ def test_the_defence_holds_what_can_be_held() -> None:
 
 
 def test_what_the_tables_lack_is_said(tmp_path: Path) -> None:
-    player = parse_player("tablebase")
+    player = make_simple_player(TablebaseSpec())
     assert isinstance(player, TablebasePlayer)
     assert player.name == "tablebase"
     with pytest.raises(MissingTableError, match="tables end at 7 pieces; this position has 24"):
@@ -81,8 +83,9 @@ def network(tmp_path: Path) -> Path:
 
 
 def convert(player: str, **options: Any) -> dict[str, Any]:
-    given = {"pieces": 3, "positions": 12, "simulations": 8, "seconds": None, "folder": None, "jobs": 1, "seed": 1}
-    return convert_command(player, **{**given, "quiet": True, **options})
+    quiet = options.pop("quiet", True)
+    given: dict[str, Any] = {"pieces": 3, "positions": 12, "simulations": 8, "jobs": 1, **options}
+    return convert_command(ConvertRequest(player, **given), quiet).figures()
 
 
 def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +103,7 @@ def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsy
 
 
 def test_what_cannot_be_done_is_said_before_the_first_game(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MatchError, match="--pieces 6: exact values of 2 to 5 pieces are at hand"):
+    with pytest.raises(RequestError, match="--pieces 6: exact values of 2 to 5 pieces are at hand"):
         convert(str(network), pieces=6)
     with pytest.raises(MissingTableError, match=r"no table with distances .* build it with"):
         convert(str(network), pieces=5, positions=30, folder=SHIPPED)

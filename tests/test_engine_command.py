@@ -11,7 +11,7 @@ import pytest
 
 from engine.board import Board
 from engine.players import HubPlayer
-from engine.players.network_text import OPTIONS
+from engine.players.spec import OPTIONS
 
 FRONT_DOOR = Path(__file__).parent.parent / "crownhead.py"
 
@@ -41,6 +41,7 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("id name=Crownhead version=")
     assert "param name=simulations value=33 type=int min=0 max=200000" in lines
+    assert not any("name=threads" in line for line in lines)
     assert "param name=contempt value=true type=bool" in lines
     assert any(line.startswith("param name=backend value=auto type=enum values=") for line in lines)
     assert lines[-1] == "wait"

@@ -271,9 +271,9 @@ def test_pretrain_makes_a_network_that_plays(
     info = load_checkpoint(out).info
     assert info.figures["positions"] == figures["positions"]
     assert info.figures["test"] == json.loads(json.dumps(figures["test"]))
-    from selfplay.players import make_player
+    from player_of import player_of
 
-    (move,) = make_player(f"{out}@0@off").choose([Board()])
+    (move,) = player_of(f"{out}@0@off").choose([Board()])
     assert move in Board().legal_moves
     again = pretrain_command(collection, tmp_path / "more", str(out), 0.01, 1, quiet=True)
     assert again["test"]["legal"]["1"] > 0.3  # it has not begun anew

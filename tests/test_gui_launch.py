@@ -43,8 +43,10 @@ def test_external_engines() -> None:
     spec = spec_of("hub:engine --level '3 4'")
     assert (spec.kind, spec.command) == ("external", "engine --level '3 4'")
     for text in ("hub:", "hub:  ", "hub:engine 'unclosed"):
-        with pytest.raises(OpponentError, match="the command that starts the engine"):
+        with pytest.raises(PlayerSpecError, match="is no player"):
             spec_of(text)
+    with pytest.raises(OpponentError, match="cannot be played against"):
+        spec_of("tablebase")
 
 
 @pytest.mark.parametrize("text", ["rollout", "rollout:x", "alphabeta:0", "random:3"])

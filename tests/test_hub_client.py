@@ -20,8 +20,10 @@ from engine.players import (
     PlayerSpecError,
     RandomPlayer,
     WatchablePlayer,
+    make_simple_player,
     parse_player,
 )
+from engine.players.spec import HubSpec, NetworkSpec
 from selfplay.match import FORFEIT, make_openings, play_match
 
 ROOT = Path(__file__).parent.parent
@@ -398,15 +400,19 @@ def test_one_that_does_not_stop_is_ended(make: Make, monkeypatch: pytest.MonkeyP
 
 
 def test_its_text(make: Make) -> None:
-    player = parse_player(f"hub:{sys.executable} 'my engine.py' --hub", 0.25)
+    spec = parse_player(f"hub:{sys.executable} 'my engine.py' --hub")
+    assert isinstance(spec, HubSpec)
+    player = make_simple_player(spec, 0.25)
     assert isinstance(player, HubPlayer)
     assert player.name == f"hub:{sys.executable} 'my engine.py' --hub"
     assert player._argv == [sys.executable, "my engine.py", "--hub"]
     assert player.seconds == 0.25
-    assert parse_player("hub") is None
-    for text in ("hub:", "hub: ", "hub:/no/such/program --x", "hub:'open"):
+    assert parse_player("hub") == NetworkSpec("hub")
+    for text in ("hub:", "hub: ", "hub:'open"):
         with pytest.raises(PlayerSpecError, match="is no player"):
             parse_player(text)
+    with pytest.raises(PlayerSpecError, match="is no player: there is no program"):
+        make_simple_player(HubSpec("/no/such/program --x"))
     for limits in ({"seconds": 0}, {"depth": -1}, {"nodes": 0}, {"seconds": float("nan")}, {"seconds": float("inf")}):
         with pytest.raises(PlayerError, match="not more than 0"):
             HubPlayer(sys.executable, **limits)

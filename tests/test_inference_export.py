@@ -29,7 +29,8 @@ from learner.inference.export import (
 from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
 from learner.inference.onnx_graph import INTERFACE
 from learner.network import NETWORKS
-from selfplay.export import ExportError, export_command, exported_match
+from selfplay.export import export_command, exported_match
+from selfplay.requests import ExportRequest, RequestError
 
 onnx = pytest.importorskip("onnx")
 ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
@@ -195,7 +196,8 @@ def checkpoint(tmp_path):
 def test_export_command(tmp_path, checkpoint, format, int8, capsys):
     digest, folder, network = checkpoint
     out = tmp_path / "file"
-    figures = export_command(str(folder), out, format, int8, check=False, quiet=True)
+    request = ExportRequest(str(folder), out, format, int8)
+    figures = export_command(request, quiet=True).figures()
     assert capsys.readouterr().out == ""
     assert set(figures) == {"path", "format", "precision", "digest", "bytes", "seconds"}
     assert (figures["digest"], figures["bytes"]) == (digest, out.stat().st_size)
@@ -203,12 +205,13 @@ def test_export_command(tmp_path, checkpoint, format, int8, capsys):
     positions = random_positions(50, seed=3)
     fidelity = compare(positions, plainly(network, positions), ExportedNetwork(out, format).evaluate(positions))
     assert (fidelity.wdl_error > 1e-5) == int8
-    export_command(str(folder), out, format, int8, check=False, quiet=False)
+    export_command(request, quiet=False)
     assert f"{out.stat().st_size:,} bytes" in " ".join(capsys.readouterr().out.split())
 
 
 def test_export_command_with_check(tmp_path, checkpoint, capsys):
-    figures = export_command(str(checkpoint[1]), tmp_path / "file", "onnx", True, check=True, quiet=False, games=2)
+    request = ExportRequest(str(checkpoint[1]), tmp_path / "file", "onnx", int8=True, check=True)
+    figures = export_command(request, quiet=False, games=2).figures()
     check = figures["check"]
     assert {"policy_kl", "top1_agreement", "wdl_error", "value_error", "endgame_accuracy", "match"} <= set(check)
     assert check["match"]["games"] == 2
@@ -220,15 +223,15 @@ def test_export_command_with_check(tmp_path, checkpoint, capsys):
 
 def test_export_command_refuses(tmp_path, checkpoint, monkeypatch):
     folder = str(checkpoint[1])
-    with pytest.raises(ExportError, match="choose one of onnx, torchscript"):
-        export_command(folder, tmp_path / "x", "tflite", False, False, True)
-    with pytest.raises(ExportError, match="--int8 is for --format onnx"):
-        export_command(folder, tmp_path / "x", "torchscript", True, False, True)
+    with pytest.raises(RequestError, match="choose one of onnx, torchscript"):
+        ExportRequest(folder, tmp_path / "x", "tflite")
+    with pytest.raises(RequestError, match="--int8 is for --format onnx"):
+        ExportRequest(folder, tmp_path / "x", "torchscript", int8=True)
     with pytest.raises(StorageError, match="missing"):
-        export_command(folder, tmp_path / "missing" / "x", "onnx", False, False, True)
+        export_command(ExportRequest(folder, tmp_path / "missing" / "x"), quiet=True)
     (tmp_path / "kept").write_text("kept")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(BackendError, match=r"pip install 'crownhead\[export\]'"):
-        export_command(folder, tmp_path / "kept", "onnx", False, False, True)
+        export_command(ExportRequest(folder, tmp_path / "kept"), quiet=True)
     assert (tmp_path / "kept").read_text() == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "kept"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from player_of import player_of
 from test_inference import moderate
 
 from engine.board import Board
@@ -10,7 +11,7 @@ from learner.inference import BackendError, TorchEvaluator, make_evaluator
 from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, make_config
-from selfplay.players import make_player, network_player
+from selfplay.players import network_player
 from selfplay.shards import read_shard
 from selfplay.worker import Weights, Worker
 
@@ -72,4 +73,4 @@ def test_players_take_a_backend(backend):
     board = Board()
     assert all(move in board.legal_moves for move in player.choose([board, board]))
     with pytest.raises(BackendError, match="abacus"):
-        make_player("champion", backend="abacus")
+        player_of("champion", backend="abacus")

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from player_of import player_of
 
 from engine.board import Board
-from engine.players.network_text import NetworkText, oracle_name
 from engine.players.search_player import SearchPlayer
+from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
 from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
@@ -19,9 +20,10 @@ from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
-from selfplay.players import PlayerError, make_player, network_folder
+from selfplay.players import PlayerError, network_folder
 from selfplay.pool import LocalPool
 from selfplay.replay import ReplayBuffer
+from selfplay.requests import AnalyseRequest
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard
 from selfplay.threads import use_single_thread
@@ -39,12 +41,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_network_s_text_may_have_options():
-    assert NetworkText.parse("runs/quick") == NetworkText("runs/quick", "tablebase", None, None)
-    assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
-    assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
-    assert NetworkText.parse("champion@impartial@ponder") == NetworkText("champion", ponder=True, impartial=True)
-    every = NetworkText("a@b", "off", 5, "numba-int16")
-    assert NetworkText.parse("a@b@off@5@numba-int16") == NetworkText.parse("a@b@numba-int16@5@off") == every
+    assert parse_network("runs/quick") == NetworkSpec("runs/quick", "tablebase", None, None)
+    assert parse_network("runs/quick@off") == NetworkSpec("runs/quick", "off")
+    assert parse_network("champion@800") == NetworkSpec("champion", simulations=800)
+    assert parse_network("champion@impartial@ponder") == NetworkSpec("champion", ponder=True, impartial=True)
+    every = NetworkSpec("a@b", "off", 5, "numba-int16")
+    assert parse_network("a@b@off@5@numba-int16") == parse_network("a@b@numba-int16@5@off") == every
     for text in (
         "me@home",
         "@off",
@@ -57,19 +59,19 @@ def test_a_network_s_text_may_have_options():
         "x@openvino-int8",
         "x@2:2",
     ):
-        assert NetworkText.parse(text) == NetworkText(text)
+        assert parse_network(text) == NetworkSpec(text)
 
 
 def test_oracles_have_names():
-    assert oracle_name("tablebase") == "tablebase"
+    assert one_of("tablebase", OracleName, "oracle") == "tablebase"
     with pytest.raises(PlayerError, match=r"'network' is no oracle: choose one of off, tablebase$"):
-        oracle_name("network")
+        one_of("network", OracleName, "oracle")
 
 
 def test_a_network_s_text_names_its_backend(checkpoint: Path):
     torch.set_num_threads(2)
     try:
-        player = make_player(f"{checkpoint}@off@numba", seconds=0.05)
+        player = player_of(f"{checkpoint}@off@numba", seconds=0.05)
         assert torch.get_num_threads() == 1
     finally:
         use_single_thread()
@@ -77,22 +79,28 @@ def test_a_network_s_text_names_its_backend(checkpoint: Path):
     assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight
     board = Board()
     assert player.choose([board])[0] in board.legal_moves
-    assert isinstance(player._evaluator, CachedEvaluator)
-    assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
+    assert isinstance(player.evaluator, CachedEvaluator)
+    assert isinstance(player.evaluator.evaluator, NumbaEvaluator)
     with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a number of simulations, or a backend"):
-        make_player(f"{checkpoint}@threads:2")
+        player_of(f"{checkpoint}@threads:2")
+
+
+def test_a_text_s_shortest_form():
+    assert parse_network("champion@ponder@tablebase@08").text == "champion@8@ponder"
+    for text in ("a@b@5@network@numba-int16@ponder@impartial", "runs/quick", "x@0@off"):
+        assert parse_network(text).text == text
 
 
 def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):
-    player = make_player(f"{checkpoint}@7@torch", simulations=16)
+    player = player_of(f"{checkpoint}@7@torch", simulations=16)
     assert isinstance(player, SearchPlayer)
     assert player.config.num_simulations == 7
     assert player.think([Board()]).result(0).simulations == 7
-    usual = make_player(str(checkpoint), simulations=16).config
+    usual = player_of(checkpoint, simulations=16).config
     assert (usual.num_simulations, usual.draw_value) == (16, BOARD_SEARCH.draw_value)
-    assert make_player(f"{checkpoint}@impartial", simulations=16).config == usual.impartial() != usual
-    with pytest.raises(PlayerError, match="number of simulations is 300000, not in 1 to 200000"):
-        make_player(f"{checkpoint}@300000")
+    assert player_of(f"{checkpoint}@impartial", simulations=16).config == usual.impartial() != usual
+    with pytest.raises(PlayerError, match="number of simulations is 300000, not in 0 to 200000"):
+        player_of(f"{checkpoint}@300000")
 
 
 def test_each_oracle_is_what_it_says():
@@ -105,14 +113,14 @@ def test_each_oracle_is_what_it_says():
 
 @pytest.mark.parametrize("oracle", ["off", "tablebase"])
 def test_players_play_with_every_oracle(checkpoint: Path, oracle: str):
-    player = make_player(f"{checkpoint}@{oracle}", simulations=16)
+    player = player_of(f"{checkpoint}@{oracle}", simulations=16)
     board = Board(WON)
-    assert player.name == f"{checkpoint}@{oracle}"
+    assert player.name == (str(checkpoint) if oracle == "tablebase" else f"{checkpoint}@{oracle}")
     assert player.choose([board])[0] in board.legal_moves
 
 
 def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint: Path):
-    player, board = make_player(str(checkpoint), simulations=16), Board(WON)
+    player, board = player_of(checkpoint, simulations=16), Board(WON)
     plies = shared_tablebase().probe_distance(board)
     assert plies is not None
     for left in range(plies, 0, -1):
@@ -123,7 +131,8 @@ def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint:
 
 
 def test_analysis_shows_what_the_tables_prove(checkpoint: Path):
-    figures = analyse_command(WON, str(checkpoint), 16, "tablebase", quiet=True)
+    request = AnalyseRequest(WON, str(checkpoint), 16, "tablebase")
+    figures = analyse_command(request, quiet=True).figures()
     assert {move["proof"] for move in figures["moves"]} & {"win"}
     for move in figures["moves"]:
         assert (move["value"] is not None) == (move["visits"] > 0 or move["proof"] is not None)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from programs import ROOT, crownhead_program
 
+from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.config import make_config
@@ -18,11 +19,12 @@ from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_space
 from selfplay.ladder_commands import ladder_command
 from selfplay.match_pool import MatchPool
 from selfplay.openings import MatchError
+from selfplay.requests import LadderRequest, RequestError
 from selfplay.run_folder import Promotion, RunError, RunFolder, RunState
 
 
 def player(name: str) -> LadderPlayer:
-    return LadderPlayer(name, name, f"weights={name}" if name.isdigit() else "", name.isdigit())
+    return LadderPlayer(name, NetworkSpec(name), f"weights={name}" if name.isdigit() else "", name.isdigit())
 
 
 NETWORKS_AND_ANCHORS = [player(name) for name in ("000001", "000004", "000007", "000009", "random", "alphabeta:2")]
@@ -79,7 +81,7 @@ def test_results_are_kept(tmp_path: Path) -> None:
     assert (tally.pairs, tally.singles) == ([0, 0, 0, 1, 0], [1, 1, 0])  # one pair, and two games without their second
     assert again.tally("000004", "000001", 8).games == 5
     with pytest.raises(MatchError, match="another 000004"):
-        again.admit(LadderPlayer("000004", "x", "weights=other", True))
+        again.admit(LadderPlayer("000004", NetworkSpec("x"), "weights=other", True))
     with pytest.raises(MatchError, match=r"games with seed 1, not 2: choose another --out"):
         results(tmp_path, seed=2)
 
@@ -163,9 +165,8 @@ def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def run(tmp_path: Path) -> RunFolder:
     """A run with three promoted networks, of which none plays well."""
-    monkeypatch.setattr("engine.players.network_text.DEFAULT_ORACLE", "off")
     folder = RunFolder.create(tmp_path / "run", make_config("smoke", []))
     names = ("000001", "000003", "000004")
     for seed, name in enumerate(("000000", *names)):
@@ -180,20 +181,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
 
 def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "anchors": "random",
-        "networks": None,
-        "doublings": None,
-        "everybody": False,
-        "simulations": 2,
-        "seconds": None,
-        "openings": "random:24",
-        "jobs": 1,
-        "seed": 1,
-        "out": None,
-        "quiet": True,
-    }
-    return ladder_command(run.path, games, **{**given, **options})
+    given: dict[str, Any] = {"anchors": "random", "simulations": 2, "openings": "random:24", "jobs": 1, **options}
+    quiet = given.pop("quiet", True)
+    return ladder_command(LadderRequest(run.path, games, **given), quiet).figures()
 
 
 def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,11 +200,11 @@ def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.
     assert [(step["network"], step["before"]) for step in figures["steps"]] == [("6", "3"), ("12", "6")]
     kept = json.loads((out / "ladder.json").read_text())
     search = "policy_temperature=2 shot_prior=0.3 draw_value=-0.3 contempt_lead=0.1 transpositions=1"
-    assert kept["players"]["12"].startswith(f"simulations=12 oracle=off {search} weights=")
+    assert kept["players"]["12"].startswith(f"simulations=12 oracle=tablebase {search} weights=")
     text = (out / "report.md").read_text()
     assert "000004 over simulations per move" in text
-    assert "networks oracle=off" in text
-    with pytest.raises(MatchError, match="leave --seconds and --networks out"):
+    assert "networks oracle=tablebase" in text
+    with pytest.raises(RequestError, match="leave --seconds and --networks out"):
         ladder(run, doublings=2, simulations=None, seconds=0.1)
     with pytest.raises(RunError, match="holds no run; for the ladder of a single network give --doublings"):
         ladder(RunFolder(network))

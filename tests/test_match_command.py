@@ -15,35 +15,28 @@ from programs import ROOT, crownhead_program
 
 from engine.board import Board
 from engine.pdn import PdnGame, read_games
-from engine.players import EngineError, HubPlayer
+from engine.players import EngineError, HubPlayer, parse_player
 from engine.players.base import PlayerError
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from selfplay.conditions import Conditions
 from selfplay.gate import log_likelihood_ratio
-from selfplay.match_commands import choose_jobs, inspect_player, match_command
+from selfplay.match_commands import choose_jobs, match_command, settings_of
+from selfplay.match_pool import Pairing
 from selfplay.match_record import FLAG, MatchGame, MoveNote
 from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
+from selfplay.requests import MatchRequest, RequestError
 from selfplay.sprt import Sprt
 
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 
 
 def match(player_a: str = "random", player_b: str = "rollout:4", games: int = 6, **options: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "simulations": None,
-        "seconds": None,
-        "clock": None,
-        "openings": "random:4",
-        "sprt": None,
-        "pdn": None,
-        "resume": False,
-        "jobs": 1,
-        "seed": 1,
-        "quiet": True,
-    }
-    return match_command(player_a, player_b, games, **{**given, **options})
+    quiet = options.pop("quiet", True)
+    given: dict[str, Any] = {"openings": "random:4", "jobs": 1, **options}
+    return match_command(MatchRequest(player_a, player_b, games, **given), quiet).figures()
 
 
 def games_of(path: Path) -> list[PdnGame]:
@@ -165,7 +158,7 @@ def test_games_are_not_written_over(tmp_path: Path) -> None:
     path.touch()  # an empty file holds nothing to lose
     match("alphabeta:1", "random", games=2, pdn=path)
     text = path.read_text()
-    with pytest.raises(MatchError, match=r"games\.pdn is there already: .*--resume"):
+    with pytest.raises(RequestError, match=r"games\.pdn is there already: .*--resume"):
         match("alphabeta:1", "random", games=2, pdn=path)
     assert path.read_text() == text
 
@@ -372,22 +365,23 @@ def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("selfplay.threads.num_cores", lambda: 8)
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]), {"steps": 0})
-    untimed, timed = TimeControl(), TimeControl("move", 1.0)
-    net, random, external = (
-        inspect_player(text, None, untimed) for text in (str(tmp_path / "net"), "random", f"hub:{sys.executable}")
+    timed = TimeControl("move", 1.0)
+    net, random, external, ponders = (
+        parse_player(text)
+        for text in (str(tmp_path / "net"), "random", f"hub:{sys.executable}", f"{tmp_path / 'net'}@ponder")
     )
-    assert (net.network, net.external, random.network, random.external) == (True, False, False, False)
-    assert (external.external, net.timed, random.timed, external.timed) == (True, True, False, True)
-    assert choose_jobs(None, (net, random), untimed, 100) == 1
-    assert choose_jobs(3, (net, random), untimed, 100) == 3
-    assert choose_jobs(None, (net, random), timed, 100) == 8
-    assert choose_jobs(None, (net, external), untimed, 100) == 8
-    assert choose_jobs(None, (random, random), untimed, 100) == 8
-    assert choose_jobs(None, (random, random), untimed, 3) == 3
-    assert choose_jobs(None, (random, random), untimed, 0) == 1
-    ponders = inspect_player(f"{tmp_path / 'net'}@ponder", None, timed)
-    assert choose_jobs(None, (net, ponders), timed, 100) == 4
-    assert choose_jobs(None, (ponders, ponders), timed, 100) == 4
+    assert settings_of(random, Conditions()) == settings_of(external, Conditions()) == ""
+    assert "weights=" in settings_of(net, Conditions())
+    assert choose_jobs(None, Pairing(net, random), 100) == 1
+    assert choose_jobs(3, Pairing(net, random), 100) == 3
+    assert choose_jobs(None, Pairing(net, random, timed), 100) == 8
+    assert choose_jobs(None, Pairing(net, external), 100) == 8
+    assert choose_jobs(None, Pairing(random, random), 100) == 8
+    assert choose_jobs(None, Pairing(random, random), 3) == 3
+    assert choose_jobs(None, Pairing(random, random), 0) == 1
+    assert choose_jobs(None, Pairing(net, ponders, timed), 100) == 4
+    assert choose_jobs(None, Pairing(ponders, ponders, timed), 100) == 4
+    assert choose_jobs(None, None, 100) == 8
 
 
 def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,11 +7,14 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from player_of import player_of
 
 from engine.board import Board
+from engine.players import parse_player
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
@@ -19,7 +22,6 @@ from selfplay.match import play_match
 from selfplay.match_pool import LOCKSTEP, MatchPool, Pairing, Task, make_tasks
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
 from selfplay.openings import MatchError, Opening, make_openings
-from selfplay.players import make_player
 
 ROOT = Path(__file__).parents[1]
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -50,6 +52,10 @@ for line in sys.stdin:
 """
 
 
+def pair(player_a: str, player_b: str, *rest: Any, **more: Any) -> Pairing:
+    return Pairing(parse_player(player_a), parse_player(player_b), *rest, **more)
+
+
 def starts(games: int, plies: int = 4) -> list[tuple[int, Opening]]:
     openings = make_openings(f"random:{plies}", (games + 1) // 2, 5)
     return [(index, openings[index // 2]) for index in range(games)]
@@ -75,7 +81,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_tasks_and_games_survive_the_way() -> None:
-    pairing = Pairing("random", "rollout:5", TimeControl("fischer", 2.5, 0.25), 7, 3, True)
+    pairing = pair("random", "rollout:5", TimeControl("fischer", 2.5, 0.25), 7, 3, "numba", True)
     taken = Board("B:W6,7,14,15,30:BK2,1")
     taken.push(taken.legal_moves[0])  # a capture that goes round
     task = Task(pairing, (*starts(3), (8, Opening("set up", taken))))
@@ -85,15 +91,16 @@ def test_tasks_and_games_survive_the_way() -> None:
         assert (index, opening.name) == (other_index, other.name)
         assert (opening.board.fen(), opening.board.move_stack) == (other.board.fen(), other.board.move_stack)
         assert opening.board.history() == other.board.history()
-    for game in play(Pairing("random", "alphabeta:2"), 2, 1).values():
+    for game in play(pair("random", "alphabeta:2"), 2, 1).values():
         assert MatchGame.from_plain(game.to_plain()) == game
         assert [move.path for move in MatchGame.from_plain(game.to_plain()).moves] == [move.path for move in game.moves]
 
 
 def test_games_are_shared_out() -> None:
-    alone = make_tasks(Pairing("random", "random"), starts(5), 2)
+    alone = make_tasks(pair("random", "random"), starts(5), 2)
     assert [[index for index, _ in task.starts] for task in alone] == [[0], [1], [2], [3], [4]]
-    together = Pairing("a", "b", lockstep=True)
+    together = pair("a", "b")
+    assert together.lockstep
     assert [len(task.starts) for task in make_tasks(together, starts(200, 6), 1)] == [LOCKSTEP, 200 - LOCKSTEP]
     assert [len(task.starts) for task in make_tasks(together, starts(70, 6), 2)] == [32, 32, 6]
     assert make_tasks(together, [], 2) == []
@@ -104,10 +111,10 @@ def test_games_are_shared_out() -> None:
 
 def test_the_number_of_processes_changes_nothing() -> None:
     """Not even where players draw random numbers, as each game has its own."""
-    pairing = Pairing("rollout:20", "random", seed=4)
+    pairing = pair("rollout:20", "random", seed=4)
     alone = play(pairing, 5, 1)
     assert play(pairing, 5, 2) == alone
-    assert play(Pairing("rollout:20", "random", seed=5), 5, 1) != alone
+    assert play(pair("rollout:20", "random", seed=5), 5, 1) != alone
     assert alone[0].moves[4:] != alone[1].moves[4:]
 
 
@@ -118,12 +125,12 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
     """
     monkeypatch.setattr("selfplay.match_pool._SHARE", 2)
     text = f"{network}@off"
-    pairing = Pairing(text, text, simulations=4, lockstep=True, backend="numba")
+    pairing = pair(text, text, simulations=4, backend="numba")
     assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
     shared, alone = play(pairing, 5, 2, 20), play(pairing, 5, 1, 20)
     assert [game.moves for _, game in sorted(shared.items())] == [game.moves for _, game in sorted(alone.items())]
     openings = [opening for _, opening in starts(6, 20)[::2]]
-    players = [make_player(text, 4, backend="numba", batch=2) for _ in range(2)]
+    players = [player_of(text, simulations=4, backend="numba", batch=2) for _ in range(2)]
     result = play_match(*players, openings, 5)
     assert [game.moves for game in result.played] == [game.moves for _, game in sorted(alone.items())]
     values = [note.value for game in shared.values() for note in game.notes if note.value is not None]
@@ -132,7 +139,7 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
 
 
 def test_timed_games_know_time_and_value() -> None:
-    (game,) = play(Pairing("alphabeta:30", "random", TimeControl("fischer", 5.0, 0.05)), 1, 2, 20).values()
+    (game,) = play(pair("alphabeta:30", "random", TimeControl("fischer", 5.0, 0.05)), 1, 2, 20).values()
     notes = game.notes[20:]
     assert game.notes[:20] == (MoveNote(),) * 20
     assert all(note.clock_s is not None for note in notes)
@@ -145,7 +152,7 @@ def test_timed_games_know_time_and_value() -> None:
 
 @needs_signals
 def test_games_of_a_process_that_dies_are_played_again() -> None:
-    pairing, games, deaths = Pairing("rollout:60", "random", seed=1), {}, 0
+    pairing, games, deaths = pair("rollout:60", "random", seed=1), {}, 0
     with MatchPool(2) as pool:
         for _, game in pool.play(make_tasks(pairing, starts(8), 2)):
             assert game.index not in games
@@ -168,14 +175,14 @@ def engine(tmp_path: Path, fault: str) -> str:
 def test_a_game_that_kills_twice_ends_the_match(tmp_path: Path) -> None:
     text = engine(tmp_path, "os.kill(os.getppid(), signal.SIGKILL)")
     with MatchPool(2) as pool, pytest.raises(MatchError, match=r"game 1 of .* has ended 2 processes.*exit code -9"):
-        list(pool.play(make_tasks(Pairing(text, "random"), starts(1), 2)))
+        list(pool.play(make_tasks(pair(text, "random"), starts(1), 2)))
 
 
 @needs_signals
 def test_a_game_that_kills_once_is_played_again(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     fault = f"os.path.exists({str(mark)!r}) or (open({str(mark)!r}, 'w'), os.kill(os.getppid(), signal.SIGKILL))"
-    (game,) = play(Pairing(engine(tmp_path, fault), "random"), 1, 2).values()
+    (game,) = play(pair(engine(tmp_path, fault), "random"), 1, 2).values()
     assert mark.exists()
     assert game.termination != FORFEIT, game.error
 
@@ -184,7 +191,7 @@ def test_a_game_that_kills_once_is_played_again(tmp_path: Path) -> None:
 def test_engines_end_with_their_process(tmp_path: Path) -> None:
     log = tmp_path / "pids"
     text = engine(tmp_path, f"open({str(log)!r}, 'a').write(str(os.getpid()) + chr(10))")
-    play(Pairing(text, "random", TimeControl("move", 0.05)), 2, 2)
+    play(pair(text, "random", TimeControl("move", 0.05)), 2, 2)
     pids = {int(line) for line in log.read_text().split()}
     assert pids
     deadline = time.monotonic() + 10
@@ -196,7 +203,7 @@ def test_engines_end_with_their_process(tmp_path: Path) -> None:
 def test_what_a_player_lacks_is_said(tmp_path: Path) -> None:
     for jobs in (1, 2):
         with MatchPool(jobs) as pool, pytest.raises(ValueError, match=r"nowhere.* is no player"):
-            list(pool.play(make_tasks(Pairing(str(tmp_path / "nowhere"), "random"), starts(1), jobs)))
+            list(pool.play(make_tasks(pair(str(tmp_path / "nowhere"), "random"), starts(1), jobs)))
 
 
 @needs_signals
@@ -204,12 +211,13 @@ def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
     """The first of them too, with which Python starts a process of its own."""
     code = """
         import multiprocessing, signal
+        from engine.players.spec import RandomSpec
         from selfplay.match_pool import MatchPool, Pairing, make_tasks
         from selfplay.openings import make_openings
         if __name__ == "__main__":
             opening = make_openings("random:2", 1, 1)[0]
             with MatchPool(2) as pool:
-                next(pool.play(make_tasks(Pairing("random", "random"), [(i, opening) for i in range(4)], 2)))
+                next(pool.play(make_tasks(Pairing(RandomSpec(), RandomSpec()), [(i, opening) for i in range(4)], 2)))
                 for child in multiprocessing.active_children():  # they began with the signals that are still blocked
                     for line in open(f"/proc/{child.pid}/status"):
                         if line.startswith("SigBlk:"):
@@ -227,12 +235,14 @@ def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
 def test_processes_leave_with_the_one_that_started_them() -> None:
     code = """
         import os, signal
+        from engine.players.spec import RandomSpec, RolloutSpec
         from selfplay.match_pool import MatchPool, Pairing, make_tasks
         from selfplay.openings import make_openings
         if __name__ == "__main__":
             with MatchPool(2) as pool:
                 opening = make_openings("random:2", 1, 1)[0]
-                for _ in pool.play(make_tasks(Pairing("rollout:20000", "random"), [(i, opening) for i in range(9)], 2)):
+                pairing = Pairing(RolloutSpec(20000), RandomSpec())
+                for _ in pool.play(make_tasks(pairing, [(i, opening) for i in range(9)], 2)):
                     pass
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, start_new_session=True)

@@ -15,6 +15,7 @@ from learner.student import STUDENT_FILE, Student, StudentConfig, save_student
 from selfplay import model_card
 from selfplay.config import config_json, make_config, read_config
 from selfplay.model_card import TRIALS, Trial, card_command
+from selfplay.requests import CardRequest
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.stages import next_stage
 
@@ -47,8 +48,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
 
 def card(run: RunFolder, out: Path, /, **options: Any) -> dict[str, Any]:
-    given = {"run": run.path, "tables": SHIPPED, "out": out, "jobs": 1, "quiet": True}
-    return card_command(str(run.checkpoint("000000")), **{**given, **options})
+    quiet = options.pop("quiet", True)
+    given = {"run": run.path, "folder": SHIPPED, "out": out, "jobs": 1, **options}
+    return card_command(CardRequest(str(run.checkpoint("000000")), **given), quiet).figures()
 
 
 @pytest.mark.slow
@@ -85,7 +87,7 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(RunError, match="is no card"):
         card(run, out)
     with pytest.raises(RunError, match="holds no run"):
-        card_command(str(run.checkpoint("000000")), tmp_path, None, tmp_path / "other", 1, True)
+        card(run, tmp_path / "other", run=tmp_path)
 
 
 def test_trials_are_those_that_were_asked_for() -> None:

@@ -18,12 +18,14 @@ from engine.players import (
     RandomPlayer,
     RolloutPlayer,
     kernels,
+    make_simple_player,
     parse_player,
 )
 from engine.players import alphabeta_kernels as search
 from engine.players import evaluation as weights
 from engine.players.base import search_moves
 from engine.players.rollout import MAX_ROLL_OUT_PLIES, SQRT_2, roll_out
+from engine.players.spec import AlphaBetaSpec, NetworkSpec
 
 FORCED = "B:W18,32:B14,K1"  # 14x23 is the only move
 EXCHANGE = "W:W17,21,22,24,25,27,28,29,32:B1,3,4,6,7,10,13,14,15,19"  # 22-18 gives men and takes more back
@@ -142,20 +144,38 @@ def test_random_player_is_uniform() -> None:
 
 @pytest.mark.parametrize("text", ["random", "rollout:200", "alphabeta:8"])
 def test_a_name_makes_the_player_of_that_name(text: str) -> None:
-    player = parse_player(text)
-    assert player is not None
-    assert player.name == text
+    spec = parse_player(text)
+    assert not isinstance(spec, NetworkSpec)
+    assert make_simple_player(spec).name == spec.text == text
+
+
+def test_the_shortest_form() -> None:
+    texts = {
+        "alphabeta:08": "alphabeta:8",
+        "rollout:0200": "rollout:200",
+        "hub: x  y ": "hub:x  y",
+        "tablebase:": "tablebase",
+    }
+    for text, shortest in texts.items():
+        assert parse_player(text).text == shortest
+        assert parse_player(shortest) == parse_player(text)
+    assert [
+        parse_player(text).timed for text in ("random", "rollout:2", "tablebase", "alphabeta:2", "hub:x", "net")
+    ] == [
+        *(False, False, False),
+        *(True, True, True),
+    ]
 
 
 def test_a_time_limit_reaches_alphabeta() -> None:
-    player = parse_player("alphabeta:8", seconds=0.5)
+    player = make_simple_player(AlphaBetaSpec(8), seconds=0.5)
     assert isinstance(player, AlphaBetaPlayer)
     assert player.seconds == 0.5
 
 
 @pytest.mark.parametrize("text", ["", "runs/best", "Random", "rollouts/best", "alphabeta-9", "C:\\nets", "random.net"])
 def test_other_texts_are_left_to_others(text: str) -> None:
-    assert parse_player(text) is None
+    assert parse_player(text) == NetworkSpec(text)
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 import torch
+from player_of import player_of
 
 from engine.board import Board
-from engine.players import PlayerError, WatchablePlayer
+from engine.players import PlayerError, WatchablePlayer, parse_player
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
-from engine.players.time_control import TimeControl, takes_time
+from engine.players.spec import RandomSpec
+from engine.players.time_control import TimeControl
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.match import play_games
-from selfplay.match_commands import choose_jobs, inspect_player
+from selfplay.match_commands import choose_jobs
 from selfplay.match_pool import MatchPool, Pairing, make_tasks
 from selfplay.openings import Opening
-from selfplay.players import board_player, make_player
 
 ENOUGH = 20_000  # simulations that take much longer than these tests wait
 CONTROL = TimeControl("move", 0.02)
@@ -43,7 +44,6 @@ def until(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 def test_what_was_found_in_the_opponent_s_time_is_kept(player: PonderingPlayer) -> None:
     assert isinstance(player, WatchablePlayer)
-    assert takes_time(player)
     board = Board()
     for _ in range(3):
         thinking = player.begin(board)
@@ -102,16 +102,15 @@ def test_text_and_board(tmp_path: Path) -> None:
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     text = f"{tmp_path / 'net'}@ponder@off"
-    made = make_player(text, seconds=0.05)
+    made = player_of(text, seconds=0.05)
     assert isinstance(made, PonderingPlayer)
-    assert made.name == text
+    assert made.name == f"{tmp_path / 'net'}@off@ponder"
     assert made.seconds == 0.05
     with pytest.raises(PlayerError, match="pondering is for games with a time: give seconds or a clock"):
-        make_player(text, simulations=8)
-    facts = inspect_player(text, None, CONTROL)
-    assert facts.ponders
-    assert choose_jobs(None, (facts, facts), CONTROL, 100) == max(1, choose_jobs(None, (), CONTROL, 100) // 2)
-    at_the_board = board_player(str(tmp_path / "net"), "net", SearchConfig(), 0.05, ponder=True)
+        player_of(text, simulations=8)
+    pairing = Pairing(parse_player(text), parse_player(text), CONTROL)
+    assert choose_jobs(None, pairing, 100) == max(1, choose_jobs(None, None, 100) // 2)
+    at_the_board = player_of(text, search=SearchConfig(), seconds=0.05)
     assert isinstance(at_the_board, PonderingPlayer)
     board = Board()
     (move,) = at_the_board.choose([board])
@@ -122,7 +121,7 @@ def test_text_and_board(tmp_path: Path) -> None:
 def test_after_a_match_nobody_ponders(tmp_path: Path) -> None:
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
-    pairing = Pairing(f"{tmp_path / 'net'}@ponder@off", "random", CONTROL)
+    pairing = Pairing(parse_player(f"{tmp_path / 'net'}@ponder@off"), RandomSpec(), CONTROL)
     with MatchPool(1) as pool:
         played = list(pool.play(make_tasks(pairing, [(number, ENDGAME) for number in range(2)], 1)))
         assert len(played) == 2

@@ -16,6 +16,7 @@ from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from selfplay.requests import PlayRequest
 from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, numbered, text_play
 
 ROOT = Path(__file__).parents[1]
@@ -115,5 +116,5 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert "network's first moves: " in done.stdout
     assert '[Result "1-0"]' in done.stdout
     with pytest.raises(TextPlayError, match="--side green: choose black, white, both, none"):
-        text_play("random", None, None, "green", None)
+        text_play(PlayRequest("random", side="green"))
     assert Color.BLACK in SIDES["black"]

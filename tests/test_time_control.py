@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.board import Board, Move
 from engine.hub.level import Level
 from engine.players import AlphaBetaPlayer, HubPlayer, RandomPlayer, RolloutPlayer
-from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget, takes_time
+from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget
 from selfplay.match import _Running, play_games
 from selfplay.match_record import FLAG, FORFEIT, MoveNote
 from selfplay.openings import make_openings
@@ -68,13 +68,7 @@ def test_players_are_told_in_their_own_way() -> None:
     give_time(engine, clock, 20.0, 10)
     assert engine._level == {"time": 19.5, "inc": 0.5}
     assert 20 < engine.patience < 30
-    assert [takes_time(player) for player in (alphabeta, engine, RandomPlayer(), RolloutPlayer(5))] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    give_time(RandomPlayer(), clock, 20.0, 10)
+    assert [give_time(player, clock, 20.0, 10) for player in (RandomPlayer(), RolloutPlayer(5))] == [None, None]
     untimed = AlphaBetaPlayer(4, table_slots=0)
     give_time(untimed, TimeControl(), 0.0, 0)
     assert untimed.seconds is None

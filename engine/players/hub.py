@@ -71,7 +71,10 @@ class HubPlayer:
         start_patience: float = _START_PATIENCE,
     ) -> None:
         self.name, self.title = PREFIX + command.strip(), ""
-        self._argv = _split(command)
+        self._argv = split_command(command)
+        if shutil.which(self._argv[0]) is None:
+            shown, program = _shortened(self.name), _shortened(self._argv[0])
+            raise PlayerSpecError(f"{shown!r} is no player: there is no program {program!r}")
         if (seconds, depth, nodes) == (None, None, None):
             seconds = DEFAULT_SECONDS
         limits = {"depth": depth, "nodes": nodes, "move-time": seconds}
@@ -415,8 +418,8 @@ class HubThinking:
         return number if abs(number) < _ENDLESS else None
 
 
-def _split(command: str) -> list[str]:
-    """Program and arguments of a command; PlayerSpecError if there is no such program."""
+def split_command(command: str) -> list[str]:
+    """Program and arguments of a command; PlayerSpecError if there are none, or a quotation is not closed."""
     shown = _shortened(PREFIX + command.strip())
     try:
         argv = shlex.split(command)
@@ -424,8 +427,6 @@ def _split(command: str) -> list[str]:
         raise PlayerSpecError(f"{shown!r} is no player: {error}") from error
     if not argv:
         raise PlayerSpecError(f"{shown!r} is no player: behind {PREFIX} comes the command that starts the engine")
-    if shutil.which(argv[0]) is None:
-        raise PlayerSpecError(f"{shown!r} is no player: there is no program {_shortened(argv[0])!r}")
     return argv
 
 

@@ -7,10 +7,10 @@ from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
 from ..search.lockstep import MOST_STEPS
 from ..search.tree import NO_DISTANCE
-from .base import check_range, search_moves
+from .base import search_moves
+from .spec import check_simulations
 from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
 
-MAX_SIMULATIONS = 200_000
 ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
 _FASTEST = 500_000  # simulations per second; memory for them is taken when it is needed
@@ -30,6 +30,7 @@ class SearchPlayer:
         seed: of its random numbers, if it explores.
 
     Attributes:
+        evaluator: judges its leaves.
         values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; none where a single
             board was searched against time.
 
@@ -53,12 +54,12 @@ class SearchPlayer:
             least, most = _TIMED_SIMULATIONS
             config = config.model_copy(update={"num_simulations": int(max(least, min(_FASTEST * seconds, most)))})
         else:
-            check_range("number of simulations", max(config.num_simulations, 1), MAX_SIMULATIONS)
+            check_simulations(config.num_simulations)
         self.name = name
         self.config = config
         self.seconds = seconds
         self.explore = explore
-        self._evaluator = evaluator
+        self.evaluator = evaluator
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
         self._watched: dict[Purpose, TreeSearch] = {}
@@ -74,7 +75,7 @@ class SearchPlayer:
 
     def prepare(self) -> None:
         """Loads or compiles what the evaluator's batches need, so that no move's time passes with that."""
-        self._search.steps(self._evaluator, 0)
+        self._search.steps(self.evaluator, 0)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
@@ -110,10 +111,10 @@ class SearchPlayer:
             self._search.set_board(slot, board)
             self._search.start(slot, explore=explore)
         if self.seconds is None:
-            self._search.run(self._evaluator)
+            self._search.run(self.evaluator)
         else:
             deadline = time.perf_counter() + self.seconds * len(boards)
-            while self._search.step(self._evaluator) and time.perf_counter() < deadline:
+            while self._search.step(self.evaluator) and time.perf_counter() < deadline:
                 pass
             self._search.stop()
         return self._search
@@ -141,7 +142,7 @@ class SearchPlayer:
             _reseed(trees, self._seed)
             few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None else 0
             explore = self.explore and purpose != "analysis"
-            self._watched[purpose] = TreeSearch(trees, self._evaluator, _SLICE, few, explore)
+            self._watched[purpose] = TreeSearch(trees, self.evaluator, _SLICE, few, explore)
         search = self._watched[purpose]
         search.set_board(board, pondering)
         return search

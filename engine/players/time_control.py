@@ -120,19 +120,17 @@ class ClockedPlayer(Protocol):
         """What its clock shows before the next move, the increment for that move not yet added."""
 
 
-def takes_time(player: Player) -> bool:
-    """Whether a limit in seconds makes a difference to the player."""
-    return isinstance(player, ClockedPlayer) or hasattr(player, "seconds")
-
-
 def give_time(player: Player, control: TimeControl, remaining_s: float, moves_made: int) -> float | None:
     """Tells a player how long it may think about its next move, by its attribute ``seconds`` or by ``set_clock``.
 
-    Players that know neither are left alone. See ``move_budget``, whose result is returned.
+    Returns:
+        See ``move_budget``; None also for players that know neither and are left alone.
     """
     budget = move_budget(control, remaining_s, moves_made)
     if control.kind == "fischer" and isinstance(player, ClockedPlayer):
         player.set_clock(remaining_s, control.increment_s)
     elif budget is not None and hasattr(player, "seconds"):
         player.seconds = budget
+    else:
+        return None
     return budget

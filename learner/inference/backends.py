@@ -1,6 +1,6 @@
 """The inference backends by their names, and the rule by which ``auto`` chooses one."""
 
-from engine.players.network_text import BackendName, one_of
+from engine.players.spec import BackendName, one_of
 
 from ..network import Network, WideNetwork
 from .evaluator import BackendError, NetworkEvaluator

@@ -29,6 +29,9 @@ class NetworkEvaluator(ABC):
         batch_buckets: batches are filled up to the next of these sizes, and cut into pieces of the largest, so that
             only shapes that are known to the libraries beneath are computed.
 
+    Attributes:
+        asked: positions evaluated so far.
+
     Raises:
         ValueError: buckets that are not positive.
     """
@@ -39,6 +42,7 @@ class NetworkEvaluator(ABC):
         self._buckets = np.array(sorted(set(batch_buckets)))
         self._network = make_network(network.config).eval()
         self._lock = threading.Lock()
+        self.asked = 0
         self.update(network)
 
     def update(self, weights: Network | Mapping[str, Tensor]) -> None:
@@ -67,6 +71,7 @@ class NetworkEvaluator(ABC):
             ValueError: positions of another type or shape.
         """
         n = len(positions)
+        self.asked += n
         if positions.dtype != np.uint32 or positions.shape != (n, 4):
             raise ValueError(f"positions are {positions.dtype} {list(positions.shape)}, not uint32 [N, 4]")
         with self._lock:

@@ -139,7 +139,9 @@ class NumbaEvaluator(NetworkEvaluator):
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
         """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
         with self._lock:
-            return StepCounts(*search_residual(state, settings, tables, self._weights, self._buffers, steps))
+            counts = StepCounts(*search_residual(state, settings, tables, self._weights, self._buffers, steps))
+        self.asked += counts.judged
+        return counts
 
     def search_remembering(
         self, state: SearchState, settings: Settings, tables: Tables, memory: Memory, steps: int
@@ -147,7 +149,9 @@ class NumbaEvaluator(NetworkEvaluator):
         """See ``RememberingEvaluator``."""
         with self._lock:
             network = self._weights, self._buffers
-            return StepCounts(*search_residual_remembering(state, settings, tables, memory, *network, steps))
+            counts = StepCounts(*search_residual_remembering(state, settings, tables, memory, *network, steps))
+        self.asked += counts.judged - counts.remembered
+        return counts
 
 
 def pack(folded: ResidualNetwork, largest: np.ndarray | None = None) -> Weights:

@@ -58,7 +58,9 @@ class WideEvaluator(NetworkEvaluator):
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
         """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
         with self._lock:
-            return StepCounts(*search_wide(state, settings, tables, self._weights, self._buffers, steps))
+            counts = StepCounts(*search_wide(state, settings, tables, self._weights, self._buffers, steps))
+        self.asked += counts.judged
+        return counts
 
 
 def pack_wide(network: WideNetwork) -> WideWeights:

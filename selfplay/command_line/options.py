@@ -1,8 +1,10 @@
 """Options that several commands have, and how they print for machines."""
 
+import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -32,3 +34,32 @@ PLAYER = (
 def print_json(figures: Any) -> None:
     """The last line of a command's output with ``--json``."""
     print(json.dumps(figures))
+
+
+def takes_request(command: Callable[..., Any]) -> Callable[..., None]:
+    """Makes a command for typer whose options are the fields of the request, the first parameter of ``command``.
+
+    With a second parameter, ``quiet``, the command has an option ``--json``: it then prints nothing else than the
+    figures of the ``Result`` that ``command`` returns.
+    """
+    request, *quiet = inspect.signature(command).parameters.values()
+    made = inspect.signature(request.annotation)
+    hints = get_type_hints(request.annotation, include_extras=True)
+    parameters = [one.replace(annotation=hints[one.name]) for one in made.parameters.values()]
+    if quiet:
+        json_option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+        parameters.append(json_option)
+
+    def run(as_json: bool = False, **options: Any) -> None:
+        given = request.annotation(**options)
+        if not quiet:
+            command(given)
+            return
+        result = command(given, as_json)
+        if as_json:
+            print_json(result.figures())
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.players import parse_player
+from engine.players.simple import make_simple_player
+from engine.players.spec import RolloutSpec
 from learner.checkpoint import load_checkpoint
 from learner.report import Figure, make_writable_folder
 from learner.reproduce.experiment import (
@@ -24,8 +25,9 @@ from learner.reproduce.gradients import GradientCheck, check_gradients, operatio
 from ..config import RunConfig, make_config
 from ..elo import Tally, fit_elo
 from ..figures import ratings_image
-from ..match import make_openings, play_match
+from ..match import play_match
 from ..match_record import MatchGame
+from ..openings import make_openings
 from ..players import network_player
 from ..progress import MatchProgress
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished_training
@@ -98,9 +100,10 @@ class _MatchStudy:
 
     def __init__(self, config: RunConfig, out: Path, games: int) -> None:
         self.config, self.run, self.games = config, out / "run", games
-        self.opponent = f"rollout:{config.search.num_simulations}"
+        self._rollout = RolloutSpec(config.search.num_simulations)
+        self.opponent = self._rollout.text
         self.tallies: dict[str, Tally] = {}
-        parse_player(self.opponent)  # now, not after the training
+        make_simple_player(self._rollout)  # now, not after the training
 
     def versions(self) -> list[Version]:
         """The first version and the last; one if they are the same, none before the run has begun."""
@@ -124,8 +127,7 @@ class _MatchStudy:
             device=config.device,
             backend=config.selfplay.backend,
         )
-        rollout = parse_player(self.opponent)
-        assert rollout is not None
+        rollout = make_simple_player(self._rollout)
 
         def on_game(game: MatchGame) -> None:
             progress.game(game)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.console import progress_console
-from engine.players.time_control import TimeControl
+from engine.players.spec import NetworkSpec, PlayerSpec
+from learner.network import ResidualConfig
 from learner.report import Figure, make_writable_folder
 from learner.reproduce.experiment import (
     Experiment,
@@ -27,7 +28,8 @@ from ..elo import Tally
 from ..figures import ratings_image
 from ..ladder import LadderPlayer, LadderResults, Standings
 from ..ladder_commands import play_missing, results_table
-from ..match_commands import choose_jobs, inspect_player, make_pairing
+from ..match_commands import choose_jobs, settings_of
+from ..match_pool import Pairing
 from ..openings import make_openings
 from ..run_folder import RunState
 from .published import POPIC, POPIC_HOURS, POPIC_VERSIONS
@@ -98,22 +100,22 @@ class _System:
 
     def play(self, quiet: bool) -> list[str]:
         """Plays the games that are missing; what went wrong in those that were forfeited."""
-        versions, control = read_run(self.run)[1], TimeControl()
+        versions = read_run(self.run)[1]
         if len(versions) == 1:
             return []
         simulations, seed = self.config.match_search.num_simulations, self.config.seed
-        texts = [f"{version.checkpoint}@off@{simulations}" for version in versions]
-        facts = [inspect_player(text, None, control, plain=True) for text in texts]
+
+        def pairing(player_a: PlayerSpec, player_b: PlayerSpec) -> Pairing:
+            return Pairing(player_a, player_b, seed=seed, plain=True)
+
+        specs = [NetworkSpec(str(version.checkpoint), "off", simulations) for version in versions]
         players = [
-            LadderPlayer(version.name, fact.text, fact.settings, True)
-            for version, fact in zip(versions, facts, strict=True)
+            LadderPlayer(version.name, spec, settings_of(spec, pairing(spec, spec).conditions), True)
+            for version, spec in zip(versions, specs, strict=True)
         ]
-        pairings = {
-            (players[-1], player): make_pairing((facts[-1], fact), control, None, seed, plain=True)
-            for player, fact in zip(players[:-1], facts[:-1], strict=True)
-        }
+        pairings = {(players[-1], player): pairing(specs[-1], player.spec) for player in players[:-1]}
         openings = make_openings(_OPENINGS, (self.games + 1) // 2, seed)
-        jobs = choose_jobs(None, (), control, self.games * len(pairings))
+        jobs = choose_jobs(None, None, self.games * len(pairings))
         return play_missing(pairings, openings, self.games, jobs, self._results(), quiet)
 
     def found(self) -> "_Found":
@@ -147,7 +149,7 @@ class _Found:
     def standings(self) -> Standings:
         """Ratings of the versions that have played; the last one, which has played them all, comes first and has 0."""
         names = [self.last, *(version.name for version in self.versions if version.name in self.tallies)]
-        players = [LadderPlayer(name, name, "", True) for name in names]
+        players = [LadderPlayer(name, NetworkSpec(name), "", True) for name in names]
         return Standings.of_tallies(players, {(self.last, name): tally for name, tally in self.tallies.items()})
 
     def experiment(self) -> Experiment:
@@ -307,8 +309,8 @@ def _write(systems: Sequence[_System], minutes: float) -> tuple[Path, list[Exper
 
 
 def _network(config: RunConfig) -> str:
-    network, search = config.network, config.search
-    return (
-        f"{network.blocks} blocks of {network.channels} channels, {network.kernel_size}×{network.kernel_size}, "
-        f"{network.board.replace('x', '×')}, {network.activation}; PUCT, {search.num_simulations} simulations"
-    )
+    network, simulations = config.network, f"PUCT, {config.search.num_simulations} simulations"
+    if not isinstance(network, ResidualConfig):
+        return f"{network.size}; {simulations}"
+    kernel, board = f"{network.kernel_size}×{network.kernel_size}", network.board.replace("x", "×")
+    return f"{network.size}, {kernel}, {board}, {network.activation}; {simulations}"

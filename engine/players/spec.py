@@ -1,0 +1,213 @@
+"""What a player's text on the command line says, as a value: nothing is opened, started or loaded here.
+
+Who asks what a player is like (whether it searches with a network, is a program of its own, minds the time) asks this.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+from .alphabeta import MAX_DEPTH
+from .base import PlayerError, PlayerSpecError
+from .hub import PREFIX, split_command
+from .rollout import MAX_SIMULATIONS as MAX_ROLLOUTS
+
+CHAMPION = "champion"
+"""The name of the network that comes with the program."""
+OracleName = Literal["off", "tablebase"]
+DEFAULT_ORACLE: OracleName = "tablebase"
+BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
+"""``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
+
+``torch`` uses bf16 where the device has it, ``numba`` float32.
+"""
+MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
+OPTIONS = "behind @ stands off, tablebase, ponder, impartial, a number of simulations, or a backend"
+_EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
+_WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "hub")
+_SHOWN = 40  # characters of a wrong text that a message repeats
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """What all players without a network have."""
+
+    kind: ClassVar[str]
+    timed: ClassVar[bool] = False
+    """Whether a limit in seconds makes a difference to it."""
+
+    @property
+    def text(self) -> str:
+        """As on the command line, in its shortest form."""
+        return ":".join([self.kind, *(str(value) for value in self.__dict__.values() if value is not None)])
+
+
+@dataclass(frozen=True)
+class RandomSpec(_Spec):
+    """``random``."""
+
+    kind = "random"
+
+
+@dataclass(frozen=True)
+class RolloutSpec(_Spec):
+    """``rollout:SIMULATIONS``."""
+
+    simulations: int
+    kind = "rollout"
+
+
+@dataclass(frozen=True)
+class AlphaBetaSpec(_Spec):
+    """``alphabeta:DEPTH``."""
+
+    depth: int
+    kind, timed = "alphabeta", True
+
+
+@dataclass(frozen=True)
+class TablebaseSpec(_Spec):
+    """``tablebase`` or ``tablebase:FOLDER``; the default folder if None."""
+
+    folder: str | None = None
+    kind = "tablebase"
+
+
+@dataclass(frozen=True)
+class HubSpec(_Spec):
+    """``hub:COMMAND``, a program of its own."""
+
+    command: str
+    kind, timed = "hub", True
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """``FOLDER[@OPTION]...``, the search with a network. Options stand in any order.
+
+    Attributes:
+        folder: of a checkpoint or a run, or ``champion``.
+        oracle: of its endgames, ``@off`` or ``@tablebase`` (the default).
+        simulations: of its search per move, ``@800``; None: those of the match.
+        backend: of its evaluator, ``@numba-int16``; None: that of the match.
+        ponder: it searches in its opponent's time, ``@ponder``.
+        impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
+    """
+
+    folder: str
+    oracle: OracleName = DEFAULT_ORACLE
+    simulations: int | None = None
+    backend: BackendName | None = None
+    ponder: bool = False
+    impartial: bool = False
+    timed: ClassVar[bool] = True
+
+    @property
+    def text(self) -> str:
+        """As on the command line, without what goes without saying."""
+        oracle = None if self.oracle == DEFAULT_ORACLE else self.oracle
+        flags = ("ponder" if self.ponder else None, "impartial" if self.impartial else None)
+        options = (self.simulations, oracle, self.backend, *flags)
+        return "@".join([self.folder, *(str(option) for option in options if option is not None)])
+
+
+SimpleSpec = RandomSpec | RolloutSpec | AlphaBetaSpec | TablebaseSpec | HubSpec
+"""Players that ``simple.make_simple_player`` makes."""
+PlayerSpec = SimpleSpec | NetworkSpec
+
+
+def parse_player(text: str) -> PlayerSpec:
+    """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER``,
+    ``hub:COMMAND`` or else the folder of a network with its options names.
+
+    Raises:
+        PlayerSpecError: a number is missing, no number, out of range, or too much; or a command cannot be read.
+        PlayerError: more simulations than a search can make.
+    """
+    if text.startswith(PREFIX):
+        command = text.removeprefix(PREFIX).strip()
+        split_command(command)
+        return HubSpec(command)
+    kind, colon, number = text.partition(":")
+    if kind == "tablebase":
+        return TablebaseSpec(number or None)
+    if kind not in _EXAMPLES:
+        return _parse_network(text)
+    if kind == "random" and not colon:
+        return RandomSpec()
+    if kind == "random" or not re.fullmatch("[0-9]{1,9}", number):
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+        raise PlayerSpecError(f"{shown!r} is no player: write it like {_EXAMPLES[kind]}")
+    most = MAX_ROLLOUTS if kind == "rollout" else MAX_DEPTH
+    if not 1 <= int(number) <= most:
+        raise PlayerSpecError(f"{text!r} is no player: its number is not in 1 to {most}")
+    return RolloutSpec(int(number)) if kind == "rollout" else AlphaBetaSpec(int(number))
+
+
+def _parse_network(text: str) -> NetworkSpec:
+    """Reads options from the end on; what comes before the first that is none is the folder's name."""
+    options: dict[str, Any] = {}
+    while True:
+        folder, _, ending = text.rpartition("@")
+        option = _option(ending) if folder else None
+        if option is None:
+            break
+        options[option[0]] = option[1]
+        text = folder
+    spec = NetworkSpec(text, **options)
+    check_simulations(spec.simulations or 0)
+    return spec
+
+
+def check_simulations(number: int) -> None:
+    """Raises PlayerError unless a search can make so many simulations per move."""
+    if not 0 <= number <= MAX_SIMULATIONS:
+        raise PlayerError(f"number of simulations is {number}, not in 0 to {MAX_SIMULATIONS}")
+
+
+def _option(ending: str) -> tuple[str, object] | None:
+    """Attribute and value that an option stands for; None if it is no option."""
+    if ending in get_args(OracleName):
+        return "oracle", ending
+    if ending in get_args(BackendName):
+        return "backend", ending
+    if ending in ("ponder", "impartial"):
+        return ending, True
+    if ending.isascii() and ending.isdigit():
+        return "simulations", int(ending)
+    return None
+
+
+def parse_network(text: str) -> NetworkSpec:
+    """The player of that text, which must be one with a network.
+
+    Raises:
+        PlayerError: it is another, or none.
+    """
+    spec = parse_player(text)
+    if not isinstance(spec, NetworkSpec):
+        raise PlayerError(why_no_network(text))
+    return spec
+
+
+def why_no_network(text: str) -> str:
+    """What is wrong with a text that names no network, and what to write."""
+    if text.partition(":")[0] in _WITHOUT_NETWORK:
+        return f"{text!r} is a player without a network: it takes no options behind @, and there is nothing to load"
+    folder, at, ending = text.rpartition("@")
+    if at and folder and _option(ending):
+        return f"{text!r}: the network alone is wanted here, without options behind @"
+    if at and not Path(text).exists():
+        return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
+    return (
+        f"{text!r} is no player: not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, "
+        "alphabeta:DEPTH, tablebase or hub:COMMAND"
+    )
+
+
+def one_of(text: str, names: Any, what: str, error: type[ValueError] = PlayerError) -> Any:
+    """``text``, if it is one of the names of a ``Literal``; raises ``error``, which says what it should be, if not."""
+    if text not in get_args(names):
+        raise error(f"{text!r} is no {what}: choose one of {', '.join(get_args(names))}")
+    return text

@@ -1,0 +1,383 @@
+"""What commands are asked for. Each request checks itself, and its fields are the options of its command.
+
+Nothing of the engine is loaded before a request is made, so that help is quick.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Seed, Tables
+
+if TYPE_CHECKING:
+    from engine.players.spec import NetworkSpec, PlayerSpec
+    from engine.players.time_control import TimeControl
+    from learner.inference.export import ExportFormat
+
+    from .sprt import Sprt
+
+Net = Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")]
+Simulations = Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")]
+Seconds = Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes; one a core if left out, or 1 for networks without a time, in step."),
+]
+GameSeed = Annotated[int, typer.Option(min=0, help="Of openings and players.")]
+DistanceTables = Annotated[
+    Path | None,
+    typer.Option("--dir", help="Tables with distances, for perfect defence; if left out, those in the user's cache."),
+]
+
+
+class RequestError(ValueError):
+    """What is asked for contradicts itself, or cannot be had."""
+
+
+class Limited:
+    """A request with limits of the players' searches, of which one at most may be given.
+
+    Raises:
+        RequestError: more than one limit, or no clock.
+        TimeControlError: the clock cannot be read, or a time is out of range.
+        PlayerError: no such backend.
+    """
+
+    simulations: int | None
+    seconds: float | None
+    clock: str | None = None
+    backend: str = "auto"
+
+    def __post_init__(self) -> None:
+        from engine.players.spec import BackendName, one_of
+
+        one_of(self.backend, BackendName, "backend")
+        _ = self.control  # checks it
+
+    @cached_property
+    def control(self) -> "TimeControl":
+        """The time that each player has."""
+        from engine.players.time_control import TimeControl
+
+        limits = {"--simulations": self.simulations, "--seconds": self.seconds, "--clock": self.clock}
+        given = [name for name, value in limits.items() if value is not None]
+        if len(given) > 1:
+            one = f"{' or '.join(given)}, not both" if len(given) == 2 else f"one of {', '.join(given)}"
+            raise RequestError(f"give {one}")
+        if self.seconds is not None:
+            return TimeControl("move", self.seconds)
+        control = TimeControl.parse(self.clock) if self.clock is not None else TimeControl()
+        if self.clock is not None and control.kind != "fischer":
+            raise RequestError(f"--clock {self.clock}: write seconds and increment, like 60+0.6")
+        return control
+
+
+@dataclass(frozen=True)
+class MatchRequest(Limited):
+    """``crownhead match``."""
+
+    player_a: Annotated[str, typer.Argument(metavar="PLAYER", help=PLAYER)]
+    player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")]
+    games: Annotated[int, typer.Option(min=1, max=MAX_GAMES, help="Games, in colour-swapped pairs.")] = 100
+    simulations: Simulations = None
+    seconds: Seconds = None
+    clock: Annotated[
+        str | None,
+        typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses."),
+    ] = None
+    openings: Annotated[
+        str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
+    ] = "ballots"
+    sprt: Annotated[
+        str | None, typer.Option(metavar="ELO0,ELO1", help="End as soon as the results speak for one of the two.")
+    ] = None
+    pdn: Annotated[Path | None, typer.Option(help="Write the games to this file, while they are played.")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that --pdn has already.")] = False
+    jobs: Jobs = None
+    seed: GameSeed = 1
+    backend: Backend = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.test()
+        if self.resume and self.pdn is None:
+            raise RequestError("--resume goes on with the games of a file: name it with --pdn")
+        if self.pdn is not None and not self.resume and self.pdn.is_file() and self.pdn.stat().st_size:
+            raise RequestError(f"{self.pdn} is there already: go on with its games by --resume, or name another file")
+        _ = self.players  # checks them
+
+    @cached_property
+    def players(self) -> "tuple[PlayerSpec, PlayerSpec]":
+        """Who plays; PlayerError if one is none."""
+        return _player(self.player_a), _player(self.player_b)
+
+    def test(self) -> "Sprt | None":
+        """A test that has seen no game yet; MatchError if ``sprt`` is none."""
+        from .sprt import Sprt
+
+        return None if self.sprt is None else Sprt.parse(self.sprt)
+
+
+@dataclass(frozen=True)
+class LadderRequest(Limited):
+    """``crownhead ladder``."""
+
+    run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings a network's, or champion.")]
+    games: Annotated[
+        int, typer.Option(min=1, max=MAX_GAMES, help="Of every two who meet, in colour-swapped pairs.")
+    ] = 20
+    anchors: Annotated[str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")] = (
+        "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12"
+    )
+    networks: Annotated[
+        int | None, typer.Option(min=2, help="So many promoted networks, evenly spaced; all if left out.")
+    ] = None
+    doublings: Annotated[
+        int | None,
+        typer.Option(min=1, max=12, help="Instead: one network with --simulations [32], and so many times doubled."),
+    ] = None
+    everybody: Annotated[bool, typer.Option("--all", help="Everybody meets everybody.")] = False
+    simulations: Simulations = None
+    seconds: Seconds = None
+    openings: Annotated[str, typer.Option(help="As for match.")] = "random:3"
+    jobs: Jobs = None
+    seed: GameSeed = 1
+    out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.doublings is not None and (self.seconds is not None or self.networks is not None):
+            raise RequestError("--doublings are of one network's simulations: leave --seconds and --networks out")
+        _ = self.fixed  # checks them
+
+    @property
+    def target(self) -> Path:
+        """Folder of games and report."""
+        return self.out or (Path("ladder") if self.doublings is not None else self.run / "ladder")
+
+    @cached_property
+    def fixed(self) -> "tuple[PlayerSpec, ...]":
+        """The anchors; PlayerError if one is none."""
+        return tuple(_player(text) for text in map(str.strip, self.anchors.split(",")) if text)
+
+
+@dataclass(frozen=True)
+class ConvertRequest(Limited):
+    """``crownhead convert``."""
+
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who has to win; as for match.")] = "champion"
+    pieces: Annotated[int, typer.Option(min=2, max=5, help="Endgames of 2 to so many pieces.")] = 5
+    positions: Annotated[int, typer.Option(min=1, help="Won positions of each number of pieces.")] = 250
+    simulations: Simulations = None
+    seconds: Seconds = None
+    folder: DistanceTables = None
+    jobs: Jobs = None
+    seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 1
+
+    def __post_init__(self) -> None:
+        from .convert import PIECES
+
+        super().__post_init__()
+        if self.pieces > PIECES:
+            raise RequestError(f"--pieces {self.pieces}: exact values of 2 to {PIECES} pieces are at hand")
+        _ = self.spec  # checks it
+
+    @cached_property
+    def spec(self) -> "PlayerSpec":
+        """Who has to win; PlayerError if it is none."""
+        return _player(self.player)
+
+
+@dataclass(frozen=True)
+class BlundersRequest(Limited):
+    """``crownhead blunders``."""
+
+    player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
+    games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to so many pieces.")] = 5
+    positions: Annotated[int, typer.Option(min=1, help="That the player is asked about.")] = 500
+    simulations: Simulations = None
+    seconds: Seconds = None
+    folder: Tables = None
+    seed: Seed = 1
+
+    def __post_init__(self) -> None:
+        from .blunders import MOST_DRAWN
+
+        super().__post_init__()
+        if self.player is None and self.games is None:
+            raise RequestError("name a PLAYER, or recorded games by --games FILE, or both")
+        if self.games is None and self.pieces > MOST_DRAWN:
+            raise RequestError(
+                f"--pieces {self.pieces}: positions of up to {MOST_DRAWN} pieces are drawn; more only of --games"
+            )
+        _ = self.spec  # checks it
+
+    @cached_property
+    def spec(self) -> "PlayerSpec | None":
+        """Who is asked; PlayerError if it is none."""
+        return None if self.player is None else _player(self.player)
+
+
+@dataclass(frozen=True)
+class AnalyseRequest:
+    """``crownhead analyse``."""
+
+    fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")]
+    net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion"
+    simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800
+    oracle: Annotated[str | None, typer.Option(help="Of endgames: off, tablebase (the default) or network.")] = None
+    backend: Backend = "auto"
+
+    def __post_init__(self) -> None:
+        _ = self.spec  # checks it
+
+    @cached_property
+    def spec(self) -> "NetworkSpec":
+        """The network, impartial and with the oracle that is asked for; PlayerError if there is none such."""
+        from dataclasses import replace
+
+        from engine.players.spec import OracleName, one_of, parse_network
+
+        named = parse_network(self.net)
+        oracle: OracleName = named.oracle if self.oracle is None else one_of(self.oracle, OracleName, "oracle")
+        return replace(named, oracle=oracle, ponder=False, impartial=True)
+
+
+@dataclass(frozen=True)
+class EngineRequest:
+    """``crownhead engine``."""
+
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion"
+    simulations: Annotated[int, typer.Option(min=1, help="Of a network, per move, where no level is set.")] = 400
+    backend: Backend = "auto"
+
+    def __post_init__(self) -> None:
+        from engine.players.spec import BackendName, check_simulations, one_of
+
+        check_simulations(self.simulations)
+        one_of(self.backend, BackendName, "backend")
+        _ = self.spec  # checks it
+
+    @cached_property
+    def spec(self) -> "PlayerSpec":
+        """Who answers; PlayerError if it is none."""
+        return _player(self.player)
+
+
+@dataclass(frozen=True)
+class BenchRequest:
+    """``crownhead bench``."""
+
+    net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48"
+    board: Annotated[
+        str | None,
+        typer.Option(metavar="NET", help="Instead: how fast this network searches one position."),
+    ] = None
+    backend: Backend = "auto"
+
+
+@dataclass(frozen=True)
+class CardRequest:
+    """``crownhead card``."""
+
+    net: Net
+    run: Annotated[Path | None, typer.Option(help="The run it comes from: its configuration, and its ladder.")] = None
+    folder: DistanceTables = None
+    out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
+    jobs: Jobs = None
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """``crownhead export``."""
+
+    checkpoint: Net
+    out: Annotated[Path, typer.Option(help="The file to write.")]
+    format: Annotated[str, typer.Option(help="onnx or torchscript.")] = "onnx"
+    int8: Annotated[bool, typer.Option("--int8", help="Quantised to 8 bits, where the format is onnx.")] = False
+    check: Annotated[bool, typer.Option("--check", help="Compare it with the network; play a match if int8.")] = False
+
+    def __post_init__(self) -> None:
+        if self.format not in ("onnx", "torchscript"):
+            raise RequestError(f"--format {self.format}: choose one of onnx, torchscript")
+        if self.int8 and self.kind != "onnx":
+            raise RequestError("--int8 is for --format onnx: TorchScript files hold float32")
+
+    @property
+    def kind(self) -> "ExportFormat":
+        """The format."""
+        return "onnx" if self.format == "onnx" else "torchscript"
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """``crownhead train``."""
+
+    preset: Annotated[str, typer.Option(help="smoke, quick, laptop, gpu, popic or maddocks.")] = "quick"
+    run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
+    pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None
+    address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None
+    backend: Annotated[
+        str | None, typer.Option(help="Of inference, like numba-int16; short for --set selfplay.backend=...")
+    ] = None
+    init: Annotated[
+        str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
+    ] = None
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NET", help="Mix this network's opinion into what is learnt; --set teacher.value_weight=..."
+        ),
+    ] = None
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.resume and self.init:
+            raise RequestError("a run goes on with its own network: --init cannot be given with --resume")
+        if self.resume and self.teacher:
+            raise RequestError("a run goes on with its own teacher: --teacher cannot be given with --resume")
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        return self.run or Path("runs") / self.preset
+
+    @property
+    def pools(self) -> dict[str, str | None]:
+        """Settings of the pool that the options name."""
+        return {"pool": self.pool or "ray", "address": self.address} if self.pool or self.address else {}
+
+    @property
+    def all_settings(self) -> list[str]:
+        """``key=value`` of every setting that the options name."""
+        minutes = [] if self.minutes is None or self.resume else [f"loop.minutes={self.minutes}"]
+        backend = [f"selfplay.backend={self.backend}"] if self.backend else []
+        return [*(self.settings or ()), *backend, *minutes]
+
+
+@dataclass(frozen=True)
+class PlayRequest:
+    """``crownhead play``."""
+
+    opponent: Annotated[str | None, typer.Option(metavar="PLAYER", help=PLAYER)] = None
+    simulations: Annotated[int | None, typer.Option(min=1, help="Of a network, per move.")] = None
+    seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Per move, instead.")] = None
+    backend: Backend = "auto"
+    side: Annotated[str | None, typer.Option(help="Yours: black, white, both or none.")] = None
+    fen: Fen = None
+    menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False
+    text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False
+
+
+def _player(text: str) -> "PlayerSpec":
+    from engine.players.spec import parse_player
+
+    return parse_player(text)
