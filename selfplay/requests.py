@@ -332,7 +332,7 @@ class TrainRequest:
     teacher: Annotated[
         str | None,
         typer.Option(
-            metavar="NET", help="Mix this network's opinion into what is learnt; --set teacher.value_weight=..."
+            metavar="NET", help="Mix this network's opinion into what is learnt; see --set teacher.*"
         ),
     ] = None
     settings: Annotated[

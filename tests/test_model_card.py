@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from engine.files import sha256_of
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from learner.student import STUDENT_FILE, Student, StudentConfig, save_student
+from learner.student import STUDENT_FOLDER
 from selfplay import model_card
 from selfplay.config import config_json, make_config, read_config
 from selfplay.model_card import TRIALS, Trial, card_command
@@ -103,17 +102,17 @@ def test_another_student_plays_again_what_a_student_plays(
 ) -> None:
     timed = Trial("timed", "random", 2, "random:30", seconds=0.01)
     monkeypatch.setattr(model_card, "TRIALS", (*model_card.TRIALS, timed))
-    out, student = tmp_path / "card", Student(StudentConfig(units=32))
+    out, student = tmp_path / "card", make_network(NETWORKS["wide32"])
     before = card(run, out)
     games = {name: (out / "matches" / f"{name}.pdn").read_bytes() for name in ("random", "timed")}
     assert before["student"] is None
-    save_student(run.checkpoint("000000"), student, before["digest"], {})
+    info = save_checkpoint(run.checkpoint("000000") / STUDENT_FOLDER, student, {}, before["digest"])
     for name in ("export_command", "convert_command", "oracle_validate_command"):
         monkeypatch.setattr(model_card, name, None)
     capsys.readouterr()
     after = card(run, out, quiet=False)
     assert "measured again: match timed" in capsys.readouterr().err
-    assert after["student"] == sha256_of(run.checkpoint("000000") / STUDENT_FILE)
+    assert after["student"] == info.digest
     changed = {name for name in before["results"] if before["results"][name] != after["results"][name]}
     assert changed <= {"match timed"}, "the new games may have ended like the old ones"
     assert (out / "matches" / "random.pdn").read_bytes() == games["random"]

@@ -12,6 +12,8 @@ from test_inference import moderate
 
 from engine.board import Board
 from engine.encoding import encode_planes
+from engine.players.search_player import SearchPlayer
+from engine.players.spec import parse_player
 from engine.search import CachedEvaluator, CompiledEvaluator, LockstepSearch, SearchConfig
 from engine.tablebase import read_tablebase
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
@@ -19,8 +21,9 @@ from learner.inference import BackendError, TorchEvaluator, WideEvaluator, make_
 from learner.inference.calibration import random_positions
 from learner.network import NETWORKS, Network, WideConfig, make_network
 from learner.phases import NUM_PHASES
-from learner.student import STUDENT_FOLDER, has_student, load_student, student_digest
+from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info
 from learner.wide import WideNetwork
+from selfplay.conditions import Conditions
 from selfplay.players import checkpoint_folder, make_player
 
 SIZES = [WideConfig(units=32, hidden=16), WideConfig(units=96, hidden=48)]
@@ -202,9 +205,9 @@ def test_the_student_of_a_folder(taught: Path, tmp_path: Path) -> None:
     assert has_student(taught)
     found = load_student(taught)
     assert found is not None
-    assert found.info.digest == student_digest(taught)
+    assert found.info == read_student_info(taught)
     assert found.info.parent == load_checkpoint(taught).info.digest
-    assert load_student(tmp_path) is student_digest(tmp_path) is None
+    assert load_student(tmp_path) is read_student_info(tmp_path) is None
 
 
 def old_student(folder: Path, network: Network, teacher: str, **changes: object) -> Path:
@@ -233,7 +236,9 @@ def test_students_of_the_old_format_still_play(taught: Path) -> None:
 
 
 def evaluator_of(text: object, **options) -> CachedEvaluator | WideEvaluator:
-    return make_player(str(text), **options)._evaluator
+    player = make_player(parse_player(str(text)), Conditions(**options))
+    assert isinstance(player, SearchPlayer)
+    return player.evaluator
 
 
 def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
@@ -244,20 +249,21 @@ def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
     assert isinstance(evaluator_of(taught, simulations=10), CachedEvaluator)
     assert isinstance(evaluator_of(f"{taught}@torch", seconds=0.05), CachedEvaluator)
     board = Board()
-    assert make_player(str(taught), seconds=0.05).choose([board])[0] in board.legal_moves
+    player = make_player(parse_player(str(taught)), Conditions(seconds=0.05))
+    assert player.choose([board])[0] in board.legal_moves
 
 
 def test_without_a_student_the_network_plays(taught: Path) -> None:
     shutil.rmtree(taught / STUDENT_FOLDER)
     assert isinstance(evaluator_of(taught, seconds=0.05), CachedEvaluator)
     with pytest.raises(BackendError, match="no student lies beside"):
-        make_player(f"{taught}@student")
+        evaluator_of(f"{taught}@student")
 
 
 def test_a_damaged_student_is_no_secret(taught: Path) -> None:
     (taught / STUDENT_FOLDER / "weights.safetensors").write_bytes(b"no student")
     with pytest.raises(CheckpointError, match=STUDENT_FOLDER):
-        make_player(str(taught), seconds=0.05)
+        evaluator_of(taught, seconds=0.05)
 
 
 def test_the_champion_has_a_student() -> None:
