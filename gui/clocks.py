@@ -37,7 +37,6 @@ class Clock:
         self.paused = False
         self._since = self._now()  # when the time now running was last added to the accounts
         self._left = dict.fromkeys(Color, self.control.base_s)
-        self._used = dict.fromkeys(Color, 0.0)
 
     def start(self, color: Color) -> None:
         """Lets the time of ``color`` run; with a time for every move, the whole of it."""
@@ -81,10 +80,6 @@ class Clock:
         if self.control.kind == "move":
             return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
         return move_budget(self.control, left, moves)
-
-    def used(self, color: Color) -> float:
-        """Seconds of thinking altogether."""
-        return self._used[color] + self._unsettled(color)
 
     def flagged(self) -> Color | None:
         """The side whose time is over."""
@@ -134,5 +129,4 @@ class Clock:
         now = self._now()
         if self.running is not None and not self.paused:
             self._left[self.running] -= now - self._since
-            self._used[self.running] += now - self._since
         self._since = now

@@ -94,10 +94,6 @@ class PositionSetup:
         self.pieces = {}
         self._changed()
 
-    def start_position(self) -> None:
-        """Sets up the position that games start from."""
-        self.load_fen(START_FEN)
-
     def swap_colors(self) -> None:
         """Turns the board round and changes the colours: the same position for the other side."""
         turned = {NUMBERS + 1 - number: Piece(piece.color.other, piece.king) for number, piece in self.pieces.items()}

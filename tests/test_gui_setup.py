@@ -19,7 +19,7 @@ def test_the_start_position() -> None:
     assert (setup.problems, setup.warnings) == ([], [])
     setup.clear()
     assert setup.pieces == {}
-    setup.start_position()
+    setup.load_fen(START_FEN)
     assert setup.fen() == START_FEN
 
 

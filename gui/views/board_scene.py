@@ -64,7 +64,7 @@ class TextPanel(Panel[Passage]):
 
 
 class BoardScene(Scene):
-    """A board, a text panel and buttons with labels in a column."""
+    """A board, a text panel and buttons with labels in a column; an action presses the button that has its name."""
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
@@ -152,6 +152,8 @@ class BoardScene(Scene):
             self.app.preferences.show_numbers = not self.app.preferences.show_numbers
         elif action in (Action.ENTER, Action.SHOW_MOVE) and self._focus is not None:
             self.press(self._focus[1])
+        elif any(button.name == action.value for row in self.rows for button in row.buttons):
+            self.press(action.value)
         else:
             return False
         return True

@@ -153,7 +153,7 @@ class GameScene(Scene):
         ply = controller.session.ply
         if snapshot is not None and snapshot is not controller.thought() and snapshot.ply != ply - 1:
             snapshot = None
-        known = facts.snapshot_wdl(snapshot)
+        known = None if snapshot is None else snapshot.wdl_of(Color.BLACK)
         if known is None:
             known = facts.score_wdl(controller.scores.get(ply, controller.scores.get(ply - 1)))
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))

@@ -95,8 +95,8 @@ class ReportScene(BoardScene):
         self.set_buttons(
             (
                 Button("first", label="«"),
-                Button("back", label="‹"),
-                Button("forward", label="›"),
+                Button("previous", label="‹"),
+                Button("next", label="›"),
                 Button("last", label="»"),
             ),
             (Button("play", label="Play on"), Button("leave", label="Back")),
@@ -190,7 +190,7 @@ class ReportScene(BoardScene):
         super().mouse(event)
 
     def press(self, name: str) -> None:
-        steps = {"first": 0, "back": self.ply - 1, "forward": self.ply + 1, "last": len(self.boards) - 1}
+        steps = {"first": 0, "previous": self.ply - 1, "next": self.ply + 1, "last": len(self.boards) - 1}
         if name in steps:
             self._go(steps[name])
         elif name == "play":
@@ -203,15 +203,11 @@ class ReportScene(BoardScene):
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if super().act(action, event):
             return True
-        names = {Action.FIRST: "first", Action.PREVIOUS: "back", Action.NEXT: "forward", Action.LAST: "last"}
-        if action in names:
-            self.press(names[action])
-        elif action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
+        if action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
             step = 1 if action is Action.CURSOR_DOWN else -1
             self._choose(0 if self.chosen is None else self.chosen + step)
-        else:
-            return False
-        return True
+            return True
+        return False
 
     def leave(self) -> None:
         self.app.thinker.cancel()
