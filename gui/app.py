@@ -125,7 +125,6 @@ class App:
         """Theme, scale or size of the window changed."""
         width, height = self.surface.get_size()
         unit = text_unit(width, height, self.scale)
-        unit = min(unit, max(10, height // 22), max(10, width // 26))
         self.style = Style(theme_named(self.preferences.theme), self.text, unit)
         for scene in self.go.scenes:
             scene.resize(Rect(0, 0, width, height), self.style)

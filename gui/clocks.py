@@ -3,6 +3,9 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from engine.fen import Color
 from engine.pdn import PdnNode
@@ -10,6 +13,11 @@ from engine.players.time_control import TimeControl, move_budget
 
 _SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
 _LEAST_SECONDS = 0.05
+TimeControlText = Annotated[
+    str,
+    Field(max_length=40, description="-, 1/10 (seconds for every move) or 300+3"),
+    AfterValidator(lambda text: str(TimeControl.parse(text))),
+]
 TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
 
 

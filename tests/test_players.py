@@ -178,8 +178,6 @@ def test_wrong_names_are_explained_in_one_short_line(text: str) -> None:
     "make",
     [
         lambda: RolloutPlayer(0),
-        lambda: RolloutPlayer(10, exploration=-1.0),
-        lambda: RolloutPlayer(10, exploration=math.nan),
         lambda: AlphaBetaPlayer(0),
         lambda: AlphaBetaPlayer(4, seconds=0.0),
         lambda: AlphaBetaPlayer(4, seconds=math.nan),

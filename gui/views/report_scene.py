@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from engine.board import Board
 from engine.fen import Color
 
 from ..game_report import GameReport, MoveReport
@@ -82,10 +81,7 @@ class ReportScene(BoardScene):
         self.session = app.controller.session
         self.mistakes, self.graph = MistakesPanel(MistakesState((), None)), GraphPanel(GraphState((), 0))
         self.panels += [self.mistakes, self.graph]
-        self.boards = [Board(self.session.start_fen)]
-        for node in self.session.nodes:
-            self.boards.append(self.boards[-1].copy())
-            self.boards[-1].push(node.move)
+        self.boards = list(self.session.to_game().boards())
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
         self._worst: tuple[MoveReport, ...] = ()

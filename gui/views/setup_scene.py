@@ -12,7 +12,7 @@ from ..messages import without_fen
 from ..plan import BOTH, GamePlan
 from ..position_setup import Piece, PositionSetup
 from .board_scene import BoardScene, Passage
-from .board_view import BoardPicture
+from .board_view import BoardPicture, sorted_pieces
 from .clipboard import get_text
 from .menu_pages import plan_of
 from .widgets import Button
@@ -71,9 +71,10 @@ class SetupScene(BoardScene):
         self._buttons()
 
     def picture(self) -> BoardPicture:
-        pieces = tuple((number, piece.color, piece.king) for number, piece in sorted(self.setup.pieces.items()))
         cursor = self.setup.cursor if self._keyboard else None
-        return BoardPicture(pieces, self.flipped, self.app.preferences.show_numbers, cursor=cursor)
+        return BoardPicture(
+            sorted_pieces(self.setup.pieces), self.flipped, self.app.preferences.show_numbers, cursor=cursor
+        )
 
     def square(self, number: int | None, begin: bool) -> None:
         self._keyboard, self._said = False, ""

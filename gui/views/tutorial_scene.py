@@ -64,9 +64,7 @@ class TutorialScene(BoardScene):
                 self.motion.animation = animate(move, before, after, self.motion.now, 0.45)
         elif name == "rewind":
             self.tutorial.rewind()
-        elif name == "next page":
-            self.tutorial.next()
-        elif name == "previous page":
-            self.tutorial.previous()
+        elif name in ("next page", "previous page"):
+            self.tutorial.go_to(self.tutorial.index + (1 if name == "next page" else -1))
         else:
             self.leave()
