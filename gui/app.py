@@ -40,7 +40,7 @@ from .views.theme import THEMES, theme_named
 from .views.widgets import Style
 
 FRAMES_PER_SECOND = 60
-_BUSY_WAIT_MS = 33  # looks at a running search so often
+_BUSY_WAIT_MS = 33  # between two looks at a running search
 _IDLE_WAIT_MS = 100  # ticks of a clock and of tooltips
 TITLE = "Crownhead"
 _INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen

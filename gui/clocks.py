@@ -81,7 +81,7 @@ class Clock:
         return None if self.control.kind == "none" else max(0.0, self._left[color] - self._unsettled(color))
 
     def budget(self, color: Color, moves: int) -> float | None:
-        """The most seconds that an agent with this clock should think after so many moves; None without a clock."""
+        """The most seconds that an agent with this clock should think after ``moves`` moves; None without a clock."""
         left = self.remaining(color)
         if left is None:
             return None

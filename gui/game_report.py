@@ -23,7 +23,7 @@ _SLICE = 0.02  # seconds between two looks at the clock
 
 
 def move_accuracy(loss: float) -> float:
-    """Accuracy, 0 to 100, of a move that gave away so much expected score."""
+    """Accuracy, 0 to 100, of a move that gave away ``loss`` of expected score."""
     return 100.0 * 2.0 ** (-loss / HALVING_LOSS)
 
 
@@ -31,7 +31,7 @@ NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertain
 
 
 def judge(loss: float) -> Judgement:
-    """The word for a move that gave away so much expected score."""
+    """The word for a move that gave away ``loss`` of expected score."""
     words = [word for word, least in LEAST_LOSS.items() if loss >= least]
     return words[-1] if words else ""
 

@@ -92,7 +92,7 @@ def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> Non
 
     Args:
         path: of the game.
-        stand_in: who plays an unfinished game where that is not known or not to be had here; the game then names these.
+        stand_in: who plays an unfinished game where that is not known or not available here; the game then names these.
 
     Raises:
         DraughtsError, StorageError: the game cannot be read; the present one stays.

@@ -96,7 +96,7 @@ def test_a_position_that_is_none_changes_nothing() -> None:
     with pytest.raises(FenError):
         setup.load_fen("B:W1:B32")
     assert setup.fen() == before
-    assert before[0] == "W:WK5:B1,2,3"
+    assert before == "W:WK5:B1,2,3"
 
 
 def test_cursor() -> None:

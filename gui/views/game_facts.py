@@ -127,7 +127,7 @@ def line_board(snapshot: Snapshot, moves: int) -> tuple[Board, Move | None]:
 
 
 def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
-    """Moves under thought in the position shown, as wide as they are visited; of a row pointed at, only its move."""
+    """Moves under thought in the position shown, wider with more visits; of a row pointed at, only its move."""
     shown: list[Arrow] = []
     snapshot = controller.thought()
     if snapshot is not None and snapshot.moves:
