@@ -318,13 +318,13 @@ def test_pointing_at_the_line_plays_it_on_the_board(app: App) -> None:
         motion(app.go.game.line._places[1].center)
         yield
         yield
-        picture = app.go.game._picture()
+        picture = app.go.game.picture()
         assert picture.ghost
         assert {number for number, _, _ in picture.pieces} != set(app.controller.session.board.piece_map())
         motion((1, 1))
         yield
         yield
-        assert not app.go.game._picture().ghost
+        assert not app.go.game.picture().ghost
 
     drive(app, script())
 

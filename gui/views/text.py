@@ -20,15 +20,17 @@ class Text:
 
     Attributes:
         font: the font of a size, regular or bold.
-        render: one line as a surface; it is kept, so it must not be changed.
     """
 
     def __init__(self) -> None:
         self.font = cache(_font)  # of this object: fonts must not outlive the pygame that made them
-        self.render = lru_cache(maxsize=_KEPT)(self._render)
+        self._rendered = lru_cache(maxsize=_KEPT)(
+            lambda text, size, color, bold: self.font(size, bold).render(text, True, color)
+        )
 
-    def _render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
-        return self.font(size, bold).render(text, True, color)
+    def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
+        """One line as a surface; it is kept, so it must not be changed."""
+        return self._rendered(text, size, color, bold)
 
     def width(self, text: str, size: int, bold: bool = False) -> int:
         """Pixels that a line takes."""
