@@ -11,8 +11,6 @@ from importlib.resources import files
 
 from .board import Board
 
-STATUSES = ("std", "mail", "barred")
-
 
 @dataclass(frozen=True)
 class Ballot:
@@ -33,7 +31,8 @@ class Ballot:
 
 
 @cache
-def _deck() -> tuple[Ballot, ...]:
+def ballots() -> tuple[Ballot, ...]:
+    """The deck in its order."""
     text = files(__package__).joinpath("ballots.csv").read_text("utf-8")
     return tuple(
         Ballot(int(row["number"]), (row["move1"], row["move2"], row["move3"]), row["status"])
@@ -41,20 +40,9 @@ def _deck() -> tuple[Ballot, ...]:
     )
 
 
-def ballots(status: str | None = None) -> tuple[Ballot, ...]:
-    """The deck in its order, or the ballots of one status.
-
-    Raises:
-        ValueError: there is no such status.
-    """
-    if status is not None and status not in STATUSES:
-        raise ValueError(f"ballot status {status!r}: must be one of {', '.join(STATUSES)}")
-    return tuple(ballot for ballot in _deck() if status in (None, ballot.status))
-
-
 def playable_ballots() -> tuple[Ballot, ...]:
     """The 156 ballots that are played: all but the barred ones."""
-    return tuple(ballot for ballot in _deck() if ballot.status != "barred")
+    return tuple(ballot for ballot in ballots() if ballot.status != "barred")
 
 
 def ballot_board(ballot: Ballot) -> Board:

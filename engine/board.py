@@ -179,6 +179,13 @@ class Board:
             self._legal = generated_moves(*self.words(), self.turn, distinct=False)
         return self._legal
 
+    def _legal_path(self, move: Move) -> LegalMove:
+        """The legal path that is this move, or one of them; raises ``IllegalMoveError`` if none is."""
+        for legal in self._legal_paths():
+            if legal.move == move and move.path in ((), legal.move.path):
+                return legal
+        raise IllegalMoveError(self._why_illegal(str(move)))
+
     @property
     def legal_moves(self) -> list[Move]:
         """The legal moves, each once (several paths of one capture are one move). Draw rules do not end the list."""
@@ -198,11 +205,7 @@ class Board:
         Raises:
             IllegalMoveError: the move is not legal here; the board stays as it was.
         """
-        for legal in self._legal_paths():
-            if legal.move == move and move.path in ((), legal.move.path):
-                break
-        else:
-            raise IllegalMoveError(self._why_illegal(str(move)))
+        legal = self._legal_path(move)
         own, opp, kings = legal.after
         before = self._states[-1]
         man_moved = (before.own & ~before.kings) != (own & ~kings)
@@ -244,12 +247,9 @@ class Board:
         Raises:
             IllegalMoveError: the move is not legal here.
         """
-        paths = [legal.move for legal in self._legal_paths()]
-        chosen = next((path for path in paths if path == move and move.path in ((), path.path)), None)
-        if chosen is None:
-            raise IllegalMoveError(self._why_illegal(str(move)))
-        sharing = [other for other in paths if (other.start, other.end) == (move.start, move.end)]
-        squares = chosen.path if len(sharing) > 1 else (move.start, move.end)
+        path, ends = self._legal_path(move).move.path, (move.start, move.end)
+        sharing = sum((legal.move.start, legal.move.end) == ends for legal in self._legal_paths())
+        squares = path if sharing > 1 else ends
         return ("x" if move.captured else "-").join(map(str, squares))
 
     def parse_pdn(self, text: str) -> Move:
@@ -314,18 +314,11 @@ class Board:
 
     def __str__(self) -> str:
         """The board as text, White at the bottom: b, w men, B, W kings."""
-        pieces = self.piece_map()
-        rows = []
-        for row in range(8):
-            cells = []
-            for number in range(4 * row + 1, 4 * row + 5):
-                letter = "."
-                if number in pieces:
-                    color, king = pieces[number]
-                    letter = color.value if king else color.value.lower()
-                cells.append(letter)
-            rows.append(("  " if row % 2 == 0 else "") + "   ".join(cells))
-        return "\n".join(rows)
+        letters = ["."] * 32
+        for number, (color, king) in self.piece_map().items():
+            letters[number - 1] = color.value if king else color.value.lower()
+        rows = ("   ".join(letters[start : start + 4]) for start in range(0, 32, 4))
+        return "\n".join(("" if index % 2 else "  ") + row for index, row in enumerate(rows))
 
 
 def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:

@@ -5,6 +5,7 @@ Words of bits here are seen by the side to move, as everywhere in ``engine``.
 
 import enum
 import re
+from collections.abc import Mapping
 
 from .bitboard import mask_of, squares_of
 from .errors import FenError
@@ -117,3 +118,13 @@ def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
 
     black, white = (own, opp) if turn is Color.BLACK else (opp, own)
     return f"{turn.value}:{side(Color.WHITE, white)}:{side(Color.BLACK, black)}"
+
+
+def fen_of_pieces(turn: Color, pieces: Mapping[int, tuple[Color, bool]]) -> str:
+    """The FEN of pieces given as PDN number → (colour, is king), in the same form; the rules are not asked."""
+
+    def side(color: Color) -> str:
+        squares = sorted((king, number) for number, (owner, king) in pieces.items() if owner is color)
+        return color.value + ",".join(f"{'K' * king}{number}" for king, number in squares)
+
+    return f"{turn.value}:{side(Color.WHITE)}:{side(Color.BLACK)}"

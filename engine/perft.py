@@ -1,4 +1,4 @@
-"""Perft: counts of the positions reached after so many plies, with figures for the command line."""
+"""Perft: counts of the positions reached after a number of plies, with figures for the command line."""
 
 import time
 from typing import Any

@@ -40,7 +40,7 @@ from .views.theme import THEMES, theme_named
 from .views.widgets import Style
 
 FRAMES_PER_SECOND = 60
-_BUSY_WAIT_MS = 33  # looks at a running search so often
+_BUSY_WAIT_MS = 33  # between two looks at a running search
 _IDLE_WAIT_MS = 100  # ticks of a clock and of tooltips
 TITLE = "Crownhead"
 _INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen
@@ -125,7 +125,6 @@ class App:
         """Theme, scale or size of the window changed."""
         width, height = self.surface.get_size()
         unit = text_unit(width, height, self.scale)
-        unit = min(unit, max(10, height // 22), max(10, width // 26))
         self.style = Style(theme_named(self.preferences.theme), self.text, unit)
         for scene in self.go.scenes:
             scene.resize(Rect(0, 0, width, height), self.style)

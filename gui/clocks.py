@@ -3,6 +3,9 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from engine.fen import Color
 from engine.pdn import PdnNode
@@ -10,6 +13,11 @@ from engine.players.time_control import TimeControl, move_budget
 
 _SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
 _LEAST_SECONDS = 0.05
+TimeControlText = Annotated[
+    str,
+    Field(max_length=40, description="-, 1/10 (seconds for every move) or 300+3"),
+    AfterValidator(lambda text: str(TimeControl.parse(text))),
+]
 TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
 
 
@@ -37,7 +45,6 @@ class Clock:
         self.paused = False
         self._since = self._now()  # when the time now running was last added to the accounts
         self._left = dict.fromkeys(Color, self.control.base_s)
-        self._used = dict.fromkeys(Color, 0.0)
 
     def start(self, color: Color) -> None:
         """Lets the time of ``color`` run; with a time for every move, the whole of it."""
@@ -74,17 +81,13 @@ class Clock:
         return None if self.control.kind == "none" else max(0.0, self._left[color] - self._unsettled(color))
 
     def budget(self, color: Color, moves: int) -> float | None:
-        """The most seconds that an agent with this clock should think after so many moves; None without a clock."""
+        """The most seconds that an agent with this clock should think after ``moves`` moves; None without a clock."""
         left = self.remaining(color)
         if left is None:
             return None
         if self.control.kind == "move":
             return max(_LEAST_SECONDS, _SHARE_OF_A_MOVE * left)
         return move_budget(self.control, left, moves)
-
-    def used(self, color: Color) -> float:
-        """Seconds of thinking altogether."""
-        return self._used[color] + self._unsettled(color)
 
     def flagged(self) -> Color | None:
         """The side whose time is over."""
@@ -134,5 +137,4 @@ class Clock:
         now = self._now()
         if self.running is not None and not self.paused:
             self._left[self.running] -= now - self._since
-            self._used[self.running] += now - self._since
         self._since = now

@@ -28,7 +28,7 @@ class GameController:
     """Moves a game on. The window calls ``tick`` every frame and the actions as they are asked for.
 
     Attributes:
-        kinds: of agents that are to be had.
+        kinds: of agents that are available.
         session, input, clock: the game, the move being entered, the clocks; views read them.
         humans, agents: who plays; see ``GamePlan``.
         analysing: think while people think, and show it.
@@ -61,7 +61,7 @@ class GameController:
         self.scores: dict[int, float] = {}
         self.paused, self.browsing = False, False
         self._line: list[str] = []
-        self._clock_ply = 0  # the clocks stand as they were after so many moves
+        self._clock_ply = 0  # the clocks stand as they were after this many moves
         self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
         self._version, self._now, self._asked_at = -1, now, 0.0
         self._names = PlayerNames()
@@ -87,7 +87,7 @@ class GameController:
         self._began()
 
     def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
-        """The session holds a kept game: play goes on between the players of ``plan``, with so many seconds left."""
+        """The session holds a kept game: play goes on between the players of ``plan``, with ``left`` seconds."""
         self.thinker.forget()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.clock.reset(plan.control)
@@ -261,7 +261,7 @@ class GameController:
         self._synchronise()
 
     def go_to(self, ply: int) -> None:
-        """Shows the position after so many moves; the clocks go on as they are."""
+        """Shows the position after ``ply`` moves; the clocks go on as they are."""
         if ply == self.session.ply:
             return
         self._drop_request()
@@ -274,7 +274,7 @@ class GameController:
         self._synchronise()
 
     def _rewind(self, ply: int) -> None:
-        """Sets the clocks to what they were after so many moves, unless they stand there."""
+        """Sets the clocks to what they were after ``ply`` moves, unless they stand there."""
         if ply != self._clock_ply:
             self.clock.rewind(self.session.nodes[:ply], self.session.first_color)
             self._clock_ply = ply

@@ -80,7 +80,7 @@ class EndgameInfo:
     Args:
         read_tables: opens the tables, once, when the first position with few pieces comes.
         oracle: judges a position; None where it has no opinion.
-        oracle_pieces: the most pieces that the oracle is asked about; it is measured on so many.
+        oracle_pieces: the most pieces that the oracle is asked about; its accuracy is measured up to this number.
         table_pieces: the most pieces that tables are looked for.
     """
 

@@ -8,7 +8,7 @@ over its moves that had an alternative.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from engine.board import Board, Move
@@ -19,12 +19,11 @@ from engine.players.base import search_moves
 Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
 HALVING_LOSS = 0.1  # expected score; the loss that halves a move's accuracy
 LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "blunder": 0.2}
-_LONGEST_LINE = 8  # plies of a better line
 _SLICE = 0.02  # seconds between two looks at the clock
 
 
 def move_accuracy(loss: float) -> float:
-    """Accuracy, 0 to 100, of a move that gave away so much expected score."""
+    """Accuracy, 0 to 100, of a move that gave away ``loss`` of expected score."""
     return 100.0 * 2.0 ** (-loss / HALVING_LOSS)
 
 
@@ -32,7 +31,7 @@ NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertain
 
 
 def judge(loss: float) -> Judgement:
-    """The word for a move that gave away so much expected score."""
+    """The word for a move that gave away ``loss`` of expected score."""
     words = [word for word, least in LEAST_LOSS.items() if loss >= least]
     return words[-1] if words else ""
 
@@ -44,7 +43,7 @@ class MoveReport:
     Attributes:
         ply: counted from 0, the move made in the position after ``ply`` moves.
         forced: it was the only move.
-        best, best_pdn: the better move, or the one played. line_pdn: how the game would have gone on from there.
+        best, best_pdn: the better move, or the one played.
         before, after: expected scores of the side that moved, of its best move and of this one.
         loss: ``before - after``, 0 to 1.
         accuracy: 0 to 100.
@@ -57,7 +56,6 @@ class MoveReport:
     forced: bool
     best: Move
     best_pdn: str
-    line_pdn: tuple[str, ...]
     before: float
     after: float
 
@@ -107,10 +105,10 @@ class GameReport:
 
 @dataclass(frozen=True)
 class _Opinion:
-    """Of one position: the mover's expected score, and its best line, empty where the game is over."""
+    """Of one position: the mover's expected score, and its best move, None where the game is over."""
 
     score: float
-    line: tuple[Move, ...] = field(default=())
+    best: Move | None = None
 
 
 class GameReview:
@@ -165,7 +163,7 @@ class GameReview:
             return None
         thought, self._thinking = self._thinking.thought(), None
         value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
-        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.line)
+        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best)
 
     def _enter(self, opinion: _Opinion) -> None:
         """Takes the opinion of the present position into the report and goes to the next one."""
@@ -182,14 +180,12 @@ class GameReview:
 
     def _report_of(self, move: Move, before: _Opinion, after: float) -> MoveReport:
         """The report of a move made on the present board."""
-        board = self._board.copy()
+        board, best = self._board, before.best
+        assert best is not None  # a move was made, so the game was not over
         forced = len(search_moves(board)) == 1
-        color, ply, pdn, best_pdn = board.turn, board.ply, board.pdn(move), board.pdn(before.line[0])
-        line = []
-        for better in before.line[:_LONGEST_LINE]:
-            line.append(board.pdn(better))
-            board.push(better)
         best_score = max(before.score, after)
-        if move == before.line[0]:
+        if move == best:
             best_score = after  # the later search has seen more: nothing was given away
-        return MoveReport(ply, color, move, pdn, forced, before.line[0], best_pdn, tuple(line), best_score, after)
+        return MoveReport(
+            board.ply, board.turn, move, board.pdn(move), forced, best, board.pdn(best), best_score, after
+        )

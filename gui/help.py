@@ -90,6 +90,12 @@ class Binding:
     scenes: tuple[str, ...]
 
 
+DIRECTIONS = {
+    Action.CURSOR_LEFT: "left",
+    Action.CURSOR_RIGHT: "right",
+    Action.CURSOR_UP: "up",
+    Action.CURSOR_DOWN: "down",
+}
 _GAME = ("game",)
 _BOARDS = ("game", "setup")
 _REVIEW = ("game", "report")

@@ -30,7 +30,7 @@ class Message:
     progress: float | None = None
 
 
-_PATIENCE_S = 0.5  # so long a player takes to begin without a word
+_PATIENCE_S = 0.5  # a player that takes longer to begin is mentioned
 _GETTING_READY = Message("Getting ready", "busy", "longer at the first start")  # which compiles the search
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from engine.files import atomic_write, make_folder
-from engine.players.time_control import TimeControl
+
+from .clocks import TimeControlText
 
 FILE_NAME = "preferences.json"
 BROKEN_SUFFIX = ".broken"
@@ -45,15 +46,10 @@ class Preferences(BaseModel):
     side: Literal["black", "white", "random"] = Field("black", description="your side against the agent")
     opening: Literal["start", "random-ballot", "ballot", "position"] = Field("start", description="where games start")
     ballot: int = Field(1, ge=1, le=174, description="number of the chosen ballot")
-    time_control: str = Field("-", max_length=40, description="-, 1/10 (seconds for every move) or 300+3")
+    time_control: TimeControlText = "-"
     opponents: dict[str, dict[str, JsonValue]] = Field({}, max_length=8, description="agents, by the seat they fill")
     search: dict[str, JsonValue] = Field({}, max_length=64, description="search settings that were changed")
     last_folder: str = Field("", max_length=4096, description="where a game was last saved or loaded")
-
-    @field_validator("time_control")
-    @classmethod
-    def _time_control_can_be_read(cls, text: str) -> str:
-        return str(TimeControl.parse(text))
 
 
 def preferences_path() -> Path:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from engine.fen import Color
 from engine.players.time_control import LONGEST_S, TimeControl
 
-from .clocks import Clock
+from .clocks import Clock, TimeControlText
 from .opponents import OpponentSpec
 from .plan import BOTH, PERSON, GamePlan
 
@@ -30,21 +30,9 @@ class Seats(BaseModel):
 
     version: Literal[1] = Field(1, description="of this file's form")
     humans: tuple[Side, ...] = Field((), max_length=2, description="sides that people play")
-    agents: dict[Side, OpponentSpec] = Field(description="who plays the others, gives hints and analyses")
-    time_control: str = Field("-", max_length=40, description="-, 1/10 (seconds for every move) or 300+3")
+    agents: dict[Side, OpponentSpec] = Field(min_length=2, description="who plays the others, gives hints and analyses")
+    time_control: TimeControlText = "-"
     seconds_left: dict[Side, float] = Field({}, description="on the clocks")
-
-    @field_validator("agents")
-    @classmethod
-    def _both_agents(cls, agents: dict[Side, OpponentSpec]) -> dict[Side, OpponentSpec]:
-        if len(agents) != len(_SIDES):
-            raise ValueError("an agent is missing")
-        return agents
-
-    @field_validator("time_control")
-    @classmethod
-    def _time_control_can_be_read(cls, text: str) -> str:
-        return str(TimeControl.parse(text))
 
     @field_validator("seconds_left")
     @classmethod
@@ -104,7 +92,7 @@ def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> Non
 
     Args:
         path: of the game.
-        stand_in: who plays an unfinished game where that is not known or not to be had here; the game then names these.
+        stand_in: who plays an unfinished game where that is not known or not available here; the game then names these.
 
     Raises:
         DraughtsError, StorageError: the game cannot be read; the present one stays.

@@ -1,7 +1,6 @@
 """A game as the window holds it: the whole line with a cursor in it, how it ended, and its way to and from PDN."""
 
 import datetime
-import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,16 +24,6 @@ class SessionError(DraughtsError):
     """What is asked for does not fit the state of the game."""
 
 
-class EndKind(enum.Enum):
-    """What ended a game."""
-
-    RULES = "rules"
-    RESIGNATION = "resignation"
-    AGREEMENT = "agreement"
-    TIME = "time"
-    RECORDED = "recorded"  # a result read from a file
-
-
 @dataclass(frozen=True)
 class Ending:
     """How a game ended.
@@ -45,7 +34,6 @@ class Ending:
         result: PDN result, Black first.
     """
 
-    kind: EndKind
     winner: Color | None
     reason: str
     result: str
@@ -57,31 +45,14 @@ class Ending:
         return f"{who}: {self.reason}" if self.reason else who
 
     @classmethod
-    def decided(cls, kind: EndKind, winner: Color | None, reason: str) -> "Ending":
-        """An ending with the result that fits its winner."""
-        return cls(kind, winner, reason, RESULTS[winner])
-
-    @classmethod
-    def recorded(cls, result: str, reason: str) -> "Ending":
-        """The ending that a file names; one that the window itself writes is known again."""
-        known = [cls.resigned(color) for color in Color] + [cls.flagged(color) for color in Color] + [cls.agreed()]
-        recorded = cls(EndKind.RECORDED, _WINNERS.get(result), reason, result)
-        return next((e for e in known if (e.result, e.reason) == (result, reason)), recorded)
-
-    @classmethod
     def resigned(cls, color: Color) -> "Ending":
         """``color`` has given up."""
-        return cls.decided(EndKind.RESIGNATION, color.other, f"{color} resigned")
+        return cls(color.other, f"{color} resigned", RESULTS[color.other])
 
     @classmethod
     def flagged(cls, color: Color) -> "Ending":
         """The time of ``color`` is over."""
-        return cls.decided(EndKind.TIME, color.other, f"{color} ran out of time")
-
-    @classmethod
-    def agreed(cls) -> "Ending":
-        """A draw by agreement."""
-        return cls.decided(EndKind.AGREEMENT, None, "agreed")
+        return cls(color.other, f"{color} ran out of time", RESULTS[color.other])
 
     @classmethod
     def by_rules(cls, outcome: Outcome) -> "Ending":
@@ -89,7 +60,10 @@ class Ending:
         reason = outcome.termination.value
         if outcome.winner is not None:
             reason = f"{outcome.winner.other} has {reason}"
-        return cls.decided(EndKind.RULES, outcome.winner, reason)
+        return cls(outcome.winner, reason, outcome.result)
+
+
+AGREED = Ending(None, "agreed", RESULTS[None])
 
 
 class GameSession:
@@ -139,11 +113,6 @@ class GameSession:
         return self.board.ply
 
     @property
-    def moves(self) -> list[Move]:
-        """The moves of the whole line."""
-        return [node.move for node in self.nodes]
-
-    @property
     def last_move(self) -> Move | None:
         """The move that led to the position at the cursor."""
         return self.nodes[self.ply - 1].move if self.ply else None
@@ -164,7 +133,7 @@ class GameSession:
         return Color(self.start_fen[0])
 
     def turn_at(self, ply: int) -> Color:
-        """The side to move after so many moves of the line."""
+        """The side to move after ``ply`` moves of the line."""
         return self.first_color if ply % 2 == 0 else self.first_color.other
 
     def number_of(self, index: int) -> str:
@@ -224,20 +193,8 @@ class GameSession:
         self._end_by_rules()
         self.version += 1
 
-    def undo(self, plies: int = 1) -> int:
-        """Moves the cursor back; returns by how many plies. The moves can be redone until another is made."""
-        before = self.ply
-        self.go_to(before - plies)
-        return before - self.ply
-
-    def redo(self, plies: int = 1) -> int:
-        """Moves the cursor forward; returns by how many plies."""
-        before = self.ply
-        self.go_to(before + plies)
-        return self.ply - before
-
     def go_to(self, ply: int) -> None:
-        """Puts the cursor behind the first ``ply`` moves, at the start or the end if there are not so many."""
+        """Puts the cursor behind the first ``ply`` moves, at the start or the end if ``ply`` lies beyond them."""
         ply = min(max(ply, 0), len(self.nodes))
         if ply == self.ply:
             return
@@ -280,15 +237,9 @@ class GameSession:
         if self.draw_offer is None:
             raise SessionError("no draw has been offered")
         if accept:
-            self._end(Ending.agreed())
+            self._end(AGREED)
         else:
             self.draw_offer = None
-            self.version += 1
-
-    def reopen(self) -> None:
-        """Takes back an ending that does not follow from the rules: the game goes on."""
-        if self.ending is not None and self.ending.kind is not EndKind.RULES:
-            self.ending = None
             self.version += 1
 
     def fen(self) -> str:
@@ -322,7 +273,8 @@ class GameSession:
         outcome = board.outcome()
         by_rules = outcome is not None and (outcome.winner is not None or game.result in ("*", outcome.result))
         if game.result != "*" and not by_rules:
-            self.ending = Ending.recorded(game.result, one_line(game.headers.get("Termination", "")))
+            reason = one_line(game.headers.get("Termination", ""))
+            self.ending = Ending(_WINNERS.get(game.result), reason, game.result)
         self._end_by_rules()
 
     def load_pdn(self, text: str, number: int = 1) -> None:

@@ -17,6 +17,11 @@ BUSY: tuple[Status, ...] = ("loading", "thinking")
 _LONGEST_LINE = 16  # plies of the principal variation
 
 
+def of_color(wdl: Wdl | None, turn: Color, color: Color) -> Wdl | None:
+    """Win, draw, loss of the side to move (``turn``) as those of a colour."""
+    return wdl if wdl is None or color is turn else (wdl[2], wdl[1], wdl[0])
+
+
 @dataclass(frozen=True)
 class MoveRow:
     """One line of the table of moves; see ``MoveThought``, everything is seen by the side that moves.
@@ -86,7 +91,7 @@ class Snapshot:
 
     def wdl_of(self, color: Color) -> Wdl | None:
         """Win, draw, loss of a colour."""
-        return self.wdl if self.wdl is None or color is self.turn else (self.wdl[2], self.wdl[1], self.wdl[0])
+        return of_color(self.wdl, self.turn, color)
 
     @property
     def score(self) -> float | None:
@@ -123,20 +128,9 @@ class Review:
 
 def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...]:
     """The table of moves of a position."""
-    visits = sum(thought.visits for thought in thoughts)
+    visits = max(1, sum(thought.visits for thought in thoughts))
     return tuple(
-        MoveRow(
-            thought.move,
-            board.pdn(thought.move),
-            thought.visits,
-            thought.visits / visits if visits else 0.0,
-            thought.prior,
-            thought.value,
-            thought.wdl,
-            thought.proof,
-            thought.proof_plies,
-        )
-        for thought in thoughts
+        MoveRow(**vars(thought), pdn=board.pdn(thought.move), share=thought.visits / visits) for thought in thoughts
     )
 
 

@@ -124,11 +124,9 @@ class Tutorial:
     Attributes:
         index: of the page, from 0.
         board: the page's position after the example moves shown so far.
-        version: grows with every change.
     """
 
     def __init__(self) -> None:
-        self.version = 0
         self.go_to(0)
 
     @property
@@ -147,28 +145,16 @@ class Tutorial:
         return self.board.peek() if self.board.ply else None
 
     def go_to(self, index: int) -> None:
-        """Opens a page, the first or the last if there are not so many."""
+        """Opens a page, the first or the last if there is none of this index."""
         self.index = min(max(index, 0), len(PAGES) - 1)
         self.rewind()
-
-    def next(self) -> None:
-        """Opens the next page, if there is one."""
-        if self.index < len(PAGES) - 1:
-            self.go_to(self.index + 1)
-
-    def previous(self) -> None:
-        """Opens the page before, if there is one."""
-        if self.index > 0:
-            self.go_to(self.index - 1)
 
     def show_move(self) -> Move | None:
         """Makes the page's next example move and returns it; None when all have been shown."""
         if self.step == len(self.page.moves):
             return None
-        self.version += 1
         return self.board.push_pdn(self.page.moves[self.step])
 
     def rewind(self) -> None:
         """Goes back to the page's own position."""
         self.board = Board(self.page.fen)
-        self.version += 1

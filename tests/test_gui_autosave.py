@@ -94,7 +94,7 @@ def test_what_is_written_already_is_not_written_again(saver: Autosave, monkeypat
     saver.save(session)
     saver.flush()
     monkeypatch.setattr(autosave, "atomic_write", lambda *_: pytest.fail("written again"))
-    session.undo(2)
+    session.go_to(0)
     saver.save(session)
     saver.flush()
     assert saver.error == ""

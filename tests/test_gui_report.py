@@ -73,12 +73,11 @@ def test_the_formula_by_hand() -> None:
     report = finished(GameReview(game, Scripted(game, script)))
     assert report.graph == pytest.approx((0.5, 0.38, 0.38, 0.05))
     first, second, third = report.moves
-    assert (first.ply, first.color, first.pdn, first.best_pdn, first.line_pdn) == (
+    assert (first.ply, first.color, first.pdn, first.best_pdn) == (
         0,
         Color.BLACK,
         "11-15",
         "9-13",
-        ("9-13",),
     )
     assert (first.before, first.after, first.loss) == pytest.approx((0.5, 0.38, 0.12))
     assert first.accuracy == pytest.approx(100 * 2**-1.2)
@@ -151,9 +150,8 @@ def test_a_blunder_is_found_with_the_better_move() -> None:
     assert worst.judgement in ("mistake", "blunder")
     better = played(BLUNDER)
     better.pop()
-    for text in worst.line_pdn:
-        better.push_pdn(text)
-    assert worst.best_pdn == worst.line_pdn[0] != "17-14"
+    assert better.parse_pdn(worst.best_pdn) == worst.best
+    assert worst.best_pdn != "17-14"
     assert all(0.0 <= score <= 1.0 for score in report.graph)
     assert report.graph[-1] > report.graph[-2] + 0.1
     assert report.accuracy(Color.WHITE) < report.accuracy(Color.BLACK)

@@ -259,7 +259,7 @@ def test_what_is_no_game_is_not_analysed_either(app: App, fen: str) -> None:
     scene.setup.load_fen(fen)
     frames(app)
     enabled = {button.name: button.enabled for row in scene.rows for button in row.buttons}
-    assert not enabled["play"]
+    assert not enabled["play from here"]
     assert not enabled["analyse"]
     assert scene.passage.state.warnings
     scene.press("analyse")

@@ -44,7 +44,7 @@ class Level:
         return not self.infinite and (self.timed or (self.depth, self.nodes) != (None, None))
 
     def seconds(self, moves_made: int) -> float | None:
-        """Seconds for the next move of a player that has made so many, None for no limit; see ``clock_share``."""
+        """Seconds for the move behind ``moves_made`` of the player's, None for no limit; see ``clock_share``."""
         if self.time is None:
             return self.move_time
         share = clock_share(self.time + self.inc, self.inc, moves_made, self.moves)

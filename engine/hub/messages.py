@@ -70,7 +70,7 @@ def format_message(command: str, args: Mapping[str, object] | None = None) -> st
 
 
 def read_lines(stream: TextIO) -> Iterator[str]:
-    """The lines of a stream as they come; of one longer than ``MAX_LINE`` only so much that it is seen to be."""
+    """The lines of a stream as they come; a line longer than ``MAX_LINE`` is cut behind one character more."""
     while line := stream.readline(MAX_LINE + 1):
         rest = line
         while len(rest) > MAX_LINE and not rest.endswith("\n"):

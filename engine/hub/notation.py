@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from ..board import Board, Move
 from ..errors import DraughtsError
-from ..fen import MAX_PIECES, NUMBERS, Color
+from ..fen import MAX_PIECES, NUMBERS, Color, fen_of_pieces
 from .messages import HubError, shown
 
 _POS = re.compile(rf"[BW][bwBWe]{{{NUMBERS}}}")
@@ -39,13 +39,9 @@ def parse_pos(text: str) -> Board:
     """
     if not _POS.fullmatch(text):
         raise HubError(f"{shown(text)} is no position: B or W, then one of b, w, B, W, e for each of {NUMBERS} squares")
-
-    def side(color: Color) -> str:
-        man, king = color.value.lower(), color.value
-        pieces = [(number, letter) for number, letter in enumerate(text) if number > 0 and letter in (man, king)]
-        return king + ",".join(f"{'K' if letter == king else ''}{number}" for number, letter in pieces)
-
-    return Board(f"{text[0]}:{side(Color.WHITE)}:{side(Color.BLACK)}")
+    letters = [(number, letter) for number, letter in enumerate(text) if number > 0 and letter != "e"]
+    pieces = {number: (Color(letter.upper()), letter.isupper()) for number, letter in letters}
+    return Board(fen_of_pieces(Color(text[0]), pieces))
 
 
 def turned_pos(text: str) -> str:

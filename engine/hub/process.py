@@ -15,7 +15,7 @@ from .messages import MAX_LINE
 
 _WAITING_LINES = 256  # read ahead; then the program has to wait
 _LAST_WORDS = 5  # lines of its error output that are kept
-_SHOWN = 200  # characters of such a line
+_SHOWN = 200  # characters of a line of its error output
 _LEAVE = 1.0  # seconds that a program gets to end by itself, and again after it has been told to
 
 
@@ -63,7 +63,7 @@ class LineProcess:
         self._outgoing.put(line)
 
     def receive(self, seconds: float) -> str | None:
-        """The next line, waiting for so long; None if there is none.
+        """The next line; None if none comes within ``seconds``.
 
         Raises:
             EOFError: the program has closed its output.

@@ -2,7 +2,7 @@
 
 import math
 
-MEN_PER_LOGIT = 3.2  # score = so much * atanh(value); as ``players.alphabeta`` turns its scores into values
+MEN_PER_LOGIT = 3.2  # score = MEN_PER_LOGIT * atanh(value); as ``players.alphabeta`` turns its scores into values
 DECIDED = 90.0  # scores from here on are wins: 100 minus a hundredth for every ply to the end
 _UNKNOWN_PLIES = 100
 _MOST = 80.0  # of a score that is no proof
@@ -16,7 +16,7 @@ def score_of_value(value: float) -> float:
 
 
 def score_of_end(won: bool, plies: int | None) -> float:
-    """Score of a proven win or loss in so many plies; None if their number is not known."""
+    """Score of a proven win or loss in ``plies``; None if their number is not known."""
     score = max(DECIDED, 100.0 - (_UNKNOWN_PLIES if plies is None else plies) / 100)
     return score if won else -score
 

@@ -125,7 +125,7 @@ class _Worker:
         self._orders.put(lambda: self._answer(search, dict(values)))
 
     def finish(self, seconds: float | None = None) -> None:
-        """Waits, for so long at most, until all orders have been carried out; there must be none afterwards."""
+        """Waits, at most ``seconds``, until all orders have been carried out; there must be none afterwards."""
         self._orders.put(None)
         self._thread.join(seconds)
 

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,25 +20,6 @@ NOISE = 2  # hundredths of a man
 LOGISTIC_SCALE = 160  # expected score = 1 / (1 + exp(-score / scale)): fitted to 300 games of depth 4 against itself
 _SLICE = 4096  # nodes between two looks at the clock, about a millisecond
 _NEVER = float("inf")
-
-
-@dataclass(frozen=True)
-class AlphaBetaResult:
-    """What a search found.
-
-    Attributes:
-        move: the best move.
-        score: hundredths of a man for the side to move; ``evaluation.WIN - n`` for a win in n plies.
-        depth: plies searched in full (forced replies and captures come on top).
-        nodes: positions visited, all iterations together.
-        pv: expected line of play, ``move`` first; it ends early where the table has lost its continuation.
-    """
-
-    move: Move
-    score: int
-    depth: int
-    nodes: int
-    pv: tuple[Move, ...]
 
 
 class AlphaBetaPlayer:
@@ -100,15 +80,13 @@ class AlphaBetaPlayer:
         depth = self.depth if purpose == "move" else MAX_DEPTH
         return Deepening(self._state, board, depth, noise, next_random(self._random))
 
-    def analyse(self, board: Board) -> AlphaBetaResult:
-        """Searches the position to the player's depth or time limit, without noise.
+    def analyse(self, board: Board) -> "Deepening":
+        """The finished search of the position to the player's depth or time limit, without noise.
 
         Raises:
             PlayerError: there is no legal move.
         """
-        search = self._searched(board, 0)
-        line = search.line()
-        return AlphaBetaResult(line[0], search.score, search.depth, search.count, line)
+        return self._searched(board, 0)
 
     def _searched(self, board: Board, noise: int) -> "Deepening":
         """The finished search of a board."""
@@ -127,8 +105,9 @@ class Deepening:
         salt: random number that tells this search's noise and table entries from others'.
 
     Attributes:
-        depth: plies searched in full.
-        score: of the best move, see ``AlphaBetaResult``.
+        depth: plies searched in full (forced replies and captures come on top).
+        score: of the best move, in hundredths of a man for the side to move; ``evaluation.WIN - n`` for a win in n
+            plies.
 
     Raises:
         PlayerError: there is no legal move.
@@ -153,7 +132,7 @@ class Deepening:
 
     @property
     def count(self) -> int:
-        """Positions visited, all iterations together."""
+        """Positions visited by all iterations."""
         return int(self._search["nodes"])
 
     @property

@@ -257,7 +257,7 @@ class HubPlayer:
         return messages
 
     def receive(self, seconds: float) -> Message | None:
-        """What the engine says next, without a command if it is not understood; None if nothing in so many seconds.
+        """What the engine says next, without a command if it is not understood; None if nothing within ``seconds``.
 
         Raises:
             EngineError: it has ended, or will say nothing more, or the player was closed.

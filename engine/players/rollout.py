@@ -15,7 +15,7 @@ from numba import njit
 from ..board import Board, Move
 from ..movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from ..random_words import new_random, random_below
-from .base import PlayerError, check_range, search_moves
+from .base import check_range, search_moves
 from .kernels import drawn, new_line, play, start_line
 from .watching import MoveThought, Purpose, Thought, Unit
 
@@ -192,13 +192,12 @@ class RolloutSearch:
     Args:
         simulations: roll-outs per move.
         random: state of ``next_random``.
-        exploration: constant of UCB1 for rewards in [0, 1].
     """
 
     unit: Unit = "roll-outs"
 
-    def __init__(self, simulations: int, random: np.ndarray, exploration: float) -> None:
-        self.simulations, self.random, self.exploration = simulations, random, exploration
+    def __init__(self, simulations: int, random: np.ndarray) -> None:
+        self.simulations, self.random = simulations, random
         self._line = new_line(simulations + 1 + MAX_ROLL_OUT_PLIES)
         self._nodes = np.zeros(simulations + 1, NODE)
         self._positions = np.zeros((simulations + 1, 4), np.uint32)
@@ -225,7 +224,7 @@ class RolloutSearch:
         return self.count / self.simulations
 
     def run(self, simulations: int) -> None:
-        """Makes so many more roll-outs, or as many as are left."""
+        """Makes more roll-outs, or as many as are left."""
         simulations = min(simulations, self.simulations - self.count)
         if simulations > 0:
             self._size = uct_search(
@@ -238,7 +237,7 @@ class RolloutSearch:
                 self._buffer,
                 self.random,
                 simulations,
-                self.exploration,
+                SQRT_2,
             )
 
     def advance(self, seconds: float) -> bool:
@@ -291,21 +290,17 @@ class RolloutPlayer:
 
     Args:
         simulations: roll-outs per move, 1 to ``MAX_SIMULATIONS``.
-        exploration: constant of UCB1 for rewards in [0, 1]; greater explores more.
         seed: of its random numbers.
 
     Raises:
-        PlayerError: an argument is out of range.
+        PlayerError: the number of roll-outs is out of range.
     """
 
-    def __init__(self, simulations: int, exploration: float = SQRT_2, seed: int = 0) -> None:
+    def __init__(self, simulations: int, seed: int = 0) -> None:
         self.simulations = check_range("the number of roll-outs", simulations, MAX_SIMULATIONS)
-        if not 0.0 <= exploration < float("inf"):
-            raise PlayerError(f"the exploration constant is {exploration}, not a number from 0 up")
-        self.exploration = exploration
         self.name = f"rollout:{simulations}"
         self._random = new_random(seed)
-        self._search = RolloutSearch(simulations, self._random, exploration)
+        self._search = RolloutSearch(simulations, self._random)
         self._endless: RolloutSearch | None = None
 
     def seed(self, seed: int) -> None:
@@ -328,6 +323,6 @@ class RolloutPlayer:
         """See ``WatchablePlayer.begin``."""
         search = self._search
         if purpose != "move":
-            search = self._endless = self._endless or RolloutSearch(ENDLESS, self._random, self.exploration)
+            search = self._endless = self._endless or RolloutSearch(ENDLESS, self._random)
         search.set_board(board)
         return search

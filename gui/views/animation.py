@@ -9,7 +9,6 @@ from engine.fen import Color
 
 from ..squares import square_between
 
-HOP_SECONDS = 0.17
 CROWN_SECONDS = 0.28
 
 
@@ -38,7 +37,7 @@ class MoveAnimation:
     captured: tuple[tuple[int, Color, bool], ...]
     crowned: bool
     begin: float
-    hop: float = HOP_SECONDS
+    hop: float
 
     @property
     def travel(self) -> float:

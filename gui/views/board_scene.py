@@ -63,16 +63,45 @@ class TextPanel(Panel[Passage]):
         return rows
 
 
-class BoardScene(Scene):
-    """A board, a text panel and buttons with labels in a column."""
+class SceneWithBoard(Scene):
+    """A scene that shows ``picture`` on ``board_rect``, which ``place`` sets."""
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self.board_view, self.motion = BoardView(app.style.text), Motion()
+        self.board_rect = Rect(0, 0, 0, 0)
+        self.flipped = False  # Black at the bottom
+
+    def picture(self) -> BoardPicture:
+        raise NotImplementedError
+
+    def drawn_over(self, rect: Rect) -> None:
+        if rect.colliderect(self.board_rect):
+            self.board_view.forget()
+
+    def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
+        self.motion.now = now
+        changed = self.board_view.draw(surface, self.board_rect, self.picture(), self.style.theme, self.motion)
+        return changed + super().draw_panels(surface, now)
+
+    @property
+    def lively(self) -> bool:
+        return self.motion.animation is not None
+
+    def update(self, now: float) -> None:
+        self.motion.now = now
+        if self.motion.animation is not None and self.motion.animation.done(now):
+            self.motion.animation = None
+
+
+class BoardScene(SceneWithBoard):
+    """A board, a text panel and buttons with labels in a column; an action presses the button that has its name."""
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
         self.passage = TextPanel(Passage(""))
         self.rows: list[Buttons] = []
         self.panels = [self.passage]
-        self.flipped = False
         self._focus: tuple[int, str] | None = None
 
     def set_buttons(self, *rows: tuple[Button, ...]) -> None:
@@ -92,31 +121,11 @@ class BoardScene(Scene):
             panel.rect, side = side.cut_bottom(round(2.1 * self.style.unit), layout.gap)
         self.passage.rect = side
 
-    def picture(self) -> BoardPicture:
-        raise NotImplementedError
-
     def press(self, name: str) -> None:
         """A button was pressed."""
 
     def square(self, number: int | None, begin: bool) -> None:
         """The pointer was pressed on the board (``begin``) or moved over it with the button held."""
-
-    def drawn_over(self, rect: Rect) -> None:
-        if rect.colliderect(self.board_rect):
-            self.board_view.forget()
-
-    def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
-        self.motion.now = now
-        changed = self.board_view.draw(surface, self.board_rect, self.picture(), self.style.theme, self.motion)
-        return changed + super().draw_panels(surface, now)
-
-    @property
-    def lively(self) -> bool:
-        return self.motion.animation is not None
-
-    def update(self, now: float) -> None:
-        if self.motion.animation is not None and self.motion.animation.done(now):
-            self.motion.animation = None
 
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL or event.type == pygame.MOUSEBUTTONUP:
@@ -152,6 +161,8 @@ class BoardScene(Scene):
             self.app.preferences.show_numbers = not self.app.preferences.show_numbers
         elif action in (Action.ENTER, Action.SHOW_MOVE) and self._focus is not None:
             self.press(self._focus[1])
+        elif any(button.name == action.value for row in self.rows for button in row.buttons):
+            self.press(action.value)
         else:
             return False
         return True

@@ -8,7 +8,7 @@ from engine.fen import Color
 from ..controller import GameController
 from ..help import Action, keys_of
 from ..preferences import Preferences
-from ..thinker import MoveRow, Snapshot
+from ..snapshot import MoveRow, Snapshot, of_color
 from .board_view import Arrow, BoardPicture, sorted_pieces
 from .move_panels import LineState, MoveListState, TableRow, TableState
 from .panels import GraphState, PlayerState, ThoughtHead, Wdl
@@ -17,7 +17,6 @@ _ARROWS = 4
 _LEAST_SHARE = 0.04  # moves with fewer of the visits get no arrow
 _LOW_CLOCK = 20.0  # seconds
 _NO_ESTIMATE = {"loading": "getting ready", "thinking": "no estimate yet"}
-_PROOFS = {"win": "win", "draw": "draw", "loss": "loss"}
 
 
 def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...]:
@@ -30,22 +29,6 @@ def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...
         else:
             texts.append(f"{slot // 2 + 1}… {move}" if index == 0 else move)
     return tuple(texts)
-
-
-def board_wdl(wdl: tuple[float, float, float] | None, turn: Color) -> Wdl | None:
-    """Win, draw, loss of the side to move as Black wins, draw, White wins."""
-    if wdl is None:
-        return None
-    return (wdl[0], wdl[1], wdl[2]) if turn is Color.BLACK else (wdl[2], wdl[1], wdl[0])
-
-
-def snapshot_wdl(snapshot: Snapshot | None) -> Wdl | None:
-    """The shares of a snapshot; of a player that knows values only, a value stands for an expected score."""
-    if snapshot is None:
-        return None
-    if snapshot.wdl is not None:
-        return board_wdl(snapshot.wdl, snapshot.turn)
-    return None
 
 
 def score_wdl(score: float | None) -> Wdl | None:
@@ -88,7 +71,7 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     parts = [f"{short_count(snapshot.count)} {snapshot.unit}" if snapshot.count else ""]
     parts.append(f"depth {snapshot.depth}" if snapshot.depth else "")
     parts.append(f"{short_count(round(snapshot.per_second))}/s" if snapshot.per_second else "")
-    wdl = snapshot_wdl(snapshot)
+    wdl = snapshot.wdl_of(Color.BLACK)
     if wdl is None and value is not None:
         wdl = score_wdl((1 + value) / 2)
     hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
@@ -96,20 +79,19 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
 
 
 def _table_row(row: MoveRow, turn: Color) -> TableRow:
-    proof = _PROOFS[row.proof] if row.proof else ""
+    proof: str = row.proof or ""
     if proof and row.proof_plies:
         proof += f" in {row.proof_plies}"
     prior = "" if row.prior is None else f"{100 * row.prior:.0f}%"
     visits = short_count(row.visits) if row.visits else ""
-    return TableRow(row.pdn, visits, prior, signed(row.value), board_wdl(row.wdl, turn), row.share, proof)
+    return TableRow(row.pdn, visits, prior, signed(row.value), of_color(row.wdl, turn, Color.BLACK), row.share, proof)
 
 
 def table_state(snapshot: Snapshot | None, hovered: int | None, most: int) -> TableState:
-    """The table of moves, at most so many."""
+    """The table of moves, at most ``most``."""
     if snapshot is None:
-        return TableState((), "", None)
-    rows = tuple(_table_row(row, snapshot.turn) for row in snapshot.moves[:most])
-    return TableState(rows, snapshot.unit, hovered)
+        return TableState((), None)
+    return TableState(tuple(_table_row(row, snapshot.turn) for row in snapshot.moves[:most]), hovered)
 
 
 def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> LineState:
@@ -119,11 +101,11 @@ def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> 
     return LineState("line", numbered(snapshot.pv_pdn, int(first is Color.WHITE), snapshot.ply), hovered)
 
 
-def graph_state(controller: GameController, hovered: int | None, marks: tuple[int, ...] = ()) -> GraphState:
+def graph_state(controller: GameController, hovered: int | None) -> GraphState:
     """The evaluation over the game."""
     count = len(controller.session.nodes) + 1
     scores = tuple(None if (score := controller.scores.get(ply)) is None else round(score, 3) for ply in range(count))
-    return GraphState(scores, controller.session.ply, marks, hovered)
+    return GraphState(scores, controller.session.ply, hovered=hovered)
 
 
 def move_list_state(controller: GameController, scroll: int, hovered: int | None) -> MoveListState:
@@ -133,11 +115,11 @@ def move_list_state(controller: GameController, scroll: int, hovered: int | None
     if session.ending is not None:
         result = f"{session.ending.result.replace('1/2-1/2', '½–½')}  {session.ending.text}"
     first = int(session.first_color is Color.WHITE)
-    return MoveListState(tuple(session.texts), first, session.ply, result, (), scroll, hovered)
+    return MoveListState(tuple(session.texts), first, session.ply, result, scroll, hovered)
 
 
 def line_board(snapshot: Snapshot, moves: int) -> tuple[Board, Move | None]:
-    """The board after so many moves of the principal variation, and the last of them."""
+    """The board after some moves of the principal variation, and the last of them."""
     board = Board(snapshot.fen)
     for move in snapshot.pv[:moves]:
         board.push(move)
@@ -145,7 +127,7 @@ def line_board(snapshot: Snapshot, moves: int) -> tuple[Board, Move | None]:
 
 
 def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
-    """Moves under thought in the position shown, as wide as they are visited; of a row pointed at, only its move."""
+    """Moves under thought in the position shown, wider with more visits; of a row pointed at, only its move."""
     shown: list[Arrow] = []
     snapshot = controller.thought()
     if snapshot is not None and snapshot.moves:

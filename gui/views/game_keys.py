@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..help import Action
+from ..help import DIRECTIONS, Action
 
 if TYPE_CHECKING:
     from .game_scene import GameScene
@@ -79,11 +79,8 @@ class GameKeys:
     def _entry_action(self, action: Action) -> bool:
         """What belongs to entering a move."""
         entry = self.scene.controller.input
-        arrow = {
-            Action.CURSOR_LEFT: "left", Action.CURSOR_RIGHT: "right", Action.CURSOR_UP: "up", Action.CURSOR_DOWN: "down"
-        }.get(action)  # fmt: skip
-        if arrow is not None:
-            entry.move_cursor(arrow)
+        if action in DIRECTIONS:
+            entry.move_cursor(DIRECTIONS[action])
         elif action in (Action.NEXT_SQUARE, Action.PREVIOUS_SQUARE):
             entry.next_square(1 if action is Action.NEXT_SQUARE else -1)
         elif action is Action.ENTER:

@@ -1,6 +1,6 @@
 """The game: board, players, thoughts, moves and buttons."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pygame
 
@@ -11,19 +11,19 @@ from ..help import Action, keys_of
 from ..messages import Message
 from . import game_facts as facts
 from .animation import animate
-from .board_view import BoardPicture, BoardView, Motion, sorted_pieces
+from .board_scene import SceneWithBoard
+from .board_view import BoardPicture, sorted_pieces
 from .game_keys import ACTION_OF_TOOL, TOOLS, GameKeys
 from .geometry import Rect, game_layout, panel_heights, square_under
 from .move_panels import LinePanel, MoveList, MovesTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
-from .scene import Scene
-from .widgets import Button, Buttons, Panel
+from .widgets import Button, Buttons
 
 if TYPE_CHECKING:
     from ..app import App
 
 
-class GameScene(Scene):
+class GameScene(SceneWithBoard):
     """Play and analysis of one game."""
 
     name = "game"
@@ -31,9 +31,7 @@ class GameScene(Scene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self.controller = app.controller
-        self.flipped = False  # Black at the bottom
         self._oriented: object = None
-        self.board_view = BoardView(app.style.text)
         self.status, self.bar = StatusPanel(Message("")), BalanceBar((None, self.flipped))
         self.players = tuple(PlayerPanel(facts.player_state(self.controller, color)) for color in Color)
         self.tools = Buttons()
@@ -51,7 +49,6 @@ class GameScene(Scene):
             self.graph,
             self.moves,
         ]
-        self.motion = Motion()
         self._seen: tuple[int, int, Board] | None = None  # game, ply and board of the last frame
         self.row: int | None = None  # pointed at: row of the table, move of the line, ply of graph and list
         self.pv: int | None = None
@@ -75,16 +72,15 @@ class GameScene(Scene):
         more = self._status_height - layout.status.h
         self.status.rect = Rect(layout.status.topleft, (layout.status.w, self._status_height))
         _, side = side.cut_top(more)
-        wanted = [("moves", 3.4, 8.0, 1)]
-        if show.show_graph:
-            wanted.insert(0, ("graph", 3.2, 7.0, 5))
-        if show.show_line:
-            wanted.insert(0, ("line", 3.4, 4.9, 4))
-        if show.show_moves_table:
-            wanted.insert(0, ("table", 5.0, 11.0, 3))
-        if show.show_wdl:
-            high = 3.9 + 1.45 * self._verdict_lines
-            wanted.insert(0, ("thought", high, high, 2))
+        high = 3.9 + 1.45 * self._verdict_lines
+        panels = (  # name, least and greatest height, rank, whether it is wanted
+            ("thought", high, high, 2, show.show_wdl),
+            ("table", 5.0, 11.0, 3, show.show_moves_table),
+            ("line", 3.4, 4.9, 4, show.show_line),
+            ("graph", 3.2, 7.0, 5, show.show_graph),
+            ("moves", 3.4, 8.0, 1, True),
+        )
+        wanted = [panel[:4] for panel in panels if panel[4]]
         named: dict[str, Rect] = {}
         rest = side
         if not layout.wide and rest.w > 40 * unit:
@@ -96,10 +92,8 @@ class GameScene(Scene):
         for name, height in heights.items():
             height = rest.h if name == next(reversed(heights)) and name == "moves" else height
             named[name], rest = rest.cut_top(height, gap)
-        nowhere = Rect(0, 0, 0, 0)
-        panels: tuple[Panel[Any], ...] = (self.thought, self.table, self.line, self.graph, self.moves)
-        for name, panel in zip(("thought", "table", "line", "graph", "moves"), panels, strict=True):
-            panel.rect = named.get(name, nowhere)
+        for name, *_ in panels:
+            getattr(self, name).rect = named.get(name, Rect(0, 0, 0, 0))
 
     def orient(self) -> None:
         """Turns the board as the preferences say; unless they pin a side, the only person sits at the bottom."""
@@ -118,8 +112,7 @@ class GameScene(Scene):
             self._oriented = seated
             self.orient()
         self._follow(now)
-        if self.motion.animation is not None and self.motion.animation.done(now):
-            self.motion.animation = None
+        super().update(now)
         self.controller.tick(ready=self.motion.animation is None)
         self._follow(now)
         controller, snapshot = self.controller, self.controller.thinker.snapshot
@@ -153,7 +146,7 @@ class GameScene(Scene):
         ply = controller.session.ply
         if snapshot is not None and snapshot is not controller.thought() and snapshot.ply != ply - 1:
             snapshot = None
-        known = facts.snapshot_wdl(snapshot)
+        known = None if snapshot is None else snapshot.wdl_of(Color.BLACK)
         if known is None:
             known = facts.score_wdl(controller.scores.get(ply, controller.scores.get(ply - 1)))
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
@@ -186,17 +179,9 @@ class GameScene(Scene):
 
     @property
     def lively(self) -> bool:
-        return self.motion.animation is not None or self.controller.input.dragging
+        return super().lively or self.controller.input.dragging
 
-    def drawn_over(self, rect: Rect) -> None:
-        if rect.colliderect(self.board_rect):
-            self.board_view.forget()
-
-    def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
-        changed = self.board_view.draw(surface, self.board_rect, self._picture(), self.style.theme, self.motion)
-        return changed + super().draw_panels(surface, now)
-
-    def _picture(self) -> BoardPicture:
+    def picture(self) -> BoardPicture:
         snapshot = self.controller.thinker.snapshot
         if self.pv is not None and snapshot is not None and self.pv < len(snapshot.pv):
             board, last = facts.line_board(snapshot, self.pv + 1)

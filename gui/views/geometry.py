@@ -68,8 +68,10 @@ def square_under(board: Rect, point: tuple[float, float], flipped: bool) -> int 
 
 
 def text_unit(width: int, height: int, scale: float = 1.0) -> int:
-    """Height of body text in pixels: grows slower than the window, and with the user's scale."""
-    return max(10, round((7 + min(width, 1.4 * height) / 120) * scale))
+    """Height of body text in pixels: grows slower than the window, and with the user's scale, which must leave room for
+    the board."""
+    unit = max(10, round((7 + min(width, 1.4 * height) / 120) * scale))
+    return min(unit, max(10, height // 22), max(10, width // 26))
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,6 @@ class GameLayout:
 def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
     """The layout of a game in a window of that size, down to ``MIN_WINDOW``."""
     unit = text_unit(width, height, scale)
-    unit = min(unit, max(10, height // 22), max(10, width // 26))  # a great scale must leave room for the board
     gap = max(4, unit // 2)
     window = Rect(0, 0, width, height)
     strip, bar = round(1.9 * unit), max(8, round(0.8 * unit))

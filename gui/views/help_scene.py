@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import pygame
 
 from ..help import SCENES, Action, help_rows
-from .geometry import Rect
 from .scene import Scene
 from .shapes import rounded
 from .widgets import Button, Buttons, Panel, Style
@@ -146,8 +145,3 @@ class HelpScene(Scene):
         else:
             return action is Action.HELP
         return True
-
-    @property
-    def area(self) -> Rect:
-        """Where the keys stand."""
-        return self.keys.rect

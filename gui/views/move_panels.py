@@ -27,7 +27,6 @@ class TableRow:
 @dataclass(frozen=True)
 class TableState:
     rows: tuple[TableRow, ...]
-    unit: str
     hovered: int | None = None
 
 
@@ -159,7 +158,6 @@ class MoveListState:
         first: 0 if Black moved first, 1 if White did.
         ply: moves made in the position shown.
         result: shown behind the last move, "" while the game goes on.
-        marks: ply → "?", "??", ... from a report.
         scroll: rows scrolled up by the user.
     """
 
@@ -167,7 +165,6 @@ class MoveListState:
     first: int
     ply: int
     result: str = ""
-    marks: tuple[tuple[int, str], ...] = ()
     scroll: int = 0
     hovered: int | None = None
 
@@ -202,7 +199,6 @@ class MoveList(Panel[MoveListState]):
             current = rows - 1
         top = max(0, min(rows - self.rows_shown, current - self.rows_shown // 2 - state.scroll))
         self._places = []
-        marks = dict(state.marks)
         number_width = style.text.width("000.", unit) + style.gap
         half = (inner.w - number_width) // 2
         if not state.moves and not state.result:
@@ -222,11 +218,9 @@ class MoveList(Panel[MoveListState]):
                 if not 0 <= index < len(state.moves):
                     continue
                 rect = Rect(inner.x + number_width + column * half, y, half, line)
-                self._cell(surface, rect, index, state, marks.get(index, ""), style)
+                self._cell(surface, rect, index, state, style)
 
-    def _cell(
-        self, surface: pygame.Surface, rect: Rect, index: int, state: MoveListState, mark: str, style: Style
-    ) -> None:
+    def _cell(self, surface: pygame.Surface, rect: Rect, index: int, state: MoveListState, style: Style) -> None:
         theme = style.theme
         shown = index + 1 == state.ply
         if shown:
@@ -235,5 +229,5 @@ class MoveList(Panel[MoveListState]):
             rounded(surface, rect.inset(0, 1), theme.raised, style.radius)
         ink = theme.accent_text if shown else theme.text if index < state.ply else theme.dim
         at = (rect.x + style.gap // 2, rect.center[1])
-        style.text.draw(surface, state.moves[index] + mark, at, style.unit, ink, shown, width=rect.w - style.gap // 2)
+        style.text.draw(surface, state.moves[index], at, style.unit, ink, shown, width=rect.w - style.gap // 2)
         self._places.append((rect, index + 1))

@@ -23,7 +23,7 @@ class StatusPanel(Panel[Message]):
     """The message, its mark, and how far a search has got."""
 
     def height(self, style: Style, width: int) -> int:
-        """Pixels that the message needs in a panel of such a width."""
+        """Pixels that the message needs in a panel of this width."""
         inner = width - 2 * style.gap - (self._badge(style) + style.gap if self.state.kind == "warn" else 0)
         lines, size = self._lines(style, inner)
         return (len(lines) + bool(self.state.detail)) * style.text.height(size) + style.gap
@@ -220,7 +220,7 @@ class GraphPanel(Panel[GraphState]):
         return self.rect.inset(max(4, self.rect.h // 14))
 
     def ply_at(self, point: tuple[int, int], count: int) -> int | None:
-        """The ply under a point, of a game of so many positions."""
+        """The ply under a point, of a game of ``count`` positions."""
         if not self.rect.collidepoint(point) or count < 1:
             return None
         plot = self.plot()

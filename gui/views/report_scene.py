@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from engine.board import Board
 from engine.fen import Color
 
 from ..game_report import GameReport, MoveReport
@@ -82,10 +81,7 @@ class ReportScene(BoardScene):
         self.session = app.controller.session
         self.mistakes, self.graph = MistakesPanel(MistakesState((), None)), GraphPanel(GraphState((), 0))
         self.panels += [self.mistakes, self.graph]
-        self.boards = [Board(self.session.start_fen)]
-        for node in self.session.nodes:
-            self.boards.append(self.boards[-1].copy())
-            self.boards[-1].push(node.move)
+        self.boards = list(self.session.to_game().boards())
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
         self._worst: tuple[MoveReport, ...] = ()
@@ -95,8 +91,8 @@ class ReportScene(BoardScene):
         self.set_buttons(
             (
                 Button("first", label="«"),
-                Button("back", label="‹"),
-                Button("forward", label="›"),
+                Button("previous", label="‹"),
+                Button("next", label="›"),
                 Button("last", label="»"),
             ),
             (Button("play", label="Play on"), Button("leave", label="Back")),
@@ -190,7 +186,7 @@ class ReportScene(BoardScene):
         super().mouse(event)
 
     def press(self, name: str) -> None:
-        steps = {"first": 0, "back": self.ply - 1, "forward": self.ply + 1, "last": len(self.boards) - 1}
+        steps = {"first": 0, "previous": self.ply - 1, "next": self.ply + 1, "last": len(self.boards) - 1}
         if name in steps:
             self._go(steps[name])
         elif name == "play":
@@ -203,15 +199,11 @@ class ReportScene(BoardScene):
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if super().act(action, event):
             return True
-        names = {Action.FIRST: "first", Action.PREVIOUS: "back", Action.NEXT: "forward", Action.LAST: "last"}
-        if action in names:
-            self.press(names[action])
-        elif action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
+        if action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
             step = 1 if action is Action.CURSOR_DOWN else -1
             self._choose(0 if self.chosen is None else self.chosen + step)
-        else:
-            return False
-        return True
+            return True
+        return False
 
     def leave(self) -> None:
         self.app.thinker.cancel()

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 import pygame
 
 from engine.errors import DraughtsError
-from engine.fen import Color
+from engine.fen import START_FEN, Color
 
-from ..help import Action
+from ..help import DIRECTIONS, Action
 from ..messages import without_fen
 from ..plan import BOTH, GamePlan
 from ..position_setup import Piece, PositionSetup
 from .board_scene import BoardScene, Passage
-from .board_view import BoardPicture
+from .board_view import BoardPicture, sorted_pieces
 from .clipboard import get_text
 from .menu_pages import plan_of
 from .widgets import Button
@@ -20,30 +20,12 @@ from .widgets import Button
 if TYPE_CHECKING:
     from ..app import App
 
-TOOLS: dict[str, tuple[str, Piece | None]] = {
-    "black man": ("Black man", Piece(Color.BLACK, False)),
-    "black king": ("Black king", Piece(Color.BLACK, True)),
-    "white man": ("White man", Piece(Color.WHITE, False)),
-    "white king": ("White king", Piece(Color.WHITE, True)),
-    "eraser": ("Eraser", None),
-}
-_TOOL_ACTIONS = {
-    Action.SET_MAN_BLACK: "black man",
-    Action.SET_KING_BLACK: "black king",
-    Action.SET_MAN_WHITE: "white man",
-    Action.SET_KING_WHITE: "white king",
-    Action.SET_ERASER: "eraser",
-    Action.SET_TURN: "turn",
-    Action.SET_CLEAR: "clear",
-    Action.SET_START: "start",
-    Action.SET_SWAP: "swap",
-    Action.SET_DONE: "play",
-}
-_ARROWS = {
-    Action.CURSOR_LEFT: "left",
-    Action.CURSOR_RIGHT: "right",
-    Action.CURSOR_UP: "up",
-    Action.CURSOR_DOWN: "down",
+TOOLS = {  # button → what it puts down
+    "black man": Piece(Color.BLACK),
+    "black king": Piece(Color.BLACK, True),
+    "white man": Piece(Color.WHITE),
+    "white king": Piece(Color.WHITE, True),
+    "eraser": None,
 }
 
 
@@ -62,19 +44,19 @@ class SetupScene(BoardScene):
 
     def _buttons(self) -> None:
         setup = self.setup
-        tools = [Button(name, label=label, on=setup.tool == piece) for name, (label, piece) in TOOLS.items()]
+        tools = [Button(name, label=name.capitalize(), on=setup.tool == piece) for name, piece in TOOLS.items()]
         fine = not setup.problems and not setup.warnings
         self.set_buttons(
             tuple(tools[:2]),
             tuple(tools[2:4]),
-            (tools[4], Button("turn", label=f"{setup.turn} to move")),
+            (tools[4], Button("side to move", label=f"{setup.turn} to move")),
             (
                 Button("clear", label="Clear"),
-                Button("start", label="Start"),
-                Button("swap", label="Swap"),
+                Button("start position", label="Start"),
+                Button("swap colours", label="Swap"),
             ),
             (
-                Button("play", label="Play", enabled=fine),
+                Button("play from here", label="Play", enabled=fine),
                 Button("analyse", label="Analyse", enabled=fine),
                 Button("leave", label="Back"),
             ),
@@ -89,9 +71,10 @@ class SetupScene(BoardScene):
         self._buttons()
 
     def picture(self) -> BoardPicture:
-        pieces = tuple((number, piece.color, piece.king) for number, piece in sorted(self.setup.pieces.items()))
         cursor = self.setup.cursor if self._keyboard else None
-        return BoardPicture(pieces, self.flipped, self.app.preferences.show_numbers, cursor=cursor)
+        return BoardPicture(
+            sorted_pieces(self.setup.pieces), self.flipped, self.app.preferences.show_numbers, cursor=cursor
+        )
 
     def square(self, number: int | None, begin: bool) -> None:
         self._keyboard, self._said = False, ""
@@ -104,16 +87,16 @@ class SetupScene(BoardScene):
         setup = self.setup
         self._said = ""
         if name in TOOLS:
-            setup.tool = TOOLS[name][1]
-        elif name == "turn":
+            setup.tool = TOOLS[name]
+        elif name == "side to move":
             setup.set_turn(setup.turn.other)
         elif name == "clear":
             setup.clear()
-        elif name == "start":
-            setup.start_position()
-        elif name == "swap":
+        elif name == "start position":
+            setup.load_fen(START_FEN)
+        elif name == "swap colours":
             setup.swap_colors()
-        elif name in ("play", "analyse"):
+        elif name in ("play from here", "analyse"):
             self._begin(analyse=name == "analyse")
         else:
             self.leave()
@@ -135,11 +118,9 @@ class SetupScene(BoardScene):
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if super().act(action, event):
             return True
-        if action in _TOOL_ACTIONS:
-            self.press(_TOOL_ACTIONS[action])
-        elif action in _ARROWS:
+        if action in DIRECTIONS:
             self._keyboard = True
-            self.setup.move_cursor(_ARROWS[action])
+            self.setup.move_cursor(DIRECTIONS[action])
         elif action is Action.ENTER:
             self._keyboard = True
             self.setup.click(self.setup.cursor)

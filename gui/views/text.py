@@ -1,6 +1,6 @@
 """Text, sharp at every size: Open Sans (Apache licence, shipped with pygame-menu), each word rendered once."""
 
-from collections import OrderedDict
+from functools import cache, lru_cache
 
 import pygame
 import pygame_menu.font
@@ -11,19 +11,26 @@ REGULAR, BOLD = pygame_menu.font.FONT_OPEN_SANS, pygame_menu.font.FONT_OPEN_SANS
 _KEPT = 1500  # rendered texts
 
 
+def _font(size: int, bold: bool = False) -> pygame.font.Font:
+    return pygame.font.Font(BOLD if bold else REGULAR, max(6, size))
+
+
 class Text:
-    """Renders and measures text; sizes are heights of body text in pixels."""
+    """Renders and measures text; sizes are heights of body text in pixels.
+
+    Attributes:
+        font: the font of a size, regular or bold.
+    """
 
     def __init__(self) -> None:
-        self._fonts: dict[tuple[int, bool], pygame.font.Font] = {}
-        self._kept: OrderedDict[tuple[str, int, RGB, bool], pygame.Surface] = OrderedDict()
+        self.font = cache(_font)  # of this object: fonts must not outlive the pygame that made them
+        self._rendered = lru_cache(maxsize=_KEPT)(
+            lambda text, size, color, bold: self.font(size, bold).render(text, True, color)
+        )
 
-    def font(self, size: int, bold: bool = False) -> pygame.font.Font:
-        """The font of a size."""
-        key = (size, bold)
-        if key not in self._fonts:
-            self._fonts[key] = pygame.font.Font(BOLD if bold else REGULAR, max(6, size))
-        return self._fonts[key]
+    def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
+        """One line as a surface; it is kept, so it must not be changed."""
+        return self._rendered(text, size, color, bold)
 
     def width(self, text: str, size: int, bold: bool = False) -> int:
         """Pixels that a line takes."""
@@ -32,19 +39,6 @@ class Text:
     def height(self, size: int) -> int:
         """Pixels from one line to the next."""
         return self.font(size).get_linesize()
-
-    def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
-        """One line as a surface; it is kept, so it must not be changed."""
-        key = (text, size, color, bold)
-        surface = self._kept.get(key)
-        if surface is None:
-            surface = self.font(size, bold).render(text, True, color)
-            self._kept[key] = surface
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(key)
-        return surface
 
     def cut(self, text: str, size: int, width: int, bold: bool = False) -> str:
         """The text, shortened with an ellipsis where it is wider than ``width`` pixels."""

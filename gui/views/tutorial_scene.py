@@ -2,9 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import pygame
-
-from ..help import Action
 from ..tutorial import PAGES, Tutorial
 from .animation import animate
 from .board_scene import BoardScene, Passage
@@ -31,12 +28,12 @@ class TutorialScene(BoardScene):
         more = tutorial.step < len(page.moves)
         self.set_buttons(
             (
-                Button("show", label="Show" if tutorial.step == 0 else "Go on", enabled=more),
+                Button("show move", label="Show" if tutorial.step == 0 else "Go on", enabled=more),
                 Button("rewind", label="Again", enabled=tutorial.step > 0),
             ),
             (
-                Button("previous", label="Before", enabled=tutorial.index > 0),
-                Button("next", label="Next", enabled=tutorial.index < len(PAGES) - 1),
+                Button("previous page", label="Before", enabled=tutorial.index > 0),
+                Button("next page", label="Next", enabled=tutorial.index < len(PAGES) - 1),
                 Button("leave", label="Back"),
             ),
         )
@@ -59,7 +56,7 @@ class TutorialScene(BoardScene):
 
     def press(self, name: str) -> None:
         self.motion.animation = None
-        if name == "show":
+        if name == "show move":
             before = self.tutorial.board.piece_map()
             move = self.tutorial.show_move()
             if move is not None:
@@ -67,23 +64,7 @@ class TutorialScene(BoardScene):
                 self.motion.animation = animate(move, before, after, self.motion.now, 0.45)
         elif name == "rewind":
             self.tutorial.rewind()
-        elif name == "next":
-            self.tutorial.next()
-        elif name == "previous":
-            self.tutorial.previous()
+        elif name in ("next page", "previous page"):
+            self.tutorial.go_to(self.tutorial.index + (1 if name == "next page" else -1))
         else:
             self.leave()
-
-    def act(self, action: Action, event: pygame.event.Event) -> bool:
-        if super().act(action, event):
-            return True
-        names = {
-            Action.NEXT_PAGE: "next",
-            Action.PREVIOUS_PAGE: "previous",
-            Action.SHOW_MOVE: "show",
-            Action.REWIND: "rewind",
-        }
-        if action not in names:
-            return False
-        self.press(names[action])
-        return True
