@@ -8,7 +8,7 @@ import torch
 from endgame_oracles import TableOracle
 from search_boards import mixed_boards
 from test_inference import moderate
-from test_search_batches import CONFIGS, ENDGAMES, Plain, assert_same, trees
+from test_step_loop import CONFIGS, ENDGAMES, Plain, assert_same, trees
 
 from engine.board import Board
 from engine.encoding import encode_planes

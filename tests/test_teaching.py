@@ -8,7 +8,7 @@ import torch
 from search_boards import mixed_boards
 from search_reference import HashEvaluator
 from test_inference import moderate
-from test_search_batches import trees
+from test_step_loop import trees
 
 from engine.bitboard import turned
 from engine.board import Board
