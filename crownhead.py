@@ -73,7 +73,7 @@ def train(
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None,
     backend: Annotated[
-        str | None, typer.Option(help="Of inference, like openvino-int8; short for --set selfplay.backend=...")
+        str | None, typer.Option(help="Of inference, like numba-int16; short for --set selfplay.backend=...")
     ] = None,
     init: Annotated[
         str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
@@ -168,9 +168,7 @@ def _make_network(spec: "OpponentSpec") -> "Player":
         from selfplay.players import board_player
 
         seconds = spec.seconds if spec.timed else None
-        return board_player(
-            spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.threads, spec.backend, spec.ponder
-        )
+        return board_player(spec.checkpoint, spec.name, spec.search, seconds, spec.vary, spec.backend, spec.ponder)
 
     return made_beside_compiling(make)
 

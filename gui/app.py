@@ -358,9 +358,9 @@ def run(
 
     Args:
         make_network: makes the player of a spec of kind ``network``: ``spec.checkpoint`` is a folder, or None for the
-            shipped network; ``spec.search``, ``spec.timed``, ``spec.seconds``, ``spec.vary``, ``spec.ponder``,
-            ``spec.backend`` and ``spec.threads`` say how it plays. It runs in the thinker's thread and may take
-            seconds. Without it there are no networks.
+            shipped network; ``spec.search``, ``spec.timed``, ``spec.seconds``, ``spec.vary``, ``spec.ponder`` and
+            ``spec.backend`` say how it plays. It runs in the thinker's thread and may take seconds. Without it there
+            are no networks.
         make_external: the same for kind ``external`` (``spec.command``).
         find_checkpoints: lists the networks to choose from; called when a menu shows them.
         oracle: judges an endgame (``None`` where it has nothing to say); called outside the window's thread.

@@ -59,7 +59,6 @@ def spec_of(
         search=(spec.search.impartial() if named.impartial else spec.search).model_copy(update=search),
         backend=named.backend or backend,
         ponder=named.ponder,
-        threads=named.threads or spec.threads,
         **timing,
     )
 

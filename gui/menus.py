@@ -1,6 +1,6 @@
-"""Menus: a scene that shows one page of pygame-menu; the pages are in ``views.menu_pages``."""
+"""Menus: scenes that show a pygame-menu; they are in ``views.menu_pages`` and ``views.file_pages``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pygame
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from .app import App
 
 pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus are silent: they need not open the audio device
-ON_OFF = [("off", False), ("on", True)]  # items of a selector
-_OWN_KEYS = ("escape",)  # keys that pages do not get
+ON_OFF = (("off", False), ("on", True))  # items of a selector
 _MOUSE = (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
 
 
@@ -60,81 +59,87 @@ def forget_fonts() -> None:
     pygame_menu.font._cache.clear()
 
 
-class Page:
-    """What a menu shows. Subclasses set ``title`` and add widgets in ``fill``.
+class MenuScene(Scene):
+    """A menu over the whole window. Subclasses set ``title`` and add widgets in ``fill``.
 
     Attributes:
-        say: shows one line at the foot of the menu; set by the scene.
-        rebuild: the widgets depend on something that changed; set by the scene.
+        menu: the pygame-menu that is shown; None until the scene has been placed.
     """
 
+    name = "menu"
     title = ""
     board = False  # show the game's board beside the menu
 
     def __init__(self, app: "App") -> None:
-        self.app = app
-        self.say: Callable[..., None] = lambda text, alarm=False: None
-        self.rebuild: Callable[[], None] = lambda: None
-        self.filling = False
+        super().__init__(app)
+        self.menu: Any = None
+        self._events: list[pygame.event.Event] = []
+        self._foot = ("", False)
+        self._stale, self._rebuild = True, False
+        self._filling = self._updating = False
+        self._board_view = BoardView(app.style.text)
 
-    def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:
-        """``function`` of a widget's new value, as its ``onchange``; deaf while the page is filled, when widgets report
-        the values they are given."""
+    # --- for subclasses
 
-        def changed(*values: Any) -> None:
-            if not self.filling:
-                function(values[-1])
-
-        return changed
-
-    def fill(self, menu: pygame_menu.Menu) -> None:
+    def fill(self) -> None:
         """Adds the widgets."""
         raise NotImplementedError
 
     def poll(self) -> None:
-        """Once a frame, while the page is shown."""
+        """Once a frame, while the menu is shown."""
 
-    def leave(self) -> None:
-        """The page is left by Escape or Back."""
-
-
-def explain(widget: pygame_menu.widgets.Widget, text: str) -> pygame_menu.widgets.Widget:
-    """Gives a widget the text that the foot of the menu shows while it is selected."""
-    widget.set_attribute("meaning", text)
-    return widget
-
-
-class MenuScene(Scene):
-    """One page of a menu over the whole window."""
-
-    name = "menu"
-
-    def __init__(self, app: "App", page: Page) -> None:
-        super().__init__(app)
-        self.page = page
-        page.say, page.rebuild = self._say, self._want_rebuild
-        self.menu: pygame_menu.Menu | None = None
-        self._events: list[pygame.event.Event] = []
-        self._foot = ("", False)
-        self._stale, self._rebuild, self._updating = True, False, False
-        self._board_view = BoardView(app.style.text)
-
-    def _say(self, text: str, alarm: bool = False) -> None:
+    def say(self, text: str, alarm: bool = False) -> None:
+        """Shows one line at the foot of the menu."""
         self._foot, self._stale = (without_fen(text), alarm), True
 
-    def _want_rebuild(self) -> None:
+    def rebuild(self) -> None:
+        """The widgets depend on something that changed: they are made again."""
         self._rebuild = True
 
-    def place(self) -> None:
-        if self.menu is None or not self._updating:
-            self._build(self.menu.get_index() if self.menu else None)
-        else:
-            self._rebuild = True  # not while a widget of this menu is at work
+    def leave(self) -> None:
+        """Back to where the menu was opened from, by Escape or its last button."""
+        self.app.go.back()
 
-    def _build(self, index: int | None) -> None:
+    def button(self, title: str, action: Callable[[], object], meaning: str = "") -> None:
+        """Adds a button; the foot of the menu shows ``meaning`` while it is selected."""
+        self.menu.add.button(title, action).set_attribute("meaning", meaning)
+
+    def selector(
+        self, title: str, items: Sequence[tuple[str, Any]], value: object, change: Callable[[Any], None], meaning: str
+    ) -> Any:
+        """Adds a choice between ``items``, each a text and a value; ``change`` gets the value that is chosen."""
+        default = next((index for index, item in enumerate(items) if item[1] == value), 0)
+        widget = self.menu.add.selector(f"{title}: ", list(items), default=default, onchange=self.guard(change))
+        return widget.set_attribute("meaning", meaning)
+
+    def text_input(self, title: str, value: str, most: int, meaning: str, **options: Any) -> Any:
+        """Adds a field for a text of at most ``most`` characters; ``options`` are pygame-menu's."""
+        widget = self.menu.add.text_input(f"{title}: ", default=value, maxchar=most, **options)
+        return widget.set_attribute("meaning", meaning)
+
+    def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:
+        """``function`` of a widget's new value, as its ``onchange``; deaf while the menu is filled, when widgets report
+        the values they are given."""
+
+        def changed(*values: Any) -> None:
+            if not self._filling:
+                function(values[-1])
+
+        return changed
+
+    # --- a scene
+
+    def place(self) -> None:
+        if self._updating:
+            self._rebuild = True  # not while a widget of this menu is at work
+        else:
+            self._build()
+
+    def _build(self) -> None:
+        index = None if self.menu is None else self.menu.get_index()
         unit, window = self.style.unit, self.window
         head, foot = round(min(5.2 * unit, window.h * 0.14)), round(3.0 * unit)
-        beside = self.page.board and window.w > 1.25 * window.h and window.w * 42 // 100 > 22 * unit
+        beside = self.board and window.w > 1.25 * window.h and window.w * 42 // 100 > 22 * unit
         width = window.w * 42 // 100 if beside else window.w
         self.area = Rect(0, head, width, max(60, window.h - head - foot))
         margin = round(1.6 * unit)
@@ -149,9 +154,9 @@ class MenuScene(Scene):
             keyboard_ignore_nonphysical=False,  # a key let go of before its event is looked at counts
             onclose=None,
         )
-        self.page.filling = True
-        self.page.fill(self.menu)
-        self.page.filling = False
+        self._filling = True
+        self.fill()
+        self._filling = False
         selectable = self.menu.get_widgets()
         if index is not None and index < len(selectable) and selectable[index].is_selectable:
             self.menu.select_widget(selectable[index])
@@ -164,52 +169,46 @@ class MenuScene(Scene):
     def handle(self, event: pygame.event.Event) -> None:
         self._events.append(event)  # they wait for ``update``, in their order
 
-    def _take(self, event: pygame.event.Event, menu: pygame_menu.Menu) -> None:
-        """Gives an event to the page, or to the window where it is a key of all menus."""
+    def _take(self, event: pygame.event.Event) -> None:
+        """Gives an event to the menu, or to the window where it is a key of all menus."""
         if self.question is not None:
             super().handle(event)
             self._stale = True
             return
         if event.type == pygame.KEYDOWN:
             key = key_of(event)
-            if key in _OWN_KEYS:
+            if key == "escape":
                 self.leave()
                 return
             if len(key) > 1 and action_for(self.name, key) is not None:
                 super().handle(event)
                 return
-        before = menu.get_selected_widget()
+        before = self.menu.get_selected_widget()
         self._updating = True
-        self._stale |= bool(menu.update([event])) or event.type in _MOUSE
+        self._stale |= bool(self.menu.update([event])) or event.type in _MOUSE
         self._updating = False
-        if menu.get_selected_widget() is not before:
+        if self.menu.get_selected_widget() is not before:
             self._foot = ("", False)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         return False
 
-    def leave(self) -> None:
-        """Back to where the page was opened from."""
-        self.page.leave()
-        self.app.go.back()
-
     def update(self, now: float) -> None:
         events, self._events = self._events, []
         for index, event in enumerate(events):
-            if self.menu is not None:
-                self._take(event, self.menu)
-            self._rebuild_page()
+            self._take(event)
+            self._rebuild_now()
             if self.app.go.scene is not self:  # what was typed ahead is meant for the next scene
                 for later in events[index + 1 :]:
                     self.app.go.scene.handle(later)
                 return
-        self.page.poll()
-        self._rebuild_page()
+        self.poll()
+        self._rebuild_now()
 
-    def _rebuild_page(self) -> None:
+    def _rebuild_now(self) -> None:
         if self._rebuild and self.app.go.scene is self:
             self._rebuild = False
-            self._build(self.menu.get_index() if self.menu else None)
+            self._build()
 
     def draw(self, surface: pygame.Surface, now: float) -> list[Rect]:
         if not self._stale and not self._blank:
@@ -217,10 +216,9 @@ class MenuScene(Scene):
         self._stale = self._blank = False
         theme, unit, text = self.style.theme, self.style.unit, self.style.text
         surface.fill(theme.background)
-        assert self.menu is not None
         title_size, left = round(2.1 * unit), round(2.4 * unit)
         y = min(round(2.6 * unit), self.area.y // 2)
-        width = text.draw(surface, self.page.title, (left, y), title_size, theme.text, True)
+        width = text.draw(surface, self.title, (left, y), title_size, theme.text, True)
         surface.fill(theme.accent, (left, y + title_size * 3 // 4, width, max(2, unit // 7)))
         self.menu.draw(surface)
         if self.board_rect is not None:

@@ -12,28 +12,12 @@ from engine.board import Board, LegalMove, Move
 from engine.errors import IllegalMoveError
 from engine.fen import NUMBERS, Color
 
-from .move_reasons import capture_message, legal_paths, number_at, row_column, why_not, why_not_piece
-
-__all__ = ["MoveInput", "number_at", "row_column"]
+from .move_reasons import capture_message, legal_paths, why_not, why_not_piece
+from .squares import cursor_step, square_between
 
 _MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
 _TYPEABLE = frozenset("0123456789-x:")
 _LONGEST_TYPED = 40
-_STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
-
-
-def cursor_step(square: int, direction: str, flipped: bool) -> int:
-    """The dark square beside ``square`` on the screen; up and down zigzag, the board's edge stops.
-
-    Args:
-        direction: ``left``, ``right``, ``up`` or ``down``, as seen with White at the bottom, or Black if ``flipped``.
-    """
-    row_step, place_step = _STEPS[direction]
-    if flipped:
-        row_step, place_step = -row_step, -place_step
-    row, place = divmod(square - 1, 4)
-    row, place = row + row_step, place + place_step
-    return 4 * row + place + 1 if 0 <= row < 8 and 0 <= place < 4 else square
 
 
 class MoveInput:
@@ -211,7 +195,7 @@ class MoveInput:
         going_on = [legal.move for legal in self._candidates()] if path else []
         self.targets = frozenset(move.path[len(path)] for move in going_on if len(move.path) > len(path))
         self.finals = frozenset(move.end for move in going_on)
-        self.jumped = tuple(_between(a, b) for a, b in pairwise(path)) if self.must_capture else ()
+        self.jumped = tuple(square_between(a, b) for a, b in pairwise(path)) if self.must_capture else ()
         if path:
             self.hover_targets = frozenset()
 
@@ -343,11 +327,3 @@ class MoveInput:
         if choices:
             return choices[len(choices) // 2]
         return self.path[-1] if self.path else NUMBERS // 2
-
-
-def _between(start: int, end: int) -> int:
-    """The square jumped on the way between two squares two steps apart."""
-    (row, column), (end_row, end_column) = row_column(start), row_column(end)
-    jumped = number_at((row + end_row) // 2, (column + end_column) // 2)
-    assert jumped is not None
-    return jumped

@@ -3,21 +3,9 @@
 from engine.board import Board, LegalMove, generated_moves
 from engine.fen import Color
 
+from .squares import row_column, square_between
+
 _SHOWN = 3  # captures that a message names
-_COLUMNS = 4  # dark squares in a row
-
-
-def row_column(number: int) -> tuple[int, int]:
-    """Row and column (0-7) of a square 1-32: row 0 holds 1-4, Black's back row; column 0 is White's left."""
-    row, place = divmod(number - 1, _COLUMNS)
-    return row, 2 * place + (row % 2 == 0)
-
-
-def number_at(row: int, column: int) -> int | None:
-    """The square 1-32 at a row and column, or None for a light square or one off the board."""
-    if not (0 <= row < 8 and 0 <= column < 8) or (row + column) % 2 == 0:
-        return None
-    return row * _COLUMNS + column // 2 + 1
 
 
 def legal_paths(board: Board) -> list[LegalMove]:
@@ -85,7 +73,7 @@ def _why_not_geometry(pieces: dict[int, tuple[Color, bool]], start: int, end: in
     if not king and ahead < 0 and distance == aside and distance <= 2:
         return "men move forward only" if distance == 1 else "men move and capture forward only"
     if distance == aside == 2:
-        between = number_at((row + end_row) // 2, (column + end_column) // 2)
+        between = square_between(start, end)
         if between not in pieces:
             return f"there is nothing to capture on {between}"
         if pieces[between][0] is color:

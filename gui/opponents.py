@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from engine.errors import DraughtsError
 from engine.players import AlphaBetaPlayer, Player, PlayerError, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import MAX_DEPTH
-from engine.players.network_text import MOST_THREADS, BackendName
+from engine.players.network_text import BackendName
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
 from engine.retired import present_backend, present_search
 from engine.search import BOARD_SEARCH, SearchConfig
@@ -55,7 +55,6 @@ class OpponentSpec(BaseModel):
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
     backend: BackendName = Field("auto", description="network: what computes it")
-    threads: int = Field(1, ge=1, le=MOST_THREADS, description="network: processor threads of one evaluation")
 
     @field_validator("search", mode="before")
     @classmethod

@@ -6,9 +6,9 @@ from engine.board import Board
 from engine.errors import FenError
 from engine.fen import MAX_PIECES, NUMBERS, START_FEN, Color, to_square
 
-from .move_input import cursor_step
 from .move_reasons import why_no_game
 from .pdn_files import fen_of
+from .squares import cursor_step
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from torch import Tensor
 from engine.files import atomic_write, sha256_of, sync_folder
 from engine.version import installed_version
 
-from .network import Network, NetworkConfig, NetworkError, check_tensors
+from .network import Network, NetworkConfig, NetworkError, check_tensors, make_network
 
 SCHEMA_VERSION: Literal[1] = 1
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -112,7 +112,7 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
     info = read_info(folder)
     path = whole_folder(Path(folder)) / WEIGHTS_FILE
     data = read_weights(path, info.digest, INFO_FILE)
-    network = Network(info.network).eval()
+    network = make_network(info.network).eval()
     try:
         network.set_weights(safetensors.torch.load(data))
     except (SafetensorError, NetworkError) as error:

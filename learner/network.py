@@ -1,255 +1,63 @@
-"""The residual network with a policy and a win/draw/loss head, and the sizes it comes in.
+"""Networks of all families: made from their configuration, or by the name of a size.
 
-The trunk is a stem and residual blocks of two convolutions with batch norm (He et al. 2016; Silver et al. 2018); the
-second norm of a block starts at zero, so that a fresh network is shallow. What goes in and out is written down in
-``engine.encoding``: planes [N, 6, 8, 4] in, policy logits [N, 128] and win/draw/loss logits [N, 3] for the side to move
-out.
+A family is a module (``residual``, ``wide``) that has a configuration with the family's name, a ``Network`` and named
+sizes, and kernels in ``inference``. Configurations without a family are from the time when there was one.
 """
 
-import copy
-from collections.abc import Callable, Mapping
-from functools import cache, partial
-from typing import Any, Literal
+from typing import Annotated, Any
 
-import torch
-from pydantic import BaseModel, ConfigDict, Field
-from torch import Tensor, nn
-from torch.nn.utils.fusion import fuse_conv_bn_eval
+from pydantic import Discriminator, Tag
 
-from engine.bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES
-from engine.encoding import NUM_PLANES, REVERSIBLE_SCALE, encode_planes
+from . import residual, wide
+from .network_base import (
+    COLUMNS,
+    ROWS,
+    Network,
+    NetworkError,
+    Precision,
+    check_tensors,
+    choose_dtype,
+    has_bf16,
+    planes_from_positions,
+    planes_on,
+)
+from .residual import ResidualConfig, ResidualNetwork
+from .wide import WideConfig, WideNetwork
 
-ROWS, COLUMNS = 8, 4
-DARK_SQUARES = [8 * row + 2 * k + (1 - row % 2) for row in range(ROWS) for k in range(COLUMNS)]
-"""Place on the 8×8 board, row by row, of the squares 0-31, seen from the mover's side."""
-
-_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "relu": partial(nn.ReLU, inplace=True),
-    "leaky_relu": partial(nn.LeakyReLU, inplace=True),
-    "mish": nn.Mish,
-    "silu": nn.SiLU,
-}
-
-
-Precision = Literal["auto", "float32", "bf16"]
-
-
-class NetworkError(ValueError):
-    """Weights that do not belong to the network, or are no numbers."""
-
-
-class NetworkConfig(BaseModel):
-    """Size and shape of a ``Network``.
-
-    Attributes:
-        blocks, channels: of the residual trunk.
-        board: the planes as they are ("8x4", dark squares only) or spread over the whole board ("8x8").
-        kernel_size: of the trunk's convolutions.
-        policy_channels: channels of the policy head between trunk and logits.
-        wdl_channels, wdl_hidden: channels per square and hidden units of the win/draw/loss head.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    blocks: int = Field(ge=1, le=60)
-    channels: int = Field(ge=4, le=512)
-    board: Literal["8x4", "8x8"] = "8x4"
-    kernel_size: int = Field(default=3, ge=1, le=7)
-    activation: Literal["relu", "leaky_relu", "mish", "silu"] = "relu"
-    policy_channels: int = Field(default=32, ge=1, le=512)
-    wdl_channels: int = Field(default=8, ge=1, le=128)
-    wdl_hidden: int = Field(default=64, ge=1, le=1024)
+__all__ = [
+    "COLUMNS",
+    "NETWORKS",
+    "ROWS",
+    "Network",
+    "NetworkConfig",
+    "NetworkError",
+    "Precision",
+    "ResidualConfig",
+    "ResidualNetwork",
+    "WideConfig",
+    "WideNetwork",
+    "check_tensors",
+    "choose_dtype",
+    "has_bf16",
+    "make_network",
+    "planes_from_positions",
+    "planes_on",
+]
 
 
-NETWORKS = {
-    "tiny": NetworkConfig(blocks=1, channels=16, policy_channels=16, wdl_channels=4, wdl_hidden=16),
-    "2x32": NetworkConfig(blocks=2, channels=32),
-    "3x32": NetworkConfig(blocks=3, channels=32),
-    "4x48": NetworkConfig(blocks=4, channels=48),
-    "5x64": NetworkConfig(blocks=5, channels=64),
-    "6x96": NetworkConfig(blocks=6, channels=96, wdl_hidden=128),
-    "10x128": NetworkConfig(blocks=10, channels=128, policy_channels=64, wdl_hidden=128),
-}
-"""Named sizes, blocks x channels; "tiny" is for tests."""
+def _family(config: Any) -> str:
+    return str(config.get("family", "residual") if isinstance(config, dict) else getattr(config, "family", None))
 
 
-class ConvUnit(nn.Module):
-    """Convolution, batch norm and activation; ``skip`` is added before the activation. The board keeps its size."""
+NetworkConfig = Annotated[
+    Annotated[ResidualConfig, Tag("residual")] | Annotated[WideConfig, Tag("wide")], Discriminator(_family)
+]
+"""Configuration of a network of any family."""
 
-    def __init__(self, inputs: int, outputs: int, kernel_size: int, activation: str) -> None:
-        super().__init__()
-        # An even kernel looks one square further forward than back.
-        before, after = (kernel_size - 1) // 2, kernel_size // 2
-        self.pad = nn.Identity() if before == after else nn.ZeroPad2d((before, after, before, after))
-        self.conv = nn.Conv2d(inputs, outputs, kernel_size, padding=before if before == after else 0, bias=False)
-        self.norm: nn.Module = nn.BatchNorm2d(outputs)
-        self.activation = _ACTIVATIONS[activation]()
-
-    def forward(self, x: Tensor, skip: Tensor | None = None) -> Tensor:
-        y = self.norm(self.conv(self.pad(x)))
-        return self.activation(y if skip is None else y.add_(skip))
-
-    def fold(self) -> None:
-        """Moves the batch norm into the convolution's weights and bias; for inference only."""
-        assert isinstance(self.norm, nn.BatchNorm2d)
-        self.conv = fuse_conv_bn_eval(self.conv, self.norm)
-        self.norm = nn.Identity()
+NETWORKS: dict[str, NetworkConfig] = {**residual.SIZES, **wide.SIZES}
+"""Named sizes of all families."""
 
 
-class Block(nn.Module):
-    """Residual block of two ``ConvUnit``."""
-
-    def __init__(self, channels: int, kernel_size: int, activation: str) -> None:
-        super().__init__()
-        self.first = ConvUnit(channels, channels, kernel_size, activation)
-        self.second = ConvUnit(channels, channels, kernel_size, activation)
-        assert isinstance(self.second.norm, nn.BatchNorm2d)
-        nn.init.zeros_(self.second.norm.weight)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(self.first(x), skip=x)
-
-
-class PolicyHead(nn.Module):
-    """Trunk [N, C, 8, 4] → logits [N, 128]; plane d, square s of the last convolution is ``logit[32 * d + s]``."""
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__()
-        self.unit = ConvUnit(config.channels, config.policy_channels, 1, config.activation)
-        self.logits = nn.Conv2d(config.policy_channels, NUM_DIRECTIONS, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.logits(self.unit(x)).flatten(1)
-
-
-class WdlHead(nn.Module):
-    """Trunk [N, C, 8, 4] → logits [N, 3] of win, draw, loss, from a few features per square and the trunk's mean."""
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__()
-        self.unit = ConvUnit(config.channels, config.wdl_channels, 1, config.activation)
-        self.hidden = nn.Linear(config.wdl_channels * NUM_SQUARES + config.channels, config.wdl_hidden)
-        self.activation = _ACTIVATIONS[config.activation]()
-        self.logits = nn.Linear(config.wdl_hidden, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        features = torch.cat([self.unit(x).flatten(1), x.mean((2, 3))], 1)
-        return self.logits(self.activation(self.hidden(features)))
-
-
-class Network(nn.Module):
-    """Planes [N, 6, 8, 4] → policy logits [N, 128] and win/draw/loss logits [N, 3], in the type of the weights."""
-
-    dark_squares: Tensor
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__()
-        self.config = config
-        shape = (config.kernel_size, config.activation)
-        self.stem = ConvUnit(NUM_PLANES, config.channels, *shape)
-        self.blocks = nn.Sequential(*(Block(config.channels, *shape) for _ in range(config.blocks)))
-        self.policy_head = PolicyHead(config)
-        self.wdl_head = WdlHead(config)
-        self.register_buffer("dark_squares", torch.tensor(DARK_SQUARES), persistent=False)
-
-    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
-        x = planes if self.config.board == "8x4" else self._spread(planes)
-        x = self.blocks(self.stem(x))
-        if self.config.board == "8x8":
-            x = x.flatten(2)[:, :, self.dark_squares].unflatten(2, (ROWS, COLUMNS))
-        return self.policy_head(x), self.wdl_head(x)
-
-    def _spread(self, planes: Tensor) -> Tensor:
-        """The 32 squares at their places on the 8×8 board [N, 6, 8, 8]; light squares are zero."""
-        board = planes.new_zeros(*planes.shape[:2], 64)
-        board[:, :, self.dark_squares] = planes.flatten(2)
-        return board.unflatten(2, (8, 8))
-
-    def folded(self) -> "Network":
-        """A copy for inference: batch norms folded into the convolutions, no gradients."""
-        network = copy.deepcopy(self).eval().requires_grad_(False)
-        for module in network.modules():
-            if isinstance(module, ConvUnit):
-                module.fold()
-        return network
-
-    def set_weights(self, weights: Mapping[str, Any]) -> None:
-        """Copies the weights and batch-norm statistics of ``weights``, a ``state_dict``.
-
-        Raises:
-            NetworkError: a tensor is missing, unknown, of another shape or not finite; nothing has been changed then.
-        """
-        check_tensors(weights, self.state_dict())
-        self.load_state_dict(weights)
-
-
-def check_tensors(found: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:
-    """Raises ``NetworkError`` unless ``found`` has the names and shapes of ``expected`` and finite numbers only."""
-    for name in [*expected, *found]:
-        if name not in found:
-            raise NetworkError(f"the weights lack {name!r}: they belong to another network")
-        if name not in expected:
-            raise NetworkError(f"the weights have an unknown {name!r}: they belong to another network")
-        value = found[name]
-        if not isinstance(value, Tensor) or value.shape != expected[name].shape:
-            shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise NetworkError(f"{name!r} is {shape}, not {tuple(expected[name].shape)}: another network's weights")
-        if not value.isfinite().all():
-            raise NetworkError(f"{name!r} holds numbers that are not finite: the training that made it diverged")
-
-
-@cache
-def _square_tables(device: torch.device) -> tuple[Tensor, Tensor]:
-    """Bit of every square [32], and one on odd rows [32], on ``device``."""
-    bits = torch.from_numpy(BIT_OF_SQUARE).to(device, torch.int32)
-    return bits, torch.arange(NUM_SQUARES, device=device).div(COLUMNS, rounding_mode="floor") % 2
-
-
-def planes_from_positions(positions: Tensor) -> Tensor:
-    """Planes [N, 6, 8, 4] float32, made where the positions are, equal to ``engine.encoding.encode_planes``.
-
-    Args:
-        positions: [N, 4] int32 (the bits of the uint32 words) or int64, on any device.
-    """
-    bits, odd_rows = _square_tables(positions.device)
-    own, opp, kings = ((positions[:, word, None] >> bits) & 1 for word in range(3))
-    counter = positions[:, 3, None].float() / REVERSIBLE_SCALE
-    men = 1 - kings
-    pieces = torch.stack([own * men, own * kings, opp * men, opp * kings], 1).float()
-    rest = torch.stack([counter.expand(-1, NUM_SQUARES), odd_rows.float().expand(len(positions), -1)], 1)
-    return torch.cat([pieces, rest], 1).unflatten(2, (ROWS, COLUMNS))
-
-
-def planes_on(device: torch.device, positions: Tensor) -> Tensor:
-    """Planes [N, 6, 8, 4] float32 on ``device`` of positions [N, 4] int32 in main memory.
-
-    On the CPU the compiled encoder is faster; elsewhere the 16 bytes of a position travel, not its 768 bytes of planes.
-    """
-    if device.type == "cpu":
-        return torch.from_numpy(encode_planes(positions.numpy().view("uint32")))
-    return planes_from_positions(positions.to(device, non_blocking=True))
-
-
-def has_bf16(device: torch.device) -> bool:
-    """Whether the device multiplies bf16 in hardware; emulated, it is slower than float32."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return device.type == "cpu" and any(getattr(torch.cpu, probe, bool)() for probe in probes)
-
-
-def choose_dtype(device: torch.device, precision: Precision) -> torch.dtype:
-    """The type to compute in; "auto" is bf16 where the device multiplies it in hardware."""
-    use_bf16 = precision == "bf16" or (precision == "auto" and has_bf16(device))
-    return torch.bfloat16 if use_bf16 else torch.float32
-
-
-def choose_layout(device: torch.device, dtype: torch.dtype, channels: int) -> torch.memory_format:
-    """The faster memory order of the activations.
-
-    Channels last, except for bf16 on the CPU (oneDNN 3.12) unless the channels fill its blocks of 64: with 48
-    channels, channels last is a quarter slower.
-    """
-    if device.type == "cpu" and dtype == torch.bfloat16 and channels % 64:
-        return torch.contiguous_format
-    return torch.channels_last
+def make_network(config: NetworkConfig) -> Network:
+    """A network of random weights."""
+    return ResidualNetwork(config) if isinstance(config, ResidualConfig) else WideNetwork(config)

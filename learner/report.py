@@ -43,11 +43,39 @@ class ReportError(ValueError):
     """A report that cannot be written as it is; the message names the part and says what is wrong."""
 
 
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _marked(text: str) -> str:
+    return _MARKDOWN_SIGNS.sub(r"\\\1", _one_line(text))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(_one_line(text))
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return _MISSING
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
 @dataclass(frozen=True)
 class Text:
     """One paragraph of plain text: signs that Markdown or HTML would read are shown as they are."""
 
     text: str
+
+    def markdown(self) -> str:
+        return _MARKDOWN_START.sub(r"\1\\\2", _marked(self.text))
+
+    def html(self) -> str:
+        return f"<p>{_escaped(self.text)}</p>"
 
 
 @dataclass(frozen=True)
@@ -71,6 +99,35 @@ class Table:
                     f"table {self.caption!r}: row {number} has {len(row)} cells, the header {len(self.header)}"
                 )
 
+    def _cells(self) -> tuple[list[list[str]], list[bool]]:
+        """All cells as text, and which columns hold numbers: never the first, which holds names."""
+        rows = [[_shown(cell) for cell in row] for row in self.rows]
+        numeric = [
+            column > 0 and all(row[column] == _MISSING or _NUMBER.fullmatch(row[column]) is not None for row in rows)
+            for column in range(len(self.header))
+        ]
+        return rows, numeric
+
+    def markdown(self) -> str:
+        rows, numeric = self._cells()
+        lines = [[_marked(cell) for cell in row] for row in [self.header, *rows]]
+        lines.insert(1, ["---:" if right else "---" for right in numeric])
+        return f"*{_marked(self.caption)}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def html(self) -> str:
+        rows, numeric = self._cells()
+        kinds = [' class="number"' if right else "" for right in numeric]
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            inner = "".join(f"<{tag}{kind}>{_escaped(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True))
+            return f"<tr>{inner}</tr>"
+
+        body = "\n".join(line("td", row) for row in rows)
+        return (
+            f'<div class="table"><table>\n<caption>{_escaped(self.caption)}</caption>\n'
+            f"<thead>{line('th', self.header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
+        )
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -92,8 +149,18 @@ class Figure:
 
     @property
     def file_name(self) -> str:
-        """Name of the file in the report's folder."""
         return f"{self.name}.png"
+
+    def markdown(self) -> str:
+        caption = _marked(self.caption)
+        return f"![{caption}]({self.file_name})\n\n*{caption}*"
+
+    def html(self) -> str:
+        image, caption = base64.b64encode(self.png).decode(), _escaped(self.caption)
+        return (
+            f'<figure><img src="data:image/png;base64,{image}" alt="{caption}">'
+            f"<figcaption>{caption}</figcaption></figure>"
+        )
 
 
 Block = Text | Table | Figure
@@ -116,7 +183,6 @@ class Report:
     data: Mapping[str, Any]
 
     def figures(self) -> Iterator[Figure]:
-        """All figures in order."""
         return (block for section in self.sections for block in section.blocks if isinstance(block, Figure))
 
 
@@ -193,15 +259,7 @@ def to_markdown(report: Report) -> str:
     """The report as Markdown with GitHub's tables; figures are links to the PNG files."""
     parts = [f"# {_marked(report.title)}"]
     for section in report.sections:
-        parts.append(f"## {_marked(section.title)}")
-        for block in section.blocks:
-            if isinstance(block, Text):
-                parts.append(_MARKDOWN_START.sub(r"\1\\\2", _marked(block.text)))
-            elif isinstance(block, Figure):
-                caption = _marked(block.caption)
-                parts.append(f"![{caption}]({block.file_name})\n\n*{caption}*")
-            else:
-                parts.append(_markdown_table(block))
+        parts += [f"## {_marked(section.title)}", *(block.markdown() for block in section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -209,71 +267,7 @@ def to_html(report: Report) -> str:
     """The report as one HTML page that needs no other file: style and figures are inside."""
     parts = [f"<h1>{_escaped(report.title)}</h1>"]
     for section in report.sections:
-        parts.append(f"<h2>{_escaped(section.title)}</h2>")
-        for block in section.blocks:
-            if isinstance(block, Text):
-                parts.append(f"<p>{_escaped(block.text)}</p>")
-            elif isinstance(block, Figure):
-                image, caption = base64.b64encode(block.png).decode(), _escaped(block.caption)
-                parts.append(
-                    f'<figure><img src="data:image/png;base64,{image}" alt="{caption}">'
-                    f"<figcaption>{caption}</figcaption></figure>"
-                )
-            else:
-                parts.append(_html_table(block))
+        parts += [f"<h2>{_escaped(section.title)}</h2>", *(block.html() for block in section.blocks)]
     head = f'<meta charset="utf-8">\n<title>{_escaped(report.title)}</title>\n<style>{_STYLE}</style>'
     body = "\n".join(parts)
     return f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _marked(text: str) -> str:
-    return _MARKDOWN_SIGNS.sub(r"\\\1", _one_line(text))
-
-
-def _escaped(text: str) -> str:
-    return html.escape(_one_line(text))
-
-
-def _shown(cell: Cell) -> str:
-    if cell is None:
-        return _MISSING
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    if isinstance(cell, float):
-        return f"{cell:.4g}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
-
-
-def _numeric_columns(rows: Sequence[Sequence[str]], columns: int) -> list[bool]:
-    """Which columns hold numbers and are set flush right: the first one holds names, whatever they look like."""
-    return [
-        column > 0 and all(row[column] == _MISSING or _NUMBER.fullmatch(row[column]) for row in rows)
-        for column in range(columns)
-    ]
-
-
-def _markdown_table(table: Table) -> str:
-    rows = [[_shown(cell) for cell in row] for row in table.rows]
-    numeric = _numeric_columns(rows, len(table.header))
-    lines = [list(map(_marked, table.header)), ["---:" if right else "---" for right in numeric]]
-    lines += [list(map(_marked, row)) for row in rows]
-    return f"*{_marked(table.caption)}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _html_table(table: Table) -> str:
-    rows = [[_shown(cell) for cell in row] for row in table.rows]
-    classes = [' class="number"' if right else "" for right in _numeric_columns(rows, len(table.header))]
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        inner = "".join(f"<{tag}{kind}>{_escaped(cell)}</{tag}>" for kind, cell in zip(classes, cells, strict=True))
-        return f"<tr>{inner}</tr>"
-
-    body = "\n".join(line("td", row) for row in rows)
-    return (
-        f'<div class="table"><table>\n<caption>{_escaped(table.caption)}</caption>\n'
-        f"<thead>{line('th', table.header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
-    )

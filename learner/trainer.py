@@ -8,7 +8,6 @@ from typing import Any, Literal
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from torch import Tensor, nn
-from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from .batch import TrainingBatch
 from .checkpoint import check_version, read_tensors, write_tensors
@@ -20,7 +19,6 @@ from .network import (
     Precision,
     check_tensors,
     choose_dtype,
-    choose_layout,
     planes_on,
 )
 
@@ -139,11 +137,11 @@ class Trainer:
         self.config = config
         self.device = torch.device(device)
         self._dtype = choose_dtype(self.device, config.precision)
-        self._layout = choose_layout(self.device, self._dtype, network.config.channels)
+        self._layout = network.layout(self.device, self._dtype)
         if config.channels_last is not None:
             self._layout = torch.channels_last if config.channels_last else torch.contiguous_format
         self.network = network.to(self.device).train()
-        convert_conv2d_weight_memory_format(self.network, self._layout)
+        self.network.lay_out(self._layout)
         self.ema_network = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.optimizer = make_optimizer(self.network, config)
         self.steps = 0

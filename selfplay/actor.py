@@ -5,16 +5,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.ballots import ballot_board, playable_ballots
-from engine.board import Board, Termination
+from engine.board import Termination
 from engine.fen import Color
-from engine.search import Ending, Evaluator, LockstepSearch, SearchConfig
+from engine.search import CompiledEvaluator, Ending, Evaluator, LockstepSearch, SearchConfig
 from engine.search.leaf_oracle import DRAW, UNKNOWN, WIN
 
 from .config import SelfPlayConfig
-from .endgame import EndgameKnowledge, adjudication, rescored, without_held_out
+from .endgame import EndgameKnowledge, adjudication, rescored, rescored_found, without_held_out
 from .match import PLY_CAP
+from .openings import selfplay_opening
 from .records import ADJUDICATION, GameRecord, GameRecordBuilder
+from .tree_samples import TreeReader, offshoots
 
 RESIGNATION = "RESIGNATION"
 _TERMINATIONS = {
@@ -95,6 +96,7 @@ class Actor:
         most = max(search.num_simulations, config.fast_simulations)
         oracle = self._knowledge.leaf_oracle if search.oracle != "off" else None
         self._search = LockstepSearch(search, config.games_in_lockstep, most, seed, oracle)
+        self._reader = TreeReader(self._search, config.tree_samples) if config.tree_samples.most else None
         self._finished: list[GameRecord] = []
         self._stats = PlayStats()
         self._stopping = False
@@ -104,20 +106,29 @@ class Actor:
         """Plays on until the finished games hold at least so many samples, or ``stop``, and hands them over."""
         started = time.perf_counter()
         while self._stats.samples < min_samples and not self._stopping:
-            self._select()
-            self._stats.evaluations += self._search.evaluate(self.evaluator)
+            self._stats.evaluations += self._step()
         self._stats.seconds = time.perf_counter() - started
         records, stats = self._finished, self._stats
         self._finished, self._stats = [], PlayStats()
         return records, stats
 
-    def _select(self) -> None:
-        """Takes every game to a leaf that waits for the network; searches that end on the way are played on."""
+    def _step(self) -> int:
+        """Searches on and plays the moves of the searches that have ended; returns the number of evaluations."""
+        if isinstance(self.evaluator, CompiledEvaluator):
+            evaluations = self._search.many_steps(self.evaluator)
+            self._move_finished()
+            return evaluations
         self._search.select()
-        while len(finished := np.flatnonzero(~self._search.active())):
-            for slot in finished:
-                self._move(int(slot))
+        while self._move_finished():  # so that the next batch has a leaf of every game
             self._search.select()
+        return self._search.evaluate(self.evaluator)
+
+    def _move_finished(self) -> bool:
+        """Plays the moves of the searches that have ended; False if there were none."""
+        finished = np.flatnonzero(~self._search.active())
+        for slot in finished.tolist():
+            self._move(slot)
+        return len(finished) > 0
 
     def stop(self) -> None:
         """Makes ``play`` return soon with what is finished; may be called from another thread."""
@@ -126,7 +137,7 @@ class Actor:
     def _new_game(self, slot: int) -> _Game:
         rng = self._search.generator(slot)
         while True:
-            board = self._opening(rng)
+            board = selfplay_opening(rng, self.config.ballot_fraction, self.config.random_opening_plies)
             ending = self._search.set_board(slot, board)
             if ending is Ending.RUNNING:
                 break
@@ -139,18 +150,6 @@ class Actor:
         self._start(slot, game)
         return game
 
-    def _opening(self, rng: np.random.Generator) -> Board:
-        if rng.random() < self.config.ballot_fraction:
-            ballots = playable_ballots()
-            return ballot_board(ballots[rng.integers(len(ballots))]).copy()
-        board = Board()
-        for _ in range(rng.integers(self.config.random_opening_plies + 1)):
-            legal = board.legal_moves
-            if not legal:
-                break
-            board.push(legal[rng.integers(len(legal))])
-        return Board(board.fen())
-
     def _start(self, slot: int, game: _Game) -> None:
         game.full = self._search.generator(slot).random() < self.config.full_search_fraction
         self._search.start(slot, None if game.full else self.config.fast_simulations, explore=game.full)
@@ -160,6 +159,8 @@ class Actor:
         game, search = self._games[slot], self._search
         result = search.result(slot)
         game.record.add_search(result.position, result.wdl, result.policy if game.full else None)
+        if game.full and self._reader is not None:
+            self._add_tree(slot, game)
         if self._resigns(game, float(result.wdl[0] - result.wdl[2])):
             self._finish(slot, RESIGNATION, game.turn.other)
             return
@@ -177,6 +178,16 @@ class Actor:
             self._finish(slot, ADJUDICATION, None if outcome == DRAW else winner)
         else:
             self._start(slot, game)
+
+    def _add_tree(self, slot: int, game: _Game) -> None:
+        """Adds samples of the tree of a search, and of positions beside them."""
+        assert self._reader is not None
+        tree, rng = self._reader.read(slot), self._search.generator(slot)
+        game.record.add_found(tree)
+        share = self.config.tree_samples.offshoots
+        if share > 0:
+            chosen = tree.positions[rng.random(len(tree)) < share]
+            game.record.add_found(offshoots(chosen, self.evaluator, rng))
 
     def _adjudication(self, slot: int, forced: int) -> int:
         """What endgame tables end the game with, for the side to move; UNKNOWN: it goes on."""
@@ -211,6 +222,7 @@ class Actor:
         knowledge = self._knowledge
         if self.config.rescore and knowledge.table is not None:
             record = rescored(record, knowledge.table, self.config.table_pieces)
+            record = rescored_found(record, knowledge.table, self.config.table_pieces)
         if knowledge.held_out is not None:
             record = without_held_out(record, knowledge.held_out)
         self._finished.append(record)

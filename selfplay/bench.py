@@ -11,9 +11,11 @@ from rich.console import Console
 from engine.board import Board
 from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
-from learner.inference import NetworkEvaluator, make_evaluator, measure_rates
+from learner.inference import NetworkEvaluator, make_evaluator
+from learner.inference.backends import KERNELS
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, Network
+from learner.inference.numba_evaluator import can_compute
+from learner.network import NETWORKS, Network, make_network
 from learner.trainer import Trainer, TrainerConfig
 
 from .actor import Actor
@@ -27,6 +29,7 @@ _PERFT_DEPTH = 10
 _SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations
 _BATCHES = (1, 16, 64, 256, 1024)
 _BACKEND_BATCHES = (1, 8, 64)
+_BACKENDS = ("torch", "torch-float32", *KERNELS)
 _SELFPLAY_GAMES = 256
 _REPEATS = 5
 _SECONDS = 1.0
@@ -75,6 +78,16 @@ def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.nd
     return _median_rate(measure)
 
 
+def backend_rates(network: Network, batch: int) -> dict[str, float]:
+    """Backend → positions judged per second on the CPU, in batches of this size."""
+    positions = random_positions(batch)
+    return {
+        name: network_evaluations_per_second(make_evaluator(network, name), positions)
+        for name in _BACKENDS
+        if name not in KERNELS or can_compute(network.config)
+    }
+
+
 def bare_network_rate(network: Network, config: RunConfig) -> float:
     """Positions per second that the networks of a run's actors could judge if there were nothing else to do.
 
@@ -82,7 +95,7 @@ def bare_network_rate(network: Network, config: RunConfig) -> float:
     GPU is one for all of them.
     """
     device, settings = choose_device(config.device), config.selfplay
-    evaluator = make_evaluator(network.eval(), settings.backend, device, settings.games_in_lockstep)
+    evaluator = make_evaluator(network.eval(), settings.backend, device)
     rate = network_evaluations_per_second(evaluator, random_positions(settings.games_in_lockstep))
     threads = settings.actors if config.pool == "ray" else min(settings.actors, num_cores())
     return rate * threads if device == "cpu" else rate
@@ -132,6 +145,7 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
         result=np.ones(n, np.uint8),
         has_policy=np.ones(n, bool),
         ply=np.zeros(n, np.uint16),
+        kind=np.zeros(n, np.uint8),
     )
 
 
@@ -143,7 +157,7 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
 
     Raises:
         ConfigError: no network of this size.
-        BackendError: no such backend, or it is not installed.
+        BackendError: no such backend, or it cannot compute this network.
     """
     if net not in NETWORKS:
         raise ConfigError(f"no network size {net!r}: choose one of {', '.join(NETWORKS)}")
@@ -160,11 +174,11 @@ def run_bench(net: str, console: Console, backend: str = "auto") -> dict[str, An
     report("perft_leaves_per_second", perft_leaves_per_second())
     cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
     report("search_simulations_per_second", cases)
-    network = Network(NETWORKS[net]).eval()
+    network = make_network(NETWORKS[net]).eval()
     for n in _BACKEND_BATCHES if device == "cpu" else ():
-        figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = measure_rates(network, n)
+        figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = backend_rates(network, n)
         console.print(f"backends in batches of {n}: {_rounded(rates)}", markup=False)
-    evaluator = make_evaluator(network, backend, device, _SELFPLAY_GAMES)
+    evaluator = make_evaluator(network, backend, device)
     figures["backend"] = evaluator.backend
     console.print(f"backend: {evaluator.backend}", markup=False)
     batches = {str(n): network_evaluations_per_second(evaluator, random_positions(n)) for n in _BATCHES}

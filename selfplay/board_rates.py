@@ -1,4 +1,4 @@
-"""How fast a network searches one position: simulations and evaluations per second by time and threads."""
+"""How fast a network searches one position: simulations and evaluations per second by time."""
 
 import statistics
 import time
@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +17,7 @@ from learner.checkpoint import load_checkpoint
 
 from .knowledge import leaf_oracle
 from .players import BoardEvaluator, board_evaluator, board_search, checkpoint_folder, search_with
-from .threads import num_cores, use_single_thread
+from .threads import use_single_thread
 
 TIMES_S = (0.1, 1.0, 10.0)
 POSITIONS = 5
@@ -32,20 +31,19 @@ class BoardRate:
     """Medians over positions.
 
     Attributes:
-        seconds: time of one search. threads: of one evaluation.
+        seconds: time of one search.
         simulations, evaluations: per second; what the cache remembered is no evaluation.
         remembered: share of the leaves that the cache knew.
     """
 
     seconds: float
-    threads: int
     simulations: float
     evaluations: float
     remembered: float
 
 
 def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: str = "auto") -> list[BoardRate]:
-    """Measures a network (see ``NetworkText``) on one thread and, where there are two cores, on two.
+    """Measures a network (see ``NetworkText``).
 
     Raises:
         PlayerError, CheckpointError, BackendError: see ``players.make_player``.
@@ -54,20 +52,16 @@ def board_rates(text: str, times_s: tuple[float, ...] | None = None, backend: st
     folder = checkpoint_folder(named.folder)
     loaded = load_checkpoint(folder)
     rates, boards = [], _positions()
-    for threads in (1, 2)[: num_cores()]:
-        config = board_search(named, threads=threads)
-        torch.set_num_threads(threads)
-        backend = named.backend or backend
-        evaluator = board_evaluator(folder, loaded, backend, "cpu", config.leaves_in_flight, threads, timed=True)
-        config = search_with(evaluator, config)
-        for seconds in times_s or TIMES_S:
-            player = SearchPlayer(text, evaluator, config, seconds, leaf_oracle(config))
-            for board in boards:
-                _search(player, evaluator, board, _WARM_UP_S)
-            measured = [_search(player, evaluator, board, seconds) for board in boards]
-            medians = (statistics.median(column) for column in zip(*measured, strict=True))
-            rates.append(BoardRate(seconds, threads, *medians))
     use_single_thread()
+    evaluator = board_evaluator(folder, loaded, named.backend or backend, "cpu", timed=True)
+    config = search_with(evaluator, board_search(named))
+    for seconds in times_s or TIMES_S:
+        player = SearchPlayer(text, evaluator, config, seconds, leaf_oracle(config))
+        for board in boards:
+            _search(player, evaluator, board, _WARM_UP_S)
+        measured = [_search(player, evaluator, board, seconds) for board in boards]
+        medians = (statistics.median(column) for column in zip(*measured, strict=True))
+        rates.append(BoardRate(seconds, *medians))
     return rates
 
 
@@ -99,9 +93,9 @@ def board_rates_command(text: str, quiet: bool, backend: str = "auto") -> dict[s
     """See ``crownhead bench --board``."""
     rates = board_rates(text, backend=backend)
     if not quiet:
-        table = Table("seconds", "threads", "simulations/s", "evaluations/s", "remembered", title=text)
+        table = Table("seconds", "simulations/s", "evaluations/s", "remembered", title=text)
         for rate in rates:
             numbers = f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}", f"{rate.remembered:.0%}"
-            table.add_row(f"{rate.seconds:g}", str(rate.threads), *numbers)
+            table.add_row(f"{rate.seconds:g}", *numbers)
         Console().print(table)
     return {"player": text, "rates": [asdict(rate) for rate in rates]}

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from learner.student import StudentInfo
+
 from learner.checkpoint import CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
-from learner.student import StudentInfo
 
 from .config import RunConfig
 from .stages import training_commands

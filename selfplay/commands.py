@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -22,7 +21,7 @@ from .progress import TrainingProgress
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
-from .threads import usable, use_single_thread
+from .threads import use_single_thread
 
 
 def train_command(
@@ -131,12 +130,10 @@ def analyse_command(
         raise IllegalMoveError(f"{fen}: the game is over, {board.turn} has no legal move")
     named = NetworkText.parse(net)
     folder = checkpoint_folder(named.folder)
-    threads = named.threads or 1
-    config = board_search(named, simulations, threads).impartial()
+    config = board_search(named, simulations).impartial()
     if oracle is not None:
         config = config.model_copy(update={"oracle": oracle_name(oracle)})
-    torch.set_num_threads(usable(threads))
-    player = checkpoint_player(folder, net, config, backend=named.backend or backend, threads=threads)
+    player = checkpoint_player(folder, net, config, backend=named.backend or backend)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
     moves = [

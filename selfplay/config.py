@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from engine.players import parse_player
 from engine.search import SearchConfig
 from learner.inference import BackendName
-from learner.network import NETWORKS, NetworkConfig
+from learner.network import NETWORKS, NetworkConfig, ResidualConfig
 from learner.trainer import TrainerConfig
 
 from .gate import GateConfig
 from .replay import ReplayConfig
 from .retired import without_retired
+from .tree_samples import TreeSampleConfig
 
 
 class ConfigError(ValueError):
@@ -31,9 +32,10 @@ class SelfPlayConfig(_Settings):
 
     actors: int = Field(1, ge=1, le=1024, description="workers that play; each uses one thread")
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
-    backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: the fastest here")
+    backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")
     positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
     full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
+    tree_samples: TreeSampleConfig = TreeSampleConfig()
     fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")
     ballot_fraction: float = Field(0.5, ge=0, le=1, description="games that start from a ballot")
     random_opening_plies: int = Field(6, ge=0, le=40, description="the others: up to so many random plies")
@@ -67,6 +69,22 @@ class LoopConfig(_Settings):
     keep_checkpoints: int = Field(50, ge=2, description="candidates kept beside the promoted ones")
 
 
+class TeacherConfig(_Settings):
+    """Another network that a run learns from; it lies in the run's folder ``teacher``."""
+
+    digest: str = Field(description="of its weights")
+    policy_weight: float = Field(0.5, ge=0, le=1, description="share of its move probabilities in the policy target")
+    value_weight: float = Field(0.5, ge=0, le=1, description="share of its win/draw/loss in the value target")
+    plays: float = Field(0.0, ge=0, le=1, description="share of the shards whose games are searched with it")
+
+
+class StudentConfig(_Settings):
+    """A second network that is trained on the same samples; it lies beside each checkpoint as its ``student``."""
+
+    network: NetworkConfig = NETWORKS["wide512"]
+    trainer: TrainerConfig = TrainerConfig(learning_rate=2e-3, weight_decay=1e-4, policy_weight=0.5)
+
+
 class Stage(_Settings):
     """Settings that a run took on when it was resumed, see ``selfplay.stages``.
 
@@ -90,6 +108,8 @@ class RunConfig(_Settings):
     device: str = Field("auto", description="cpu, cuda or auto: the learner's and the actors' device")
     init: str | None = Field(None, description="digest of the network that it begins with; none: random weights")
     network: NetworkConfig = NETWORKS["4x48"]
+    student: StudentConfig | None = Field(None, description="made on the way, for games by time")
+    teacher: TeacherConfig | None = Field(None, description="see ``crownhead train --teacher``")
     search: SearchConfig = SearchConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
     match_search: SearchConfig = SearchConfig()
@@ -121,7 +141,7 @@ _QUICK: dict[str, Any] = {
 }
 
 _POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave open is said in selfplay/reproduce/popic.py
-    "network": NetworkConfig(blocks=5, channels=75, board="8x8", kernel_size=4, activation="leaky_relu").model_dump(),
+    "network": ResidualConfig(blocks=5, channels=75, board="8x8", kernel_size=4, activation="leaky_relu").model_dump(),
     "search": {"num_simulations": 70, "temperature_plies": 25},
     "match_search": {"num_simulations": 70},
     "selfplay": {
@@ -253,10 +273,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """``base`` with ``changes``, dictionaries inside dictionaries merged likewise."""
+    """``base`` with ``changes``, dictionaries inside dictionaries merged likewise; a network is replaced as a whole."""
     result = dict(base)
     for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        both = isinstance(value, dict) and isinstance(result.get(key), dict) and "family" not in value
         result[key] = merged(result[key], value) if both else value
     return result
 
@@ -272,9 +292,10 @@ def parse_setting(text: str) -> dict[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not all(key.split(".")):
         raise ConfigError(f"--set {text!r}: write key=value, like search.num_simulations=32")
-    if key == "network" and value in NETWORKS:
-        return {"network": NETWORKS[value].model_dump()}
-    if key == "network" and not value.startswith("{"):
+    is_network = key in ("network", "student.network")
+    if is_network and value in NETWORKS:
+        return nested(key, NETWORKS[value].model_dump())
+    if is_network and not value.startswith("{"):
         raise ConfigError(f"--set {text!r}: no such network; choose one of {', '.join(NETWORKS)}")
     try:
         parsed = json.loads(value)

@@ -8,12 +8,12 @@ import numpy as np
 from engine.board import REVERSIBLE_PLIES_TO_DRAW, Board
 from engine.fen import Color
 from engine.movegen import jumpers_of
-from engine.search import Evaluator, LeafOracle
+from engine.search import LeafOracle
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from . import records
 from .config import RunConfig
-from .records import GameRecord
+from .records import GAME, NO_RESULT, GameRecord
 
 _RESULTS = {WIN: records.WIN, DRAW: records.DRAW, LOSS: records.LOSS}  # of a sample, for its side to move
 
@@ -33,7 +33,7 @@ class EndgameKnowledge:
     held_out: Callable[[np.ndarray], np.ndarray] | None = None
 
 
-KnowledgeFactory = Callable[[RunConfig, Evaluator], EndgameKnowledge]
+KnowledgeFactory = Callable[[RunConfig], EndgameKnowledge]
 
 
 def adjudication(table: LeafOracle, position: np.ndarray, max_pieces: int, forced: int = 0) -> int:
@@ -99,7 +99,25 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
         repeated = any(times > 1 for _, _, times in boards[start : ply + 1])
         results[ply] = result if certain and not repeated else records.DRAW
     samples = record.samples
-    return replace(record, samples=replace(samples, result=results[samples.ply].astype(np.uint8)))
+    corrected = np.where(samples.kind == GAME, results[samples.ply], NO_RESULT).astype(np.uint8)
+    return replace(record, samples=replace(samples, result=corrected))
+
+
+def rescored_found(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameRecord:
+    """A game whose samples beside the game (``TREE``, ``OFFSHOOT``) have the table's value where it is certain.
+
+    That is where the table sees a draw, or right after an irreversible move.
+    """
+    samples = record.samples
+    pieces = np.bitwise_count(samples.positions[:, 0] | samples.positions[:, 1])
+    rows = np.flatnonzero((samples.kind != GAME) & (pieces <= min(max_pieces, table.max_pieces)))
+    if len(rows) == 0:
+        return record
+    outcomes, _ = table.judge(samples.positions[rows])
+    certain = (outcomes == DRAW) | ((outcomes != UNKNOWN) & (samples.positions[rows, 3] == 0))
+    wdl = samples.search_wdl.copy()
+    wdl[rows[certain]] = np.eye(3, dtype=np.float16)[[_RESULTS[int(outcome)] for outcome in outcomes[certain]]]
+    return replace(record, samples=replace(samples, search_wdl=wdl))
 
 
 def without_held_out(record: GameRecord, held_out: Callable[[np.ndarray], np.ndarray]) -> GameRecord:

@@ -8,15 +8,7 @@ from typing import get_args
 from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, parse_player
-from engine.players.network_text import (
-    CHAMPION,
-    MOST_THREADS,
-    BackendName,
-    NetworkText,
-    OracleName,
-    one_of,
-    why_no_network,
-)
+from engine.players.network_text import CHAMPION, BackendName, NetworkText, OracleName, one_of, why_no_network
 from engine.players.search_player import MAX_SIMULATIONS
 from engine.version import installed_version
 
@@ -51,7 +43,6 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
     params = [
         Param("simulations", simulations, "int", 0, MAX_SIMULATIONS),
         Param("oracle", named.oracle, "enum", values=get_args(OracleName)),
-        Param("threads", named.threads or 1, "int", 1, MOST_THREADS),
         Param("contempt", not named.impartial, "bool"),
         Param("backend", named.backend or backend, "enum", values=get_args(BackendName)),
     ]
@@ -60,12 +51,12 @@ def engine_command(player: str, simulations: int, backend: str = "auto") -> None
         if built_in is not None:
             return built_in
         text = f"{named.folder}@{values['oracle']}{'' if values['contempt'] else '@impartial'}"
-        backend, threads = str(values["backend"]), int(values["threads"])
+        backend = str(values["backend"])
 
         def make_network() -> Player:
             from .players import make_player
 
-            return make_player(text, int(values["simulations"]), backend=backend, threads=threads, timed=True)
+            return make_player(text, int(values["simulations"]), backend=backend, timed=True)
 
         return made_beside_compiling(make_network)
 

@@ -1,8 +1,8 @@
-"""Where players and actors take their endgame knowledge from: the tables at hand, or the endgame oracle."""
+"""Where players and actors take their endgame knowledge from: the tables at hand; and the endgame oracle."""
 
 from functools import cache
 
-from engine.search import Evaluator, LeafOracle, SearchConfig
+from engine.search import LeafOracle, SearchConfig
 from engine.tablebase import Tablebase, read_tablebase
 from learner.endgame.data import held_out
 from learner.endgame.oracle import Oracle, default_oracle
@@ -40,7 +40,7 @@ def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
     return shared_tablebase() if config.oracle == "tablebase" else None
 
 
-def endgame_knowledge(config: RunConfig, evaluator: Evaluator) -> EndgameKnowledge:
+def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
     """What the actors of a run know of endgames (a ``KnowledgeFactory``).
 
     Raises:

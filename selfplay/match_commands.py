@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 
-from engine.files import sha256_of
 from engine.players import HubPlayer, parse_player
 from engine.players.network_text import BackendName, NetworkText, one_of
 from engine.players.time_control import TimeControl, takes_time
@@ -33,7 +32,6 @@ class PlayerFacts:
         timed: a limit in seconds makes a difference to it.
         settings: what its text does not say, ``simulations=64 oracle=tablebase weights=0123456789ab``; or "".
         ponders: it needs cores of its own.
-        threads: cores that it needs to think.
     """
 
     text: str
@@ -42,7 +40,6 @@ class PlayerFacts:
     timed: bool
     settings: str
     ponders: bool = False
-    threads: int = 1
 
 
 def inspect_player(
@@ -60,7 +57,7 @@ def inspect_player(
     if player is not None:
         return PlayerFacts(player.name, False, isinstance(player, HubPlayer), takes_time(player), "")
     from learner.checkpoint import read_info
-    from learner.student import STUDENT_FILE
+    from learner.student import student_digest
 
     from .players import board_search, checkpoint_folder, student_search, uses_student
 
@@ -70,12 +67,12 @@ def inspect_player(
     search = board_search(named, simulations, plain=plain)
     if uses_student(folder, named.backend or backend, "auto", control.kind != "none"):
         search = student_search(search)
-        weights += f" shot_visits={search.shot_visits} student={sha256_of(folder / STUDENT_FILE)[:12]}"
+        weights += f" shot_visits={search.shot_visits} student={(student_digest(folder) or '')[:12]}"
     limit = f"simulations={search.num_simulations} " if control.kind == "none" else ""
     backend = f"backend={named.backend} " if named.backend else ""
     fixed = " ".join(f"{name}={getattr(search, name):g}" for name in _SEARCH_SETTINGS)
     settings = f"{limit}{backend}oracle={named.oracle} {fixed} {weights}"
-    return PlayerFacts(text, True, False, True, settings, named.ponder, named.threads or 1)
+    return PlayerFacts(text, True, False, True, settings, named.ponder)
 
 
 def start_engines(facts: Iterable[PlayerFacts]) -> None:
@@ -118,14 +115,13 @@ def time_control(simulations: int | None, seconds: float | None, clock: str | No
 def choose_jobs(jobs: int | None, facts: tuple[PlayerFacts, ...], control: TimeControl, games: int) -> int:
     """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
 
-    A network judges the positions of many games at once, which one process does better than several. A game has as many
-    cores as its players need at once.
+    A network judges the positions of many games at once, which one process does better than several. A game has a core
+    for each player where one of them thinks in the other's time.
     """
     from .threads import num_cores
 
     lockstep = _lockstep(facts, control)
-    together = sum if any(player.ponders for player in facts) else max
-    cores = num_cores() // together(player.threads for player in facts) if facts else num_cores()
+    cores = num_cores() // (len(facts) if any(player.ponders for player in facts) else 1)
     wanted = jobs if jobs is not None else 1 if lockstep else cores
     return max(1, min(wanted, games))
 

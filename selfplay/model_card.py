@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from learner.student import STUDENT_FILE, Student, StudentInfo, load_student
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
@@ -21,7 +22,6 @@ from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.commands import oracle_validate_command
 from learner.network import Network
 from learner.report import Report, make_writable_folder, to_markdown
-from learner.student import STUDENT_FILE, Student, StudentInfo, load_student
 
 from .card_text import card_sections
 from .config import RunConfig, config_json, read_config

@@ -74,6 +74,14 @@ def _random_openings(plies: int, number: int, rng: np.random.Generator) -> Itera
         yield Opening(" ".join(map(str, board.move_stack)) or "start", board)
 
 
+def selfplay_opening(rng: np.random.Generator, ballot_fraction: float, most_plies: int) -> Board:
+    """Where a game of self-play starts: at a ballot, or after 0 to ``most_plies`` random moves."""
+    if rng.random() < ballot_fraction:
+        ballots = playable_ballots()
+        return ballot_board(ballots[rng.integers(len(ballots))]).copy()
+    return Board(_random_opening(int(rng.integers(most_plies + 1)), rng).fen())
+
+
 def _random_opening(plies: int, rng: np.random.Generator) -> Board:
     """A board after this many random plies, the game not over."""
     while True:

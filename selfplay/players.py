@@ -6,28 +6,25 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
 from engine.players import parse_player
 from engine.players.base import Player, PlayerError, check_range
 from engine.players.network_text import CHAMPION, NetworkText, why_no_network
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import MAX_SIMULATIONS, SearchPlayer
-from engine.search import BOARD_SEARCH, MOST_IN_FLIGHT, CachedEvaluator, SearchConfig
+from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, Checkpoint, load_checkpoint
-from learner.inference import BackendError, StudentEvaluator, make_evaluator
+from learner.inference import BackendError, NetworkEvaluator, WideEvaluator, make_evaluator
 from learner.network import Network
-from learner.student import STUDENT_FILE, load_student
+from learner.student import has_student, load_student
 
 from .knowledge import leaf_oracle
 from .ratings import Ratings, RatingsError
 from .run_folder import RunError, RunFolder
-from .threads import choose_device, usable
+from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_LEAVES_PER_HELPER = 8  # more in flight for every thread more: calls as large as before are too small to be shared
 _STUDENT_SHOT_VISITS = 32
-BoardEvaluator = CachedEvaluator | StudentEvaluator
+BoardEvaluator = CachedEvaluator | NetworkEvaluator
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
@@ -121,24 +118,24 @@ def network_player(
     explore: bool = False,
     seed: int = 0,
     backend: str = "auto",
-    batch: int = 1,
-    threads: int = 1,
 ) -> SearchPlayer:
     """A player that searches with a network, and with what ``config.oracle`` names; see ``SearchPlayer``.
 
     Args:
-        backend, threads: of its evaluator, see ``learner.inference.make_evaluator``; no more threads are used than
-            there are cores.
-        batch: about the number of games side by side.
+        backend: of its evaluator, see ``learner.inference.make_evaluator``.
 
     Raises:
-        BackendError: no such backend, or it is not installed.
+        BackendError: no such backend, or it cannot compute this network.
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    evaluator = CachedEvaluator(
-        make_evaluator(network, backend, choose_device(device), _together(config, batch), usable(threads))
-    )
+    evaluator = remembering(make_evaluator(network, backend, choose_device(device)))
+    config = search_with(evaluator, config)
     return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
+
+
+def remembering(evaluator: NetworkEvaluator) -> BoardEvaluator:
+    """With a memory, unless to judge a position again takes less time than to look it up."""
+    return evaluator if isinstance(evaluator, WideEvaluator) else CachedEvaluator(evaluator)
 
 
 def _together(config: SearchConfig, batch: int) -> int:
@@ -149,12 +146,10 @@ def _together(config: SearchConfig, batch: int) -> int:
 def uses_student(folder: Path, backend: str, device: str, timed: bool) -> bool:
     """Whether the student beside a network judges in its place; see ``board_evaluator``."""
     wanted = backend == "student" or (backend == "auto" and timed and choose_device(device) == "cpu")
-    return wanted and (folder / STUDENT_FILE).is_file()
+    return wanted and has_student(folder)
 
 
-def board_evaluator(
-    folder: Path, loaded: Checkpoint, backend: str, device: str, batch: int, threads: int, timed: bool
-) -> BoardEvaluator:
+def board_evaluator(folder: Path, loaded: Checkpoint, backend: str, device: str, timed: bool) -> BoardEvaluator:
     """What judges the positions of a search at the board: a network, or the student beside it.
 
     With ``auto`` it is the student where time limits the search: it judges ten times as many positions in it, each a
@@ -162,25 +157,24 @@ def board_evaluator(
 
     Args:
         folder: of the checkpoint ``loaded``.
-        batch: positions of a call.
         timed: time limits the search.
 
     Raises:
-        BackendError: no such backend, it is not installed, or there is no student.
+        BackendError: no such backend, it cannot compute this network, or there is no student.
         CheckpointError: the student is damaged, or another network's.
     """
     if uses_student(folder, backend, device, timed):
-        found = load_student(folder, loaded.info.digest)
+        found = load_student(folder)
         assert found is not None
-        return StudentEvaluator(found[0])
+        return make_evaluator(found.network)
     if backend == "student":
         raise BackendError(f"{folder}: there is no student beside this network; crownhead teach makes one")
-    return CachedEvaluator(make_evaluator(loaded.network, backend, choose_device(device), batch, usable(threads)))
+    return remembering(make_evaluator(loaded.network, backend, choose_device(device)))
 
 
 def search_with(evaluator: BoardEvaluator, config: SearchConfig) -> SearchConfig:
     """The search of an evaluator."""
-    return student_search(config) if isinstance(evaluator, StudentEvaluator) else config
+    return student_search(config) if isinstance(evaluator, WideEvaluator) else config
 
 
 def student_search(config: SearchConfig) -> SearchConfig:
@@ -197,8 +191,6 @@ def checkpoint_player(
     explore: bool = False,
     seed: int = 0,
     backend: str = "auto",
-    batch: int = 1,
-    threads: int = 1,
     timed: bool | None = None,
 ) -> SearchPlayer:
     """``network_player`` for the network in the folder of a checkpoint, or for the student beside it.
@@ -212,7 +204,7 @@ def checkpoint_player(
     """
     loaded = load_checkpoint(folder)
     timed = seconds is not None if timed is None else timed
-    evaluator = board_evaluator(folder, loaded, backend, device, _together(config, batch), threads, timed)
+    evaluator = board_evaluator(folder, loaded, backend, device, timed)
     config = search_with(evaluator, config)
     return SearchPlayer(name, evaluator, config, seconds, leaf_oracle(config), explore, seed)
 
@@ -223,7 +215,6 @@ def board_player(
     config: SearchConfig,
     seconds: float | None = None,
     vary: bool = False,
-    threads: int = 1,
     backend: str = "auto",
     ponder: bool = False,
 ) -> SearchPlayer | PonderingPlayer:
@@ -232,7 +223,6 @@ def board_player(
     Args:
         checkpoint: folder of a checkpoint or a run; None is the network that comes with the program.
         vary: games differ, by noise and temperature of the search.
-        threads: of one evaluation; torch keeps this number for the calling thread.
         backend: see ``learner.inference.make_evaluator``.
         ponder: search on in the other side's time.
 
@@ -240,28 +230,24 @@ def board_player(
         PlayerError, CheckpointError, BackendError, TableFileError: see ``make_player``.
     """
     folder = checkpoint_folder(checkpoint or CHAMPION)
-    torch.set_num_threads(usable(threads))
-    player = checkpoint_player(
-        folder, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend, threads=threads
-    )
+    use_single_thread()
+    player = checkpoint_player(folder, name, config, seconds, explore=vary, seed=secrets.randbits(32), backend=backend)
     return PonderingPlayer(player) if ponder else player
 
 
 def board_search(
-    named: NetworkText, simulations: int | None = None, threads: int = 1, alone: bool = True, plain: bool = False
+    named: NetworkText, simulations: int | None = None, alone: bool = True, plain: bool = False
 ) -> SearchConfig:
     """``BOARD_SEARCH`` for what a network's text asks for.
 
     Args:
         simulations: per move, where its text does not say.
-        threads: of one evaluation.
         alone: one game is played at a time, so that the leaves of its tree must fill a batch.
         plain: without what strengthens a search at the board: probabilities, shots and draws count as they are.
     """
     given = (named.simulations, simulations, DEFAULT_SIMULATIONS)
     number = next(value for value in given if value is not None)
-    # The same on every machine, so that a number of simulations gives the same tree everywhere.
-    leaves = min(BOARD_SEARCH.leaves_in_flight + _LEAVES_PER_HELPER * (threads - 1), MOST_IN_FLIGHT) if alone else 1
+    leaves = BOARD_SEARCH.leaves_in_flight if alone else 1
     changes = {"num_simulations": number, "oracle": named.oracle, "leaves_in_flight": leaves}
     config = (SearchConfig() if plain else BOARD_SEARCH).model_copy(update=changes)
     return config.impartial() if named.impartial else config
@@ -274,7 +260,6 @@ def make_player(
     device: str = "auto",
     backend: str = "auto",
     batch: int = 1,
-    threads: int = 1,
     plain: bool = False,
     timed: bool | None = None,
 ) -> Player:
@@ -287,15 +272,13 @@ def make_player(
         simulations: of a network player's search per move (default 64), where its text does not say.
         seconds: per move, instead of simulations or depth, for the players that can be timed.
         backend: of a network player's evaluator, see ``learner.inference.make_evaluator``.
-        batch: positions that it will judge at once: about the number of games side by side.
-        threads: of one evaluation of a network player whose text names no number; torch keeps this number for the
-            calling thread.
+        batch: about the number of games side by side.
         plain: see ``board_search``.
         timed: see ``checkpoint_player``.
 
     Raises:
         PlayerError: no such player.
-        BackendError: no such backend, or it is not installed.
+        BackendError: no such backend, or it cannot compute this network.
         CheckpointError: the checkpoint cannot be read.
         TableFileError: a table in the default folder is damaged or foreign.
     """
@@ -303,14 +286,13 @@ def make_player(
     if player is not None:
         return player
     named = NetworkText.parse(text)
-    threads = named.threads or threads
     folder = checkpoint_folder(named.folder)
     simulations = simulations if named.simulations is None else named.simulations
     check_range("number of simulations", simulations or 1, MAX_SIMULATIONS)
-    config = board_search(named, simulations, threads, alone=batch == 1, plain=plain)
-    torch.set_num_threads(usable(threads))
+    config = board_search(named, simulations, alone=batch == 1, plain=plain)
+    use_single_thread()
     backend = named.backend or backend
-    player = checkpoint_player(folder, text, config, seconds, device, False, 0, backend, batch, threads, timed)
+    player = checkpoint_player(folder, text, config, seconds, device, backend=backend, timed=timed)
     if not named.ponder:
         return player
     if seconds is None:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class Pool(Protocol):
     def set_weights(self, weights: Weights) -> None:
         """Weights for all requests made from now on."""
 
+    def set_teacher(self, weights: Weights, share: float) -> None:
+        """Weights that a share of the requests is played with instead."""
+
     def collect(self, timeout: float) -> list[Played]:
         """The shards finished since the last call; waits up to ``timeout`` seconds for the first.
 
@@ -41,6 +44,37 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Ends all actors; the games in play are lost."""
+
+
+class Turns:
+    """Whose weights a request is played with: the run's own, or for a share of the requests the teacher's.
+
+    Attributes:
+        own: None before the first are set.
+    """
+
+    def __init__(self) -> None:
+        self.own: Any = None
+        self._teacher: Any = None
+        self._share = self._owed = 0.0
+
+    def set_teacher(self, weights: Any, share: float) -> None:
+        """See ``Pool.set_teacher``."""
+        self._teacher, self._share = weights, share
+
+    def next(self) -> Any:
+        """The weights of the next request.
+
+        Raises:
+            PoolError: there are none yet.
+        """
+        if self.own is None:
+            raise PoolError("the pool has no weights yet: call set_weights first")
+        self._owed += self._share
+        if self._owed < 1:
+            return self.own
+        self._owed -= 1
+        return self._teacher
 
 
 def actor_seed(config: RunConfig, actor: int, start: int) -> int:
@@ -58,7 +92,7 @@ class LocalPool:
 
     def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
         self._next_path = next_path
-        self._weights: Weights | None = None
+        self._turns = Turns()
         actors = range(config.selfplay.actors)
         seeds = [actor_seed(config, actor, start) for actor in actors]
         self._workers = [Worker(config, actor, seeds[actor], endgame_knowledge) for actor in actors]
@@ -67,15 +101,17 @@ class LocalPool:
 
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``."""
-        self._weights = weights
+        self._turns.own = weights
+
+    def set_teacher(self, weights: Weights, share: float) -> None:
+        """See ``Pool.set_teacher``."""
+        self._turns.set_teacher(weights, share)
 
     def refill(self) -> None:
         """See ``Pool.refill``."""
-        if self._weights is None:
-            raise PoolError("the pool has no weights yet: call set_weights first")
         for worker, executor, requests in zip(self._workers, self._executors, self._requests, strict=True):
             while len(requests) < REQUESTS_IN_FLIGHT:
-                requests.append(executor.submit(worker.play, self._next_path(), self._weights))
+                requests.append(executor.submit(worker.play, self._next_path(), self._turns.next()))
 
     def collect(self, timeout: float) -> list[Played]:
         """See ``Pool.collect``."""

@@ -13,7 +13,7 @@ from typing import Any
 from .actor import PlayStats
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import REQUESTS_IN_FLIGHT, PoolError, actor_seed
+from .pool import REQUESTS_IN_FLIGHT, PoolError, Turns, actor_seed
 from .shards import ShardError, read_shard_info
 from .worker import Played, Weights, Worker
 
@@ -50,7 +50,7 @@ class RayPool:
         self._config = config
         self._next_path = next_path
         self._started = start
-        self._weights: Any = None
+        self._turns = Turns()
         self._ray = _import_ray(config.address)
         _connect(self._ray, config.address)
         # A CPU is only an entry in Ray's books here; half a one lets the learner share the machine.
@@ -64,16 +64,18 @@ class RayPool:
 
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``; the weights enter the object store once, requests carry a reference."""
-        self._weights = self._ray.put(weights)
+        self._turns.own = self._ray.put(weights)
+
+    def set_teacher(self, weights: Weights, share: float) -> None:
+        """See ``Pool.set_teacher``."""
+        self._turns.set_teacher(self._ray.put(weights), share)
 
     def refill(self) -> None:
         """See ``Pool.refill``."""
-        if self._weights is None:
-            raise PoolError("the pool has no weights yet: call set_weights first")
         for actor in self._actors:
             while len(actor.requests) < REQUESTS_IN_FLIGHT:
                 path = self._next_path()
-                reference = actor.handle.play.remote(str(path.resolve()), self._weights)
+                reference = actor.handle.play.remote(str(path.resolve()), self._turns.next())
                 actor.requests.append(_Request(reference, path))
 
     def collect(self, timeout: float) -> list[Played]:

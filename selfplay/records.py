@@ -1,4 +1,8 @@
-"""What one self-play game leaves behind: the game itself, and a training sample for every position searched."""
+"""What one self-play game leaves behind: the game itself, and training samples.
+
+Samples are of three kinds: positions of the game that were searched (``GAME``), positions inside the trees of these
+searches (``TREE``), and positions a few random moves beside those (``OFFSHOOT``); see ``tree_samples``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -12,6 +16,8 @@ from engine.pdn import PdnGame, format_game
 from engine.players.base import search_moves
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
+NO_RESULT = 3  # of a sample that is no position of the game
+GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
 MAX_PLIES = 2**16 - 1
 ADJUDICATION = "TABLEBASE"
 _SUM_TOLERANCE = 0.01  # float16 rounding of up to 128 probabilities stays below this
@@ -23,7 +29,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Searched positions in columns, one row each; everything is seen by the side to move.
+    """Positions in columns, one row each; everything is seen by the side to move.
 
     Attributes:
         positions: uint32 [n, 4]: own, opp, kings, reversible plies (``engine.encoding``).
@@ -32,10 +38,12 @@ class Samples:
         move_probabilities: float16, one-dimensional: the search's policy over the legal moves in the order of
             ``movegen.generate(distinct=True)``; rows without ``has_policy`` are empty.
         search_wdl: float16 [n, 3]: win, draw, loss as the search saw them.
-        result: uint8 [n]: how the game ended (as corrected, see ``GameRecord``): 0 win, 1 draw, 2 loss.
-        has_policy: bool [n]: False for the fast searches of playout-cap randomisation (Wu 2019, 3.1): their value
-            counts, their policy is no target.
-        ply: uint16 [n]: moves made in the game before the position.
+        result: uint8 [n]: how the game ended (as corrected, see ``GameRecord``): 0 win, 1 draw, 2 loss, or
+            ``NO_RESULT`` where the kind is not ``GAME``.
+        has_policy: bool [n]: False where the policy is no target: for the fast searches of playout-cap randomisation
+            (Wu 2019, 3.1), and for positions that a tree has visited rarely.
+        ply: uint16 [n]: moves made in the game before the position, or before the root of its tree.
+        kind: uint8 [n]: ``GAME``, ``TREE`` or ``OFFSHOOT``.
     """
 
     positions: np.ndarray
@@ -45,6 +53,7 @@ class Samples:
     result: np.ndarray
     has_policy: np.ndarray
     ply: np.ndarray
+    kind: np.ndarray
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -82,7 +91,37 @@ class Samples:
         return sum(getattr(self, field.name).nbytes for field in fields(self))
 
 
-ROW_COLUMNS = ("positions", "search_wdl", "result", "has_policy", "ply")
+ROW_COLUMNS = ("positions", "search_wdl", "result", "has_policy", "ply", "kind")
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPositions:
+    """Positions found beside those of a game; everything is seen by the side to move. n rows.
+
+    Attributes:
+        kind: ``TREE`` or ``OFFSHOOT``.
+        positions: uint32 [n, 4].
+        wdl: float16 [n, 3].
+        policy_counts: int64 [n], legal moves of rows that have a policy, 0 for the others.
+        move_probabilities: float16 [sum of policy_counts], row after row.
+    """
+
+    kind: int
+    positions: np.ndarray
+    wdl: np.ndarray
+    policy_counts: np.ndarray
+    move_probabilities: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+def joined(parts: Sequence[Samples]) -> Samples:
+    """The rows of all parts, one after the other; there is at least one part."""
+    counts = np.concatenate([np.diff(part.policy_offsets) for part in parts])
+    rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ROW_COLUMNS}
+    probabilities = np.concatenate([part.move_probabilities for part in parts])
+    return Samples(policy_offsets=offsets_of(counts), move_probabilities=probabilities, **rows)
 
 
 def offsets_of(counts: np.ndarray) -> np.ndarray:
@@ -105,7 +144,8 @@ class GameRecord:
             (``RESIGNATION``, ``PLY_CAP``, ``TABLEBASE`` for an adjudication by endgame tables).
         network: digest of the weights that played.
         samples: the searched positions in order of ``ply``; forced moves are not searched. Their results are the
-            game's, unless endgame tables have corrected them (``endgame.rescored``); positions held out are missing.
+            game's, unless endgame tables have corrected them (``endgame.rescored``). Then the positions found beside
+            the game. Positions held out are missing.
     """
 
     start_fen: str
@@ -175,6 +215,7 @@ class GameRecordBuilder:
         self._policies: list[np.ndarray | None] = []
         self._wdl: list[np.ndarray] = []
         self._plies: list[int] = []
+        self._found: list[Samples] = []
 
     @property
     def ply(self) -> int:
@@ -204,6 +245,22 @@ class GameRecordBuilder:
         self._wdl.append(np.array(search_wdl, np.float16))
         self._policies.append(None if move_probabilities is None else np.array(move_probabilities, np.float16))
         self._plies.append(self.ply)
+
+    def add_found(self, found: FoundPositions) -> None:
+        """Adds positions found beside the position now on the board. The arrays are kept."""
+        n = len(found)
+        self._found.append(
+            Samples(
+                positions=found.positions,
+                policy_offsets=offsets_of(found.policy_counts),
+                move_probabilities=found.move_probabilities,
+                search_wdl=found.wdl,
+                result=np.full(n, NO_RESULT, np.uint8),
+                has_policy=found.policy_counts > 0,
+                ply=np.full(n, self.ply, np.uint16),
+                kind=np.full(n, found.kind, np.uint8),
+            )
+        )
 
     def add_move(self, index: int) -> None:
         """Adds the move played: its index among the legal moves in the order of ``movegen.generate(distinct=True)``.
@@ -240,7 +297,9 @@ class GameRecordBuilder:
             result=np.where(black_to_move, DRAW - result, DRAW + result).astype(np.uint8),
             has_policy=np.array([row is not None for row in self._policies], bool),
             ply=ply,
+            kind=np.full(len(ply), GAME, np.uint8),
         )
+        samples = joined([samples, *self._found]) if self._found else samples
         _check_probabilities(samples)
         moves = np.array(self._moves, np.uint8)
         return GameRecord(self.start_fen, moves, int(result), termination, self.network, samples)

@@ -14,7 +14,7 @@ from engine.files import StorageError, atomic_write, make_folder, remove_stale_t
 from learner.batch import TrainingBatch, make_batch
 from learner.loss import mix_wdl
 
-from .records import Samples
+from .records import GAME, Samples
 from .shards import SUFFIX, Shard, ShardError, ShardInfo, read_shard, read_shard_info
 
 DAMAGED_SUFFIX = ".damaged"
@@ -22,6 +22,7 @@ LEDGER_NAME = "deleted.json"
 _GROWTH = 1.25  # the packed samples leave a fifth of their memory as room to grow
 _NUMBERED = re.compile(rf"([0-9]{{8,}}){re.escape(SUFFIX)}")
 _LOG = logging.getLogger(__name__)
+_RESULTS = np.eye(4, 3, dtype=np.float32)  # by ``Samples.result``; the last is not used
 
 
 class ReplayConfig(BaseModel):
@@ -76,6 +77,7 @@ class _PackedSamples:
             "result": np.empty(0, np.uint8),
             "has_policy": np.empty(0, bool),
             "ply": np.empty(0, np.uint16),
+            "kind": np.empty(0, np.uint8),
         }
         self._offsets = np.zeros(1, np.int64)
         self._policy = np.empty(0, np.float16)
@@ -365,8 +367,9 @@ class ReplayBuffer:
 def to_training_batch(samples: Samples, search_value_weight: float = 0.5) -> TrainingBatch:
     """Makes samples into a batch for the learner.
 
-    The value target mixes how the game ended with what the search thought (``learner.loss.mix_wdl``). Rounding to half
-    precision is undone: each row of targets sums to 1.
+    The value target mixes how the game ended with what the search thought (``learner.loss.mix_wdl``); positions that
+    are not of the game have the search's opinion alone. Rounding to half precision is undone: each row of targets sums
+    to 1.
 
     Args:
         search_value_weight: 0 (the result alone) to 1 (the search alone).
@@ -377,7 +380,8 @@ def to_training_batch(samples: Samples, search_value_weight: float = 0.5) -> Tra
     """
     search = samples.search_wdl.astype(np.float32)
     search /= search.sum(axis=1, keepdims=True)
-    wdl = mix_wdl(np.eye(3, dtype=np.float32)[samples.result], search, search_value_weight)
+    wdl = mix_wdl(_RESULTS[samples.result], search, search_value_weight)
+    wdl = np.where((samples.kind == GAME)[:, None], wdl, search)
     rows = np.repeat(np.arange(len(samples)), np.diff(samples.policy_offsets))
     policy = samples.move_probabilities.astype(np.float32)
     policy /= np.bincount(rows, policy, len(samples))[rows]

@@ -1,8 +1,8 @@
 """Configurations of runs from before a setting was removed.
 
 ``config.json`` names every setting of its time, also in the stages of a run that was resumed with others. Such a run
-can still be read, resumed and shown: what is gone is dropped, see ``engine.retired``. Only what is stored is treated so;
-who sets such a setting is told that there is none.
+can still be read, resumed and shown: what is gone is dropped, see ``engine.retired``. Only what is stored is treated
+so; who sets such a setting is told that there is none.
 """
 
 import logging

@@ -3,6 +3,8 @@
 config.json          the configuration (``RunConfig``)
 state.json           iteration, best network, promotions, time used; with a checksum
 trainer.safetensors  learner: weights, average, optimizer, number of steps
+student.safetensors  the same of the student, if the run makes one
+teacher/             checkpoint of the network that the run learns from, if there is one
 shards/              games
 checkpoints/         000000 (random weights), 000001, ...: candidates
 elo.json             results of all matches and the table of ratings
@@ -76,6 +78,8 @@ class RunFolder:
         self.config_path = self.path / "config.json"
         self.state_path = self.path / "state.json"
         self.trainer_path = self.path / "trainer.safetensors"
+        self.student_path = self.path / "student.safetensors"
+        self.teacher = self.path / "teacher"
         self.shards = self.path / "shards"
         self.checkpoints = self.path / "checkpoints"
         self.elo_path = self.path / "elo.json"

@@ -16,7 +16,7 @@ Columns (G games, M moves, S samples, P policy entries, each in the order they w
     game_termination    uint8    [G]     index into the header's ``terminations``
     game_network        uint16   [G]     index into the header's ``networks``
     move_counts         uint16   [G]     moves of each game
-    sample_counts       uint16   [G]     samples of each game
+    sample_counts       uint32   [G]     samples of each game
     moves               uint8    [M]     see ``records.GameRecord``
     policy_counts       uint8    [S]     length of each sample's policy
     move_probabilities  float16  [P]     these and the rest: see ``records.Samples``
@@ -25,6 +25,9 @@ Columns (G games, M moves, S samples, P policy entries, each in the order they w
     result              uint8    [S]
     has_policy          bool     [S]
     ply                 uint16   [S]
+    kind                uint8    [S]
+
+Version 1, which is still read, has no ``kind`` (all are positions of games), and ``sample_counts`` is uint16.
 """
 
 import math
@@ -41,10 +44,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
 
-from .records import ROW_COLUMNS, GameRecord, Samples, offsets_of
+from .records import GAME, NO_RESULT, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, offsets_of
 
 MAGIC = b"CHSHARD\n"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_READ_VERSIONS = (1, 2)
 RULES = "21,B,8,8,N1,0; moves in the order of movegen.generate(distinct=True), version 1"
 SUFFIX = ".shard"
 
@@ -61,7 +65,7 @@ _COLUMNS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "game_termination": ("|u1", ("G",)),
     "game_network": ("<u2", ("G",)),
     "move_counts": ("<u2", ("G",)),
-    "sample_counts": ("<u2", ("G",)),
+    "sample_counts": ("<u4", ("G",)),
     "moves": ("|u1", ("M",)),
     "policy_counts": ("|u1", ("S",)),
     "move_probabilities": ("<f2", ("P",)),
@@ -70,7 +74,10 @@ _COLUMNS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "result": ("|u1", ("S",)),
     "has_policy": ("|b1", ("S",)),
     "ply": ("<u2", ("S",)),
+    "kind": ("|u1", ("S",)),
 }
+_FIRST_VERSION = {**_COLUMNS, "sample_counts": ("<u2", ("G",))}
+del _FIRST_VERSION["kind"]
 
 
 class ShardError(ValueError):
@@ -99,6 +106,11 @@ class _Header(_Version):
     terminations: list[str]
     columns: dict[str, _Column]
     payload_sha256: str
+
+    @property
+    def layout(self) -> dict[str, tuple[str, tuple[str | int, ...]]]:
+        """The columns that this version of the format has."""
+        return _COLUMNS if self.schema_version > 1 else _FIRST_VERSION
 
     def shape(self, column: str) -> tuple[int, ...]:
         """The shape that the counts give a column."""
@@ -233,7 +245,8 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
         payload = file.read()
     if sha256_of(payload) != header.payload_sha256:
         raise ShardError(f"{path} is damaged: the checksum of its payload is wrong")
-    columns = {name: _decompress(path, header, name, payload) for name in _COLUMNS}
+    columns = {name: _decompress(path, header, name, payload) for name in header.layout}
+    columns.setdefault("kind", np.full(header.samples, GAME, np.uint8))
     policy_offsets = offsets_of(columns["policy_counts"])
     move_offsets = offsets_of(columns["move_counts"])
     sample_offsets = offsets_of(columns["sample_counts"])
@@ -243,7 +256,9 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
         and sample_offsets[-1] == header.samples
         and columns["game_network"].max() < len(header.networks)
         and columns["game_termination"].max() < len(header.terminations)
-        and columns["result"].max(initial=0) <= 2
+        and columns["kind"].max(initial=0) <= OFFSHOOT
+        and columns["result"].max(initial=0) <= NO_RESULT
+        and np.array_equal(columns["result"] == NO_RESULT, columns["kind"] != GAME)
         and np.isin(columns["game_result"], (-1, 0, 1)).all()
         and np.array_equal(columns["policy_counts"] > 0, columns["has_policy"])
     )
@@ -302,8 +317,8 @@ def _read_header(file: BinaryIO, path: Path) -> _Header:
         raise ShardError(f"{path} is damaged: the checksum of its header is wrong")
     try:
         version = _Version.model_validate_json(text).schema_version
-        if version != SCHEMA_VERSION:
-            raise ShardError(f"{path} has schema version {version}; this program reads version {SCHEMA_VERSION}")
+        if version not in _READ_VERSIONS:
+            raise ShardError(f"{path} has schema version {version}; this program reads {_READ_VERSIONS}")
         header = _Header.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
@@ -317,10 +332,10 @@ def _read_header(file: BinaryIO, path: Path) -> _Header:
 
 def _check_layout(path: Path, header: _Header, payload_bytes: int) -> None:
     offset = 0
-    if list(header.columns) != list(_COLUMNS):
+    if list(header.columns) != list(header.layout):
         raise ShardError(f"{path} has an unreadable header: the columns are {', '.join(header.columns)[:200]}")
     for name, column in header.columns.items():
-        expected = (_COLUMNS[name][0], header.shape(name), offset)
+        expected = (header.layout[name][0], header.shape(name), offset)
         if (column.dtype, column.shape, column.offset) != expected:
             raise ShardError(f"{path} has an unreadable header: column {name} is not as the counts say")
         offset += column.size

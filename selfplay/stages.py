@@ -4,11 +4,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from learner.network import NETWORKS
+
 from .config import ConfigError, RunConfig, Stage, make_config, merged, nested, parse_config, parse_setting
 
 KEPT = {
     "preset": "it is where its settings come from",
     "network": "its weights have that size",
+    "student.network": "its weights have that size",
+    "teacher.digest": "its teacher lies in its folder",
     "init": "it has begun",
     "seed": "its games follow from it",
     "pool": "use --pool",
@@ -52,7 +56,7 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
         fields = merged(fields, parse_setting(text))
     changed = parse_config(fields)
     before, after = _flat_settings(config), _flat_settings(changed)
-    changes = {key: (before[key], after[key]) for key in after if after[key] != before[key]}
+    changes = {key: (before.get(key), after[key]) for key in after if after[key] != before.get(key)}
     for key in [*changes, *(("stages",) if changed.stages != config.stages else ())]:
         for kept, reason in KEPT.items():
             if key == kept or key.startswith(f"{kept}."):
@@ -77,7 +81,10 @@ def training_commands(config: RunConfig) -> list[str]:
     """The commands that train like this, one for each stage."""
     first = config_at(config, 0)
     preset, own = _flat_settings(make_config(config.preset)), _flat_settings(first)
-    changed = {key: own[key] for key in own if own[key] != preset[key]}
+    changed = {key: own[key] for key in own if own[key] != preset.get(key) and not key.startswith("network.")}
+    if first.network != make_config(config.preset).network:
+        names = [name for name, network in NETWORKS.items() if network == first.network]
+        changed = {"network": names[0] if names else first.network.model_dump(), **changed}
     stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]
     return [
         " ".join([command, *(f"--set {key}={json.dumps(value)}" for key, value in changes.items())])

@@ -20,11 +20,6 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def usable(threads: int) -> int:
-    """So many threads, but no more than there are cores: one without a core of its own would hold up the others."""
-    return min(threads, num_cores())
-
-
 def choose_device(name: str) -> str:
     """``auto`` becomes ``cuda`` where there is one, else ``cpu``.
 

@@ -5,17 +5,22 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 
 from engine.interrupts import interrupt_held
 from engine.players import parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from learner.network import Network
-from learner.trainer import Trainer
+from learner.inference import make_evaluator
+from learner.network import Network, NetworkConfig, make_network
+from learner.student import STUDENT_FOLDER
+from learner.teacher import Teacher
+from learner.trainer import Trainer, TrainerConfig
 
 from .config import RunConfig
 from .elo import PairingResult
@@ -73,6 +78,8 @@ class Training:
         self._started = self._saved = time.monotonic()
         self.replay = ReplayBuffer(folder.shards, config.replay)
         self.trainer = self._make_trainer()
+        self.student = self._make_student()
+        self._teacher = self._make_teacher()
         self._steps_judged = folder.steps_of(self.state.iteration)
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
@@ -88,25 +95,42 @@ class Training:
         if not first.exists():
             if self.config.init is not None:
                 raise RunError(f"{first} is missing: begin the run anew, with --init and another folder")
-            import torch
+            save_checkpoint(first, self._fresh(self.config.network), {"steps": 0})
+        return self._trainer_of(load_checkpoint(first).network, self.config.trainer, self.folder.trainer_path)
 
-            torch.manual_seed(self.config.seed)
-            save_checkpoint(first, Network(self.config.network), {"steps": 0})
-        network = load_checkpoint(first).network
-        trainer = Trainer(network, self.config.trainer, self._device)
-        if self.folder.trainer_path.exists():
+    def _make_student(self) -> Trainer | None:
+        config = self.config.student
+        if config is None:
+            return None
+        return self._trainer_of(self._fresh(config.network), config.trainer, self.folder.student_path)
+
+    def _fresh(self, config: NetworkConfig) -> Network:
+        torch.manual_seed(self.config.seed)
+        return make_network(config)
+
+    def _trainer_of(self, network: Network, config: TrainerConfig, path: Path) -> Trainer:
+        """A trainer of the network as it is, or where the file says that it stands."""
+        trainer = Trainer(network, config, self._device)
+        if path.exists():
             try:
-                trainer.load(self.folder.trainer_path)
+                trainer.load(path)
             except CheckpointError as error:
                 best = self.folder.checkpoint(self.state.best)
                 raise RunError(f"{error}; else begin a new run with --init {best}") from error
         elif self.state.iteration > 0:
-            raise RunError(f"{self.folder.trainer_path} is missing: the learner cannot go on where it was")
+            raise RunError(f"{path} is missing: the learner cannot go on where it was")
         return trainer
+
+    def _make_teacher(self) -> Teacher | None:
+        config = self.config.teacher
+        if config is None:
+            return None
+        network, backend = load_checkpoint(self.folder.teacher).network, self.config.selfplay.backend
+        return Teacher(make_evaluator(network, backend, self._device), config.policy_weight, config.value_weight)
 
     def _searcher(self, network: Network, name: str) -> SearchPlayer:
         backend, search = self.config.selfplay.backend, self.config.match_search
-        return network_player(network, name, search, device=self._device, backend=backend, batch=_MATCH_CONCURRENCY)
+        return network_player(network, name, search, device=self._device, backend=backend)
 
     @property
     def minutes(self) -> float:
@@ -134,6 +158,9 @@ class Training:
             closing.callback(pool.close)
             closing.callback(self._save)
             pool.set_weights(Weights.of(self._best.network, self._best.info.digest))
+            if self.config.teacher is not None:
+                network = load_checkpoint(self.folder.teacher).network
+                pool.set_teacher(Weights.of(network, self.config.teacher.digest), self.config.teacher.plays)
             self._loop(pool)
         self._draw()
         summary = self.summary()
@@ -235,8 +262,14 @@ class Training:
         # A step's samples follow from its number, so a resumed run draws what it would have drawn.
         rng = np.random.default_rng([self.config.seed, trainer.steps])
         samples = self.replay.sample(config.batch_size, rng)
+        batch = to_training_batch(samples, config.wdl_search_weight)
+        if self._teacher is not None:
+            batch = self._teacher.mixed(batch)
         with interrupt_held():  # half a step must not be saved
-            figures = trainer.step(to_training_batch(samples, config.wdl_search_weight))
+            figures = trainer.step(batch)
+            if self.student is not None:
+                learnt = self.student.step(batch)
+                figures |= {f"student_{key}": learnt[key] for key in ("policy_loss", "wdl_loss")}
         self._learning_s += time.monotonic() - began
         if trainer.steps % _LOG_STEPS == 0:
             self.folder.log("learn", steps=trainer.steps, **{key: round(value, 5) for key, value in figures.items()})
@@ -246,6 +279,8 @@ class Training:
 
     def _save(self) -> None:
         self.trainer.save(self.folder.trainer_path)
+        if self.student is not None:
+            self.student.save(self.folder.student_path)
         self.state = self.state.model_copy(update={"minutes": self.minutes})
         self.folder.write_state(self.state)
         self._saved = time.monotonic()
@@ -259,6 +294,9 @@ class Training:
         figures = {"steps": self.trainer.steps, "minutes": round(self.minutes, 3), **self._data_figures()}
         network = self.trainer.ema_network
         info = save_checkpoint(self.folder.checkpoint(name), network, figures, self._best.info.digest)
+        if self.student is not None:
+            student = self.folder.checkpoint(name) / STUDENT_FOLDER
+            save_checkpoint(student, self.student.ema_network, figures, info.digest)
         self._steps_judged = self.trainer.steps
         candidate = self._searcher(network, name)
         report = self._play_gate(candidate, iteration, pool)

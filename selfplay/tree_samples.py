@@ -2,130 +2,78 @@
 
 A search judges every position of its tree that it has visited often, so a tree gives many samples where a game's moves
 give one. A sample's win/draw/loss is the mean of its visits, its policy their shares where there are enough of them.
-Positions a few random moves further on come with the network's own opinion: a search that looks at ten times as many
-positions meets such as no good search has visited often, and must know that a man less is a man less.
+Positions a few random moves further on come with the network's own opinion: a search that looks at many positions meets
+such as no good search has visited often, and must know that a man less is a man less.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
-import torch
 from numba import njit
+from pydantic import BaseModel, ConfigDict, Field
 
 from engine.bitboard import popcount, turned
-from engine.movegen import DISTINCT, generate, jumpers_of, new_moves
+from engine.movegen import DISTINCT, MAX_MOVES, generate, jumpers_of, new_moves
 from engine.random_words import new_random, random_below
 from engine.search import Evaluator, LockstepSearch
 from engine.search.tree import UNKNOWN
-from learner.batch import TrainingBatch, make_batch
-from learner.checkpoint import CheckpointError, check_version, read_tensors, write_tensors
 
-SCHEMA_VERSION = 1
-SUFFIX = ".safetensors"
-LEAST_VISITS = 32  # of a sample
-LEAST_POLICY_VISITS = 128  # of one whose policy is learnt
-MOST_OF_A_TREE = 1024
+from .records import OFFSHOOT, TREE, FoundPositions
+
 _MOST_RANDOM_MOVES = 3
 _FEWEST_PIECES = 5  # of an offshoot: fewer are for the tables
 _LONGEST = 64  # moves of an offshoot, captures included
 
 
-@dataclass(frozen=True)
-class TreeSamples:
-    """N samples.
+class TreeSampleConfig(BaseModel):
+    """Which positions beside those of a game become samples."""
 
-    Attributes:
-        positions: uint32 [N, 4] (``engine.encoding``).
-        wdl: float16 [N, 3], win, draw, loss for the side to move.
-        lengths: uint8 [N], legal moves of the samples that have a policy, 0 for the others.
-        probabilities: float16 [sum of lengths], in the order of ``movegen.generate(distinct=True)``.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    most: int = Field(0, ge=0, le=4096, description="of the tree of one search in full; 0: none")
+    least_visits: int = Field(32, ge=2, description="of a position that becomes a sample")
+    policy_visits: int = Field(128, ge=2, description="of one whose policy is a target, too")
+    offshoots: float = Field(
+        0.0, ge=0, le=1, description="share of them beside which a position a few random moves on becomes a sample"
+    )
+
+
+class TreeReader:
+    """Reads samples from the trees of a search.
+
+    Args:
+        search: whose trees are read.
     """
 
-    positions: np.ndarray
-    wdl: np.ndarray
-    lengths: np.ndarray
-    probabilities: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    @staticmethod
-    def joined(parts: "list[TreeSamples]") -> "TreeSamples":
-        """All samples of ``parts``, of which there is at least one."""
-        names = ("positions", "wdl", "lengths", "probabilities")
-        return TreeSamples(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-    def save(self, path: Path, games: int) -> None:
-        """Writes a file, whole or not at all.
-
-        Args:
-            games: that the samples come from.
-
-        Raises:
-            CheckpointError: it cannot be written.
-        """
-        tensors = {
-            "positions": torch.from_numpy(self.positions.view(np.int32)),
-            "wdl": torch.from_numpy(self.wdl),
-            "lengths": torch.from_numpy(self.lengths),
-            "probabilities": torch.from_numpy(self.probabilities),
-        }
-        write_tensors(path, tensors, {"schema_version": SCHEMA_VERSION, "games": games})
-
-    @staticmethod
-    def load(path: Path) -> "tuple[TreeSamples, int]":
-        """The samples of a file and the number of games they come from.
-
-        Raises:
-            CheckpointError: it is missing, damaged, or something else.
-        """
-        tensors, info = read_tensors(path)
-        check_version(path, info, SCHEMA_VERSION)
-        try:
-            positions = tensors["positions"].numpy().view(np.uint32)
-            parts = [tensors[name].numpy() for name in ("wdl", "lengths", "probabilities")]
-            samples, games = TreeSamples(positions, *parts), int(info["games"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{path}: no file of tree samples") from error
-        sizes = {len(samples.positions), len(samples.wdl), len(samples.lengths)}
-        if len(sizes) != 1 or len(samples.probabilities) != int(samples.lengths.sum()):
-            raise CheckpointError(f"{path}: its columns differ in length")
-        return samples, games
-
-
-class SampleReader:
-    """Reads samples from the trees of a search."""
-
-    def __init__(self, search: LockstepSearch) -> None:
-        self._search = search
+    def __init__(self, search: LockstepSearch, config: TreeSampleConfig) -> None:
+        self._search, self._config = search, config
         self._seen = np.zeros(search.tree_nodes, np.uint8)
-        self._positions = np.zeros((MOST_OF_A_TREE, 4), np.uint32)
-        self._wdl = np.zeros((MOST_OF_A_TREE, 3), np.float32)
-        self._lengths = np.zeros(MOST_OF_A_TREE, np.uint8)
-        self._probabilities = np.zeros(MOST_OF_A_TREE * 48, np.float32)
+        self._positions = np.zeros((config.most, 4), np.uint32)
+        self._wdl = np.zeros((config.most, 3), np.float32)
+        self._counts = np.zeros(config.most, np.int64)
+        self._probabilities = np.zeros(config.most * MAX_MOVES, np.float32)
 
-    def read(self, slot: int) -> TreeSamples:
-        """The samples of the tree in a slot, from the root on."""
-        n, length = _read_tree(
-            *self._search.tree(slot), self._seen, self._positions, self._wdl, self._lengths, self._probabilities
-        )
-        return TreeSamples(
+    def read(self, slot: int) -> FoundPositions:
+        """The samples of the tree in a slot, below its root, whose position is one of the game's."""
+        found = self._positions, self._wdl, self._counts, self._probabilities
+        least, policy = self._config.least_visits, self._config.policy_visits
+        n, length = _read_tree(*self._search.tree(slot), self._seen, least, policy, found)
+        return FoundPositions(
+            TREE,
             self._positions[:n].copy(),
             self._wdl[:n].astype(np.float16),
-            self._lengths[:n].copy(),
+            self._counts[:n].copy(),
             self._probabilities[:length].astype(np.float16),
         )
 
 
 @njit(cache=True)
-def _read_tree(nodes, root, end, seen, positions, wdl, lengths, probabilities):
-    """Fills the arrays; returns numbers of samples and of probabilities.
+def _read_tree(nodes, root, end, seen, least_visits, policy_visits, found):
+    """Fills the arrays ``found``; returns numbers of samples and of probabilities.
 
     Positions that the graph shares are read once, by their children.
     """
+    positions, wdl, counts, probabilities = found
     n, length = 0, 0
-    for index in range(root, end):
+    for index in range(root + 1, end):
         node = nodes[index]
         first, count = node.first_child, np.int32(node.num_children)
         open_ = node.proof == UNKNOWN and node.judged != 0 and count > 1
@@ -136,7 +84,7 @@ def _read_tree(nodes, root, end, seen, positions, wdl, lengths, probabilities):
             visits += nodes[child].visits
             value += nodes[child].value_sum
             draw += nodes[child].draw_sum
-        if visits < LEAST_VISITS or length + count > probabilities.shape[0]:
+        if visits < least_visits:
             continue
         seen[first - root] = 1
         value = min(max(value / visits, -1.0), 1.0)
@@ -144,9 +92,9 @@ def _read_tree(nodes, root, end, seen, positions, wdl, lengths, probabilities):
         positions[n, 0], positions[n, 1], positions[n, 2] = turned(node.opp), turned(node.own), turned(node.kings)
         positions[n, 3] = node.reversible
         wdl[n, 0], wdl[n, 1], wdl[n, 2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
-        lengths[n] = 0
-        if visits >= LEAST_POLICY_VISITS:
-            lengths[n] = count
+        counts[n] = 0
+        if visits >= policy_visits:
+            counts[n] = count
             for child in range(first, first + count):
                 probabilities[length] = nodes[child].visits / (visits - 1)
                 length += 1
@@ -157,24 +105,26 @@ def _read_tree(nodes, root, end, seen, positions, wdl, lengths, probabilities):
     return n, length
 
 
-def offshoots(positions: np.ndarray, network: Evaluator, seed: int) -> TreeSamples:
+def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Generator) -> FoundPositions:
     """Positions a few random moves, and the captures that follow, after others: uint32 [N, 4], with one each at most.
 
-    Their win/draw/loss is what the network says of them; they have no policy.
+    Their win/draw/loss is what the evaluator says of them; they have no policy.
     """
-    found = np.zeros_like(positions)
-    found = found[: _walk(positions, new_random(seed), new_moves(1)[0], found)]
+    ends = np.zeros_like(positions)
+    ends = ends[: _walk(positions, new_random(int(rng.integers(1 << 62))), new_moves(1)[0], ends)]
     wdl = np.zeros((0, 3), np.float32)
-    if len(found):
-        _, wdl = network.evaluate(found)
+    if len(ends):
+        _, wdl = evaluator.evaluate(ends)
         wdl = np.exp(wdl - wdl.max(1, keepdims=True))
         wdl /= wdl.sum(1, keepdims=True)
-    return TreeSamples(found, wdl.astype(np.float16), np.zeros(len(found), np.uint8), np.zeros(0, np.float16))
+    return FoundPositions(
+        OFFSHOOT, ends, wdl.astype(np.float16), np.zeros(len(ends), np.int64), np.zeros(0, np.float16)
+    )
 
 
 @njit(cache=True)
-def _walk(positions, random, moves, found):
-    """Writes the positions at the ends of random walks into ``found``; returns their number."""
+def _walk(positions, random, moves, ends):
+    """Writes the positions at the ends of random walks into ``ends``; returns their number."""
     n = 0
     for i in range(positions.shape[0]):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
@@ -187,22 +137,6 @@ def _walk(positions, random, moves, found):
             move = moves[random_below(random, count)]
             own, opp, kings = turned(move.opp), turned(move.own), turned(move.kings)
         if count > 0 and popcount(own | opp) >= _FEWEST_PIECES:
-            found[n, 0], found[n, 1], found[n, 2], found[n, 3] = own, opp, kings, 0
+            ends[n, 0], ends[n, 1], ends[n, 2], ends[n, 3] = own, opp, kings, 0
             n += 1
     return n
-
-
-def training_batch(samples: TreeSamples, offsets: np.ndarray, rows: np.ndarray) -> TrainingBatch:
-    """The samples in ``rows`` (int64 [B]) as a batch.
-
-    Args:
-        offsets: int64 [N + 1], where each sample's probabilities begin.
-    """
-    lengths = offsets[rows + 1] - offsets[rows]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    taken = np.arange(starts[-1]) + np.repeat(offsets[rows] - starts[:-1], lengths)
-    policy = samples.probabilities[taken].astype(np.float32)
-    totals = np.bincount(np.repeat(np.arange(len(rows)), lengths), policy, len(rows)).astype(np.float32)
-    policy /= np.repeat(totals, lengths)
-    wdl = samples.wdl[rows].astype(np.float32)
-    return make_batch(samples.positions[rows], policy, starts, lengths > 0, wdl / wdl.sum(1, keepdims=True))

@@ -1,4 +1,4 @@
-"""What a pool runs once per actor: an ``Actor`` with its network, writing shards. Plain class, no Ray in sight."""
+"""What a pool runs once per actor: games with the networks it is sent, written as shards. No Ray in sight."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import safetensors.torch
 
 from learner.inference import NetworkEvaluator, make_evaluator
-from learner.network import Network
+from learner.network import Network, NetworkConfig, make_network
 
 from .actor import Actor, PlayStats
 from .config import RunConfig
@@ -17,13 +17,15 @@ from .threads import choose_device, use_single_thread
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights on their way to the actors.
+    """A network on its way to the actors.
 
     Attributes:
-        data: a safetensors file's bytes.
+        config: of the network.
+        data: its weights, a safetensors file's bytes.
         digest: names them in the game records.
     """
 
+    config: NetworkConfig
     data: bytes
     digest: str
 
@@ -31,7 +33,7 @@ class Weights:
     def of(network: Network, digest: str) -> "Weights":
         """The weights of a network."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
-        return Weights(safetensors.torch.save(tensors), digest)
+        return Weights(network.config, safetensors.torch.save(tensors), digest)
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,12 @@ class Played:
 class Worker:
     """Plays with the weights it is sent and writes what it played.
 
+    Games in play go on from request to request with the same kind of network: a teacher's games are not the run's own.
+
     Args:
         actor: number of the actor.
         seed: of its games; another one after a restart, so that no game is played twice.
-        knowledge: makes what the actor knows of endgames, from the configuration and the network's evaluator, once.
+        knowledge: makes what the actor knows of endgames from the configuration.
     """
 
     def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:
@@ -58,9 +62,7 @@ class Worker:
         self._config = config
         self._number = actor
         self._seed = seed
-        self._network = Network(config.network).eval()
-        self._evaluator: NetworkEvaluator | None = None
-        self._actor: Actor | None = None
+        self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
         self._stopping = False
 
     def play(self, path: str | Path, weights: Weights) -> Played | None:
@@ -76,24 +78,28 @@ class Worker:
     def stop(self) -> None:
         """Makes ``play``, in another thread, return soon."""
         self._stopping = True
-        if self._actor is not None:
-            self._actor.stop()
+        for actor, _ in list(self._actors.values()):
+            actor.stop()
 
     def _prepare(self, weights: Weights) -> Actor:
-        if self._actor is None or self._actor.network != weights.digest:
-            self._network.set_weights(safetensors.torch.load(weights.data))
-            if self._evaluator is None:
-                settings = self._config.selfplay
-                device = choose_device(self._config.device)
-                self._evaluator = make_evaluator(self._network, settings.backend, device, settings.games_in_lockstep)
-            else:
-                self._evaluator.update(self._network)
-        if self._actor is None:
-            assert self._evaluator is not None
-            config = self._config
-            knowledge = self._make_knowledge(config, self._evaluator) if self._make_knowledge else None
-            self._actor = Actor(config.selfplay, config.search, self._evaluator, self._seed, weights.digest, knowledge)
-        self._actor.network = weights.digest
+        teacher = self._config.teacher
+        teaches = teacher is not None and weights.digest == teacher.digest
+        if teaches not in self._actors:
+            self._actors[teaches] = self._new_actor(weights, teaches)
+        actor, evaluator = self._actors[teaches]
+        if actor.network != weights.digest:
+            evaluator.update(safetensors.torch.load(weights.data))
+            actor.network = weights.digest
         if self._stopping:
-            self._actor.stop()
-        return self._actor
+            actor.stop()
+        return actor
+
+    def _new_actor(self, weights: Weights, teaches: bool) -> tuple[Actor, NetworkEvaluator]:
+        config = self._config
+        network = make_network(weights.config).eval()
+        network.set_weights(safetensors.torch.load(weights.data))
+        device, settings = choose_device(config.device), config.selfplay
+        evaluator = make_evaluator(network, settings.backend, device)
+        knowledge = self._make_knowledge(config) if self._make_knowledge else None
+        seed = self._seed + (1 << 32 if teaches else 0)
+        return Actor(settings, config.search, evaluator, seed, weights.digest, knowledge), evaluator

@@ -5,13 +5,13 @@ from itertools import combinations, product
 
 import numpy as np
 from numba import njit
+from solved_tables import solve_tables
 
 from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.movegen import generate, new_moves
 from engine.search.leaf_oracle import DRAW, LOSS, WIN
-from engine.tablebase.dense import solve_tables
 
 HOME_ROW = int(turned(np.uint32(FAR_ROW)))
 MOST_PIECES = 3

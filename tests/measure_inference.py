@@ -13,15 +13,15 @@ import numpy as np
 import torch
 
 from learner.checkpoint import load_checkpoint
-from learner.inference import BackendError, NetworkEvaluator, open_backend
-from learner.inference.backends import KERNELS, RUNTIMES
+from learner.inference import BackendError, NetworkEvaluator, make_evaluator
+from learner.inference.backends import KERNELS
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, Network, make_network
 
 BATCHES = (1, 8, 64, 256)
 ROUNDS = 9
 SECONDS = 0.04  # of a round, at least one call
-NAMES = ("torch-float32", "torch", *KERNELS, *RUNTIMES)
+NAMES = ("torch-float32", "torch", *KERNELS)
 
 
 def load(name: str) -> Network:
@@ -29,7 +29,7 @@ def load(name: str) -> Network:
     if name not in NETWORKS:
         return load_checkpoint(name).network
     torch.manual_seed(0)
-    network = Network(NETWORKS[name]).eval()
+    network = make_network(NETWORKS[name]).eval()
     for block in network.blocks:
         torch.nn.init.normal_(block.second.norm.weight, std=0.5)  # a fresh network's blocks do nothing
     return network
@@ -60,7 +60,7 @@ def measure(name: str) -> None:
     network, evaluators = load(name), {}
     for backend in NAMES:
         try:
-            evaluators[backend] = open_backend(network, backend)
+            evaluators[backend] = make_evaluator(network, backend)
         except BackendError as error:
             print(f"{backend}: {error}")
     rates: dict[tuple[str, int], list[float]] = {(backend, n): [] for backend in evaluators for n in BATCHES}

@@ -7,18 +7,17 @@ byte for value and length up to 63; two bits each under zstd; and the arithmetic
 """
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import zstandard
 from numba import njit
+from solved_tables import solve_tables
 
 from engine.bitboard import turned
 from engine.movegen import jumpers_of
-from engine.tablebase.build import pairs_up_to
-from engine.tablebase.dense import solve_tables
 from engine.tablebase.layout import NUM_KINDS, layout_of
-from engine.tablebase.solve import canonical_places, grid_of, place_word
+from engine.tablebase.material import pairs_up_to
+from engine.tablebase.solve import Workers, canonical_places, grid_of, place_word
 from engine.tablebase.wdl_codec import encode_slice
 
 BLOCK = 16_384
@@ -81,14 +80,14 @@ def main(pieces: int) -> None:
     tables = solve_tables(pieces)
     sizes = {way: [0, 0, 0] for way in ("both sides", "first side", "first side, no captures")}
     coded = positions = 0
-    with ThreadPoolExecutor() as executor:
+    with Workers() as workers:
         for pair in pairs_up_to(pieces):
             layout = layout_of(pair)
             slices = [pair] if pair.symmetric else [pair, pair.swapped()]
             for side, material in enumerate(slices):
                 grid, words = grid_of(layout, side == 1), tables.slice_rows(material)
                 if side == 0:
-                    priors, blocks = encode_slice(grid, words, executor)
+                    priors, blocks = encode_slice(grid, words, workers)
                     packed = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(priors.tobytes())
                     coded += len(packed) + sum(map(len, blocks))
                 for way, skips in (("both sides", False), ("first side", False), ("first side, no captures", True)):

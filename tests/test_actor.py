@@ -7,14 +7,13 @@ import pytest
 
 from engine.board import Board, Termination
 from engine.players.base import search_moves
-from engine.search import SearchConfig, UniformEvaluator
+from engine.search import CompiledEvaluator, SearchConfig, UniformEvaluator
 from selfplay.actor import RESIGNATION, Actor
 from selfplay.config import SelfPlayConfig
 from selfplay.match import PLY_CAP
 from selfplay.records import GameRecord
 
-GUMBEL = SearchConfig(root="gumbel", num_simulations=6, gumbel_considered=3)
-PUCT = SearchConfig(num_simulations=6)
+SEARCH = SearchConfig(num_simulations=6)
 
 
 class MaterialEvaluator:
@@ -35,9 +34,8 @@ def play(search: SearchConfig, seed: int = 3, min_samples: int = 400, **settings
     return Actor(config, search, MaterialEvaluator(), seed, "net").play(min_samples)[0]
 
 
-@pytest.mark.parametrize("search", [GUMBEL, PUCT], ids=["gumbel", "puct"])
-def test_games_replay_to_what_was_recorded(search: SearchConfig) -> None:
-    records = play(search)
+def test_games_replay_to_what_was_recorded() -> None:
+    records = play(SEARCH)
     assert sum(len(record.samples) for record in records) >= 400
     for record in records:
         boards = [board.copy() for board in record.boards()]
@@ -62,7 +60,7 @@ def test_games_replay_to_what_was_recorded(search: SearchConfig) -> None:
 
 
 def test_every_unsearched_position_was_forced() -> None:
-    for record in play(GUMBEL):
+    for record in play(SEARCH):
         searched = set(record.samples.ply.tolist())
         for ply, board in enumerate(record.boards()):
             if ply < len(record.moves) and ply not in searched:
@@ -70,7 +68,7 @@ def test_every_unsearched_position_was_forced() -> None:
 
 
 def test_same_seed_same_games() -> None:
-    first, again, other = play(PUCT), play(PUCT), play(PUCT, seed=4)
+    first, again, other = play(SEARCH), play(SEARCH), play(SEARCH, seed=4)
     assert [record.moves.tolist() for record in first] == [record.moves.tolist() for record in again]
     for record, twin in zip(first, again, strict=True):
         for field in fields(record.samples):
@@ -79,22 +77,22 @@ def test_same_seed_same_games() -> None:
 
 
 def test_playout_cap_mixes_full_and_fast_searches() -> None:
-    records = play(GUMBEL, full_search_fraction=0.3, min_samples=2000)
+    records = play(SEARCH, full_search_fraction=0.3, min_samples=2000)
     full = np.concatenate([record.samples.has_policy for record in records])
     assert 0.25 < full.mean() < 0.35
-    assert np.concatenate([r.samples.has_policy for r in play(GUMBEL, full_search_fraction=1.0)]).all()
+    assert np.concatenate([r.samples.has_policy for r in play(SEARCH, full_search_fraction=1.0)]).all()
 
 
 def test_openings_vary() -> None:
-    records = play(GUMBEL, min_samples=1500)
+    records = play(SEARCH, min_samples=1500)
     assert len({record.start_fen for record in records}) > len(records) / 2
     start = Board().fen()
-    plain = play(GUMBEL, ballot_fraction=0.0, random_opening_plies=0)
+    plain = play(SEARCH, ballot_fraction=0.0, random_opening_plies=0)
     assert {record.start_fen for record in plain} == {start}
 
 
 def test_ply_cap_is_a_draw() -> None:
-    capped = [record for record in play(GUMBEL, max_plies=12) if record.termination == PLY_CAP]
+    capped = [record for record in play(SEARCH, max_plies=12) if record.termination == PLY_CAP]
     assert capped
     assert all(record.result == 0 and len(record.moves) >= 12 for record in capped)
 
@@ -103,7 +101,7 @@ def test_resignation_and_its_false_positives() -> None:
     config = SelfPlayConfig(
         games_in_lockstep=8, fast_simulations=3, resign_value=-0.4, resign_moves=2, play_on_fraction=0.5
     )
-    actor = Actor(config, GUMBEL, MaterialEvaluator(1.0), 1, "net")
+    actor = Actor(config, SEARCH, MaterialEvaluator(1.0), 1, "net")
     records, stats = actor.play(1500)
     resigned = [record for record in records if record.termination == RESIGNATION]
     assert resigned
@@ -119,12 +117,32 @@ def test_resignation_and_its_false_positives() -> None:
 
 def test_without_resignation_nothing_is_checked() -> None:
     config = SelfPlayConfig(games_in_lockstep=4, fast_simulations=2)
-    _, stats = Actor(config, GUMBEL, UniformEvaluator(), 1).play(200)
+    _, stats = Actor(config, SEARCH, UniformEvaluator(), 1).play(200)
     assert (stats.resign_checks, stats.resign_false) == (0, 0)
 
 
 def test_stop_returns_soon() -> None:
-    actor = Actor(SelfPlayConfig(games_in_lockstep=4), GUMBEL, UniformEvaluator(), 1)
+    actor = Actor(SelfPlayConfig(games_in_lockstep=4), SEARCH, UniformEvaluator(), 1)
     actor.stop()
     records, stats = actor.play(10**9)
     assert len(records) == stats.games == 0
+
+
+class Plain(UniformEvaluator):
+    """Takes its steps one by one through Python."""
+
+    search = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("evaluator", [UniformEvaluator(), Plain()], ids=["compiled", "through Python"])
+def test_games_of_every_way_of_searching_are_whole(evaluator: UniformEvaluator) -> None:
+    """40 games, more than one group of the step loop; searches in full and fast ones side by side."""
+    assert isinstance(evaluator, CompiledEvaluator) == (type(evaluator) is UniformEvaluator)
+    config = SelfPlayConfig(games_in_lockstep=40, fast_simulations=5, max_plies=60)
+    records, stats = Actor(config, SearchConfig(num_simulations=30), evaluator, 1, "net").play(3000)
+    assert stats.samples == sum(len(record.samples) for record in records) >= 3000
+    assert stats.evaluations > 10 * stats.samples
+    for record in records:
+        assert record.board().ply == len(record.moves) < 80  # forced moves may go beyond 60
+        policies = np.diff(record.samples.policy_offsets)[record.samples.has_policy]
+        assert (policies > 1).all()

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from learner.inference import TorchEvaluator
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay import bench
 from selfplay.bench import bare_network_rate, network_evaluations_per_second, run_bench
 from selfplay.config import make_config
@@ -39,15 +39,22 @@ def test_every_figure_is_there() -> None:
     }
     assert set(figures["search_simulations_per_second"]) == {"1x4", "2x4"}
     assert set(figures["network_evaluations_per_second"]) == {"1", "4"}
+    assert set(figures["backend_evaluations_per_second"]) == {"4"}
+    assert set(figures["backend_evaluations_per_second"]["4"]) == {"torch", "torch-float32", "numba", "numba-int16"}
     assert figures["backend"] == "torch-float32"
     # Every searched position has cost an evaluation or more.
     assert figures["selfplay_evaluations_per_second"] >= figures["selfplay_positions_per_second"] > 0
     assert torch.get_num_threads() == 1
 
 
+def test_what_the_kernels_cannot_compute_torch_does() -> None:
+    network = make_network(NETWORKS["tiny"].model_copy(update={"board": "8x8"})).eval()
+    assert set(bench.backend_rates(network, 2)) == {"torch", "torch-float32"}
+
+
 def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    evaluator = TorchEvaluator(Network(NETWORKS["tiny"]).eval(), "cpu")
+    evaluator = TorchEvaluator(make_network(NETWORKS["tiny"]).eval(), "cpu")
 
     def in_a_second(positions: np.ndarray) -> None:
         now[0] += 1
@@ -71,5 +78,5 @@ def test_three_actors_share_a_gpu_or_the_cores_there_are(
     config = make_config(
         "smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool
     )
-    assert bare_network_rate(Network(NETWORKS["tiny"]), config) == 800 * times
-    assert asked == [("torch", device, 8)]
+    assert bare_network_rate(make_network(NETWORKS["tiny"]), config) == 800 * times
+    assert asked == [("torch", device)]

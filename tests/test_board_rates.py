@@ -9,35 +9,31 @@ from engine.players import PlayerError
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.board_rates import board_rates, board_rates_command
-from selfplay.threads import num_cores
 
 
 @pytest.fixture
 def network(tmp_path: Path) -> str:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     return str(tmp_path / "net")
 
 
 def test_rates(network: str) -> None:
     rates = board_rates(network, (0.2, 0.4), backend="torch")
-    assert [(rate.threads, rate.seconds) for rate in rates][:2] == [(1, 0.2), (1, 0.4)]
-    assert len(rates) == 2 * min(2, num_cores())
+    assert [rate.seconds for rate in rates] == [0.2, 0.4]
     for rate in rates:
         assert rate.evaluations > 0
-        # Two threads that wait for each other on busy cores may need all this time for one evaluation.
-        assert rate.simulations > 0 or rate.threads > 1
+        assert rate.simulations > 0
         assert 0 <= rate.remembered < 1
     assert torch.get_num_threads() == 1
 
 
 def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
-    monkeypatch.setattr("selfplay.board_rates.num_cores", lambda: 1)
     figures = board_rates_command(f"{network}@off", quiet=False, backend="torch")
-    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations", "remembered"}
+    assert set(figures["rates"][0]) == {"seconds", "simulations", "evaluations", "remembered"}
     assert len(figures["rates"]) == 1
     assert "simulations/s" in capsys.readouterr().out
     with pytest.raises(PlayerError, match="is no player"):

@@ -24,7 +24,7 @@ from learner.checkpoint import (
     save_checkpoint,
     write_tensors,
 )
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS
 
 TINY = NETWORKS["tiny"]
 STATE = {"a": torch.arange(5.0), "b.c": torch.tensor(3), "empty": torch.zeros(0, 2), "half": torch.ones(2).bfloat16()}
@@ -32,7 +32,7 @@ STATE = {"a": torch.arange(5.0), "b.c": torch.tensor(3), "empty": torch.zeros(0,
 
 def make_network(seed=0):
     torch.manual_seed(seed)
-    return Network(TINY).eval()
+    return make_network(TINY).eval()
 
 
 def same_weights(ours, theirs):
@@ -55,7 +55,7 @@ def refused(folder, match):
 @pytest.mark.parametrize("changes", [{}, {"board": "8x8"}, {"activation": "mish", "kernel_size": 4}])
 def test_round_trip(tmp_path, changes):
     torch.manual_seed(0)
-    network = Network(TINY.model_copy(update=changes)).to(memory_format=torch.channels_last).eval()
+    network = make_network(TINY.model_copy(update=changes)).to(memory_format=torch.channels_last).eval()
     network(torch.rand(4, 6, 8, 4))
     figures = {"steps": 12, "loss": 1.5, "games": {"won": 3}}
     info = save_checkpoint(tmp_path / "deep" / "net", network, figures, parent="ab" * 32)

@@ -14,7 +14,7 @@ from engine.pdn import read_games
 from engine.search import SearchConfig
 from engine.version import ABSENT, installed_version
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.config import PRESETS, ConfigError, make_config
 
 SHOT = "B:W18,K32:B14,K5"  # 14x23 is forced
@@ -35,7 +35,7 @@ def figures(*arguments: object) -> dict[str, object]:
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("network") / "tiny"
-    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(folder, make_network(NETWORKS["tiny"]), {"steps": 0})
     return folder
 
 
@@ -75,7 +75,7 @@ def test_timed_match(checkpoint: Path) -> None:
 
 
 def test_export(checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnx", reason="export to ONNX needs the extra inference")
+    pytest.importorskip("onnx", reason="export to ONNX needs the extra export")
     out = tmp_path / "network.onnx"
     report = figures("export", checkpoint, "--out", out, "--check")
     assert set(report) == {"path", "format", "precision", "digest", "bytes", "seconds", "check"}

@@ -12,7 +12,7 @@ from engine.players import PlayerError, TablebasePlayer, parse_player
 from engine.tablebase import MissingTableError, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.convert import convert_command, winnable, won_positions
 from selfplay.match import play_games
 from selfplay.match_record import MatchGame
@@ -76,7 +76,7 @@ def test_won_positions() -> None:
 @pytest.fixture
 def network(tmp_path: Path) -> Path:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]), {"steps": 0})
     return tmp_path / "net"
 
 

@@ -7,16 +7,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from solved_tables import solve_tables
 
 from engine.files import StorageError
-from engine.tablebase.build import pairs_up_to
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
+from engine.tablebase.material import pairs_up_to
 from engine.tablebase.slice_file import SliceFile, file_name
 from learner.endgame.codec import CodecError, encode_tables
 from learner.endgame.codec_commands import decode_command, encode_command, train_codec_network
 from learner.endgame.codec_file import read_coded, read_header, write_coded
 from learner.endgame.data import EndgameSampler
+from learner.endgame.features import MAX_FEATURES
 from learner.endgame.integer_network import (
     BITS,
     ROUNDED_STEP,
@@ -24,7 +26,7 @@ from learner.endgame.integer_network import (
     IntegerNetwork,
     IntegerNetworkError,
     finish_rounded,
-    judge_many,
+    judge_integer,
     pack,
     quantise,
     train_rounded,
@@ -33,7 +35,7 @@ from learner.endgame.integer_network import (
 from learner.endgame.mixing import ONE, SQUASH, STRETCH, TOP, UNIT, add_logits, learn, predict
 from learner.endgame.networks import PairConfig, PairNetwork, WangNetwork, save_endgame_network
 from learner.endgame.progress import OracleProgress
-from learner.endgame.training import TrainingSettings, train_endgame
+from learner.endgame.training import EndgameTrainer, TrainingSettings
 from learner.endgame.weight_coding import decode_weights, encode_weights
 
 SMALL = PairConfig(width=4, experts=6, hidden=5, pieces=4)
@@ -75,7 +77,7 @@ def trained(tables: DenseTables) -> PairNetwork:
     torch.manual_seed(1)
     network = PairNetwork(PairConfig(width=8, experts=16, hidden=8, pieces=4))
     sampler = EndgameSampler(tables, pairs_up_to(4), 1, quiet=True)
-    train_endgame(network, sampler, TrainingSettings(warmup_steps=20), positions=1_000_000)
+    EndgameTrainer(network, sampler, TrainingSettings(warmup_steps=20), positions=1_000_000).run()
     return network
 
 
@@ -111,6 +113,15 @@ def plain_logits(network: PairNetwork, position: np.ndarray) -> list[int]:
     first = [max(v >> BITS, 0) for v in layer(pooled, w["expert_weights"][groups], w["expert_bias"])]
     second = [max(v >> BITS, 0) for v in layer(first, w["hidden_weights"], w["hidden_bias"][rows])]
     return [v * UNIT >> 2 * BITS for v in layer(second, w["out_weights"], w["out_bias"])]
+
+
+def judge_many(network: IntegerNetwork, positions: np.ndarray) -> np.ndarray:
+    """int64 [N, 3]: win, draw, loss logits in ``1 / UNIT``."""
+    logits, features = np.zeros((len(positions), 3), np.int64), np.zeros(MAX_FEATURES, np.uint8)
+    sums, first, second = (np.zeros(n, np.int64) for n in (network.pairs.shape[1], *network.hidden_weights.shape))
+    for (own, opp, kings, _), row in zip(positions, logits, strict=True):
+        judge_integer(own, opp, kings, network, features, sums, first, second, row)
+    return logits
 
 
 def test_integer_network_is_that_of_plain_integers_and_close_to_the_float_one(tables: DenseTables) -> None:

@@ -24,7 +24,7 @@ from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_netwo
 from learner.endgame.oracle import load_oracle, shipped_folder
 from learner.endgame.oracle_files import read_oracle_card
 from learner.endgame.probe_command import probe_command
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 
 FENS = ["W:WK1:BK28", "B:W21,22,K23,32:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
 OUTCOMES = ("win", "draw", "loss")
@@ -90,7 +90,7 @@ def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path
     further = train(tmp_path / "further", 0.003, net=trained[0])
     assert further["accuracy"] > 0.8
     torch.manual_seed(3)
-    network = Network(NETWORKS["tiny"])
+    network = make_network(NETWORKS["tiny"])
     save_checkpoint(tmp_path / "selfplay", network)
     tuned = train(tmp_path / "tuned", 0.003, net=tmp_path / "selfplay", freeze_body=True)
     assert tuned["kind"] == "selfplay"
@@ -149,7 +149,7 @@ def test_probe_says_what_its_confidence_is_worth(
     probe_command(FENS[:1], trained[0], SHIPPED, quiet=False)
     assert "Confidence" not in capsys.readouterr().out
     torch.manual_seed(2)
-    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "selfplay", make_network(NETWORKS["tiny"]))
     probe_command(FENS[:1], tmp_path / "selfplay", SHIPPED, quiet=False)
     assert "never calibrated" in capsys.readouterr().out
 
@@ -222,7 +222,7 @@ def test_validation_counts_what_the_oracle_says(trained: tuple[Path, dict[str, A
 
 def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:
     torch.manual_seed(2)
-    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "selfplay", make_network(NETWORKS["tiny"]))
     save_endgame_network(tmp_path / "wang", WangNetwork(WangConfig(blocks=1, channels=2, hidden=8)), (2, 4))
     for name, pieces in (("selfplay", [2, 24]), ("wang", [2, 4])):
         figures = oracle_validate_command(tmp_path / name, 3, 500, 1, SHIPPED, quiet=True)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from reference import Position, legal_moves
 from scipy.stats import chisquare
+from solved_tables import solve_tables
 
 from engine.bitboard import FAR_ROW, SQUARE_OF_BIT, squares_of
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import Material, materials, parse_name
 from learner.endgame.data import (
     FLAG_CAPTURE,
@@ -166,17 +167,6 @@ def test_same_seed_same_samples_and_a_state_goes_on(tables: DenseTables) -> None
     assert not (whole.positions == other.draw(1000).positions).all()
 
 
-def test_shares_set_how_often_a_piece_count_is_drawn(tables: DenseTables) -> None:
-    shares = {2: 1.0, 3: 2.0, 4: 1.0}
-    batch = EndgameSampler(tables, UP_TO_FOUR, 11, shares=shares).draw(40_000)
-    pieces = np.bitwise_count(batch.positions[:, 0] | batch.positions[:, 1])
-    assert np.bincount(pieces)[2:] / 40_000 == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
-    threes = Counter(batch.codes[pieces == 3].tolist())
-    sizes = np.array([count_positions(material) for material in materials(3)])
-    found = np.array([threes[material.code] for material in materials(3)])
-    assert found / found.sum() == pytest.approx(sizes / sizes.sum(), abs=0.02)
-
-
 def test_what_cannot_be_drawn_is_refused(tables: DenseTables) -> None:
     with pytest.raises(EndgameDataError, match="no slice"):
         EndgameSampler(tables, [], 0)
@@ -184,6 +174,3 @@ def test_what_cannot_be_drawn_is_refused(tables: DenseTables) -> None:
         EndgameSampler(tables, [parse_name("1211")], 0)
     with pytest.raises(EndgameDataError, match="split 3"):
         EndgameSampler(tables, materials(2), 0, split=3)
-    for shares in ({2: 1.0}, {2: 1.0, 3: -1.0}, {2: 0.0, 3: 0.0}):
-        with pytest.raises(EndgameDataError, match="shares"):
-            EndgameSampler(tables, materials(2) + materials(3), 0, shares=shares)

@@ -24,7 +24,7 @@ from learner.endgame.networks import (
     save_endgame_network,
 )
 from learner.inference import TorchEvaluator
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 
 PUBLISHED_PARAMETERS = 533_163
 SMALL = PairConfig(width=8, experts=6, hidden=4, pieces=4)
@@ -203,7 +203,7 @@ def test_networks_come_back_as_they_were_saved(network: EndgameNetwork, tmp_path
 
 
 def test_a_self_play_checkpoint_is_an_endgame_network_as_it_is(tmp_path: Path) -> None:
-    network = Network(NETWORKS["tiny"]).eval()
+    network = make_network(NETWORKS["tiny"]).eval()
     save_checkpoint(tmp_path / "best", network)
     positions = random_positions(50)
     logits = load_endgame_network(tmp_path / "best").wdl_logits(positions)

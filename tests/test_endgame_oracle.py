@@ -1,4 +1,4 @@
-"""The endgame oracle: searches against slow ones and exact tables, calibration, files, and leaves of a search."""
+"""The endgame oracle: searches against slow ones and exact tables, calibration and files."""
 
 import json
 from collections.abc import Callable
@@ -15,10 +15,7 @@ from test_endgame_networks import random_positions
 
 from engine.board import Board
 from engine.fen import Color, format_fen
-from engine.players.search_player import SearchPlayer
 from engine.random_words import mix
-from engine.search import SearchConfig, UniformEvaluator
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.load import load_tables
@@ -29,17 +26,17 @@ from learner.endgame.calibration import (
     THRESHOLDS,
     calibrate_oracle,
     choose_search,
-    expected_calibration_error,
     fit_temperature,
     likelihood_loss,
 )
 from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
-from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle, save_oracle
-from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card
+from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle
+from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card, save_oracle
 from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
-from learner.network import NETWORKS, Network
+from learner.endgame.validation import calibration_error, reliability_bins
+from learner.network import NETWORKS, make_network
 
 SMALL = PairConfig(width=8, experts=6, hidden=4, pieces=4)
 MB = 2**20
@@ -240,7 +237,7 @@ def test_a_side_without_pieces_or_moves_has_lost() -> None:
     assert not blocked.legal_moves
     positions = np.array([[piece, 0, 0, 0], [0, piece, 0, 0], [*blocked.words(), 0]], np.uint32)
     oracle = Oracle([Member(FakeNetwork())])
-    assert oracle.judge_values(positions).tolist() == [1, -1, -1]
+    assert oracle.search(positions).values.tolist() == [1, -1, -1]
     assert oracle.search(positions).evaluations.tolist() == [0, 0, 0]
 
 
@@ -253,14 +250,14 @@ def test_temperature_is_found_and_lowers_the_loss() -> None:
     assert temperature == pytest.approx(2.5, rel=0.03)
     before, after = softmax(logits), softmax(logits, temperature)
     assert likelihood_loss(after, classes) < likelihood_loss(before, classes) - 0.1
-    errors = [expected_calibration_error(p.max(1), p.argmax(1) == classes) for p in (before, after)]
+    errors = [calibration_error(reliability_bins(p.max(1), p.argmax(1) == classes)) for p in (before, after)]
     assert errors[1] < 0.01 < 0.05 < errors[0]
 
 
 def test_expected_calibration_error_by_hand() -> None:
     confidence = np.array([0.95, 0.95, 0.55, 1.0])
     right = np.array([True, False, True, True])
-    assert expected_calibration_error(confidence, right) == pytest.approx((abs(2.9 - 2) + abs(0.55 - 1)) / 4)
+    assert calibration_error(reliability_bins(confidence, right)) == pytest.approx((abs(2.9 - 2) + abs(0.55 - 1)) / 4)
 
 
 def test_choice_of_the_search_is_the_best_within_the_budget() -> None:
@@ -302,7 +299,7 @@ def test_calibration_serves_fresh_positions() -> None:
     assert right.mean() > (plain.values == batch.values).mean() + 0.01
     assert better.evaluations.mean() < 7
     assert likelihood_loss(better.probabilities, batch.classes) < likelihood_loss(plain.probabilities, batch.classes)
-    assert expected_calibration_error(better.confidence, right) < 0.02
+    assert calibration_error(reliability_bins(better.confidence, right)) < 0.02
     member = oracle.members[0]
     assert (member.temperature, member.threshold, member.rounds) != (1.0, 0.98, 2)
 
@@ -419,34 +416,6 @@ def test_probe_sees_draws_by_the_rules() -> None:
     assert Oracle([Member(FakeNetwork())]).probe(board) == ((0, 1, 0), "draw", 1, "rules")
 
 
-def test_leaves_are_decided_where_the_oracle_is_sure() -> None:
-    batch = drawn(2000)
-    oracle = Oracle([Member(FakeNetwork(noise=4, sharpness=5), (2, 4))])
-    leaves = oracle.as_leaf_oracle(threshold=0.97)
-    outcomes, plies = leaves.judge(batch.positions)
-    assert (outcomes.dtype, plies.dtype, set(plies.tolist())) == (np.uint8, np.int16, {-1})
-    found = oracle.capture_search(batch.positions)
-    named = np.array([WIN, DRAW, LOSS])[found.probabilities.argmax(1)]
-    assert np.array_equal(outcomes, np.where(found.confidence >= 0.97, named, UNKNOWN))
-    assert 100 < (outcomes == UNKNOWN).sum() < 1900
-    assert oracle.as_leaf_oracle().max_pieces == 4
-    gone = np.array([[0, 1, 0, 0]], np.uint32)
-    assert leaves.judge(gone)[0].tolist() == [LOSS]
-    for pieces, threshold in ((1, 0.9), (25, 0.9), (4, 1.1)):
-        with pytest.raises(OracleError):
-            oracle.as_leaf_oracle(pieces, threshold)
-
-
-def test_a_search_takes_the_oracle_at_its_word() -> None:
-    board = Board("W:WK1,K2,K10:BK28,7")  # either capture leads to a won ending
-    leaves = Oracle([Member(FakeNetwork(), (2, 4))]).as_leaf_oracle()
-    config = SearchConfig(num_simulations=64, oracle="network")
-    result, *_ = SearchPlayer("with an oracle", UniformEvaluator(), config, leaf_oracle=leaves).analyse(board)
-    assert result.wdl[0] > 0.8
-    plain, *_ = SearchPlayer("without", UniformEvaluator(), SearchConfig(num_simulations=64)).analyse(board)
-    assert plain.wdl[0] < 0.6
-
-
 @pytest.fixture(scope="module")
 def pair_oracle() -> Oracle:
     torch.manual_seed(0)
@@ -456,7 +425,7 @@ def pair_oracle() -> Oracle:
 
 def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) -> None:
     positions = drawn(2000).positions
-    save_oracle(tmp_path / "a", pair_oracle, {"minutes": 3})
+    save_oracle(tmp_path / "a", pair_oracle.members, {"minutes": 3})
     back = load_oracle(tmp_path / "a")
     assert [replace(m, network=pair_oracle.members[0].network) for m in back.members] == [
         replace(m, network=pair_oracle.members[0].network) for m in pair_oracle.members
@@ -464,17 +433,17 @@ def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) 
     assert np.allclose(back.network_probabilities(positions), pair_oracle.network_probabilities(positions), atol=5e-3)
     assert read_oracle_card(tmp_path / "a").figures == {"minutes": 3}
     assert back.parameters == pair_oracle.parameters
-    save_oracle(tmp_path / "b", back)
+    save_oracle(tmp_path / "b", back.members)
     again = load_oracle(tmp_path / "b")
     assert np.array_equal(again.network_probabilities(positions), back.network_probabilities(positions))
-    save_oracle(tmp_path / "a", again)  # replaces
+    save_oracle(tmp_path / "a", again.members)  # replaces
     sizes = [path.stat().st_size for path in (tmp_path / "a").glob("*.safetensors")]
     assert len(sizes) == 2
     assert max(sizes) < 2 * back.members[1].network.parameter_count + 4096
 
 
 def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path, pair_oracle: Oracle) -> None:
-    save_oracle(tmp_path / "oracle", pair_oracle)
+    save_oracle(tmp_path / "oracle", pair_oracle.members)
     card = json.loads((tmp_path / "oracle" / ORACLE_FILE).read_text())
     for member in card["members"]:
         del member["calibrated"]
@@ -522,7 +491,7 @@ WEIGHTS = "pair_2_3.safetensors"
 def test_damaged_oracles_are_refused_in_one_line(
     tmp_path: Path, pair_oracle: Oracle, name: str, change: Callable[[bytes], bytes], message: str
 ) -> None:
-    save_oracle(tmp_path / "oracle", pair_oracle)
+    save_oracle(tmp_path / "oracle", pair_oracle.members)
     changed(tmp_path / "oracle" / name, change)
     with pytest.raises(CheckpointError, match=message) as caught:
         open_oracle(tmp_path / "oracle")
@@ -531,25 +500,25 @@ def test_damaged_oracles_are_refused_in_one_line(
 
 
 def test_weights_that_overflow_or_a_folder_in_the_way_leave_all_as_it_was(tmp_path: Path, pair_oracle: Oracle) -> None:
-    save_oracle(tmp_path / "oracle", pair_oracle)
+    save_oracle(tmp_path / "oracle", pair_oracle.members)
     before = (tmp_path / "oracle" / ORACLE_FILE).read_bytes()
     huge = PairNetwork(SMALL).eval()
     with torch.no_grad():
         huge.out_bias += 1e6
     with pytest.raises(CheckpointError, match="not finite"):
-        save_oracle(tmp_path / "oracle", Oracle([Member(huge)]))
+        save_oracle(tmp_path / "oracle", Oracle([Member(huge)]).members)
     assert (tmp_path / "oracle" / ORACLE_FILE).read_bytes() == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("dear")
     with pytest.raises(CheckpointError, match="in the way"):
-        save_oracle(tmp_path / "mine", pair_oracle)
+        save_oracle(tmp_path / "mine", pair_oracle.members)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["diary.txt"]
 
 
 def test_networks_alone_open_too(tmp_path: Path) -> None:
     save_endgame_network(tmp_path / "pair", PairNetwork(SMALL), (2, 4))
     assert open_oracle(tmp_path / "pair").members[0].pieces == (2, 4)
-    save_checkpoint(tmp_path / "selfplay", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "selfplay", make_network(NETWORKS["tiny"]))
     assert open_oracle(tmp_path / "selfplay").members[0].pieces == (2, 24)
     with pytest.raises(CheckpointError, match="holds no"):
         open_oracle(tmp_path)
@@ -567,4 +536,4 @@ def test_the_shipped_oracle_is_small_and_good() -> None:
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 4 * MB
     oracle, batch = default_oracle(), drawn(20_000, 4, TEST)
     assert (oracle.capture_search(batch.positions).values == batch.values).mean() > 0.975
-    assert (oracle.judge_values(batch.positions) == batch.values).mean() > 0.99
+    assert (oracle.search(batch.positions).values == batch.values).mean() > 0.99

@@ -5,13 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from solved_tables import solve_tables
 
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import Material, materials
 from learner.checkpoint import CheckpointError, read_tensors, write_tensors
 from learner.endgame.data import TRAIN, VALIDATION, EndgameSampler
@@ -23,12 +27,11 @@ from learner.endgame.networks import (
     WangConfig,
     WangNetwork,
 )
-from learner.endgame.timed_training import EndgameTrainingError, TrainingSettings
+from learner.endgame.timed_training import CurvePoint, EndgameTrainingError, TrainingSettings
 from learner.endgame.training import (
     DEFAULT_SETTINGS,
     EndgameTrainer,
     accuracy_of,
-    train_endgame,
 )
 from learner.network import NETWORKS
 
@@ -36,6 +39,18 @@ ROOT = Path(__file__).parent.parent
 SLICES = [material for pieces in (2, 3) for material in materials(pieces)]
 SMALL = PairConfig(width=16, experts=16, hidden=8, pieces=3)
 SETTINGS = TrainingSettings(batch_size=512, warmup_steps=20, report_s=0)
+
+
+def train_endgame(
+    network: EndgameNetwork,
+    sampler: EndgameSampler,
+    settings: TrainingSettings | None = None,
+    state_path: Path | None = None,
+    report: Callable[[CurvePoint], object] = lambda point: None,
+    stop: Callable[[], bool] = lambda: False,
+    **budget: Any,
+) -> list[CurvePoint]:
+    return EndgameTrainer(network, sampler, settings, **budget).run(state_path, report, stop)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +155,7 @@ def test_a_finished_training_is_not_trained_on(tables: DenseTables, tmp_path: Pa
     again = network_of("pair")
     trainer = EndgameTrainer(again, sampler_of(tables), SETTINGS, positions=1024)
     trainer.load(state)
-    assert len(trainer.run(state)) == 2
+    assert len(trainer.train(save=partial(trainer.save, state))) == 2
     assert trainer.seen == 1024
 
 
@@ -150,7 +165,7 @@ def test_time_is_a_budget_too(tables: DenseTables) -> None:
     trainer = EndgameTrainer(network, sampler_of(tables), SETTINGS, minutes=0.02)
     trainer.step()
     began = time.monotonic()
-    trainer.run()
+    trainer.train()
     assert 1.2 <= trainer.seconds <= time.monotonic() - began < 30
     assert trainer.learning_rate == 0
 

@@ -32,7 +32,7 @@ def test_it_plays(player: str) -> None:
 
 def test_what_it_says_of_itself_comes_at_once() -> None:
     done = subprocess.run(
-        shlex.split(command("champion@threads:2", "--simulations", "33")),
+        shlex.split(command("champion", "--simulations", "33")),
         input="hub\nquit\n",
         capture_output=True,
         text=True,
@@ -41,7 +41,6 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("id name=Crownhead version=")
     assert "param name=simulations value=33 type=int min=0 max=200000" in lines
-    assert "param name=threads value=2 type=int min=1 max=64" in lines
     assert "param name=contempt value=true type=bool" in lines
     assert any(line.startswith("param name=backend value=auto type=enum values=") for line in lines)
     assert lines[-1] == "wait"
@@ -67,7 +66,7 @@ NO_OPTIONS = "it takes no options behind @, and there is nothing to load"
     [
         ("nobody", f"'nobody' is no player: {NO_FOLDER}"),
         ("nobody@800", f"'nobody' is no player: {NO_FOLDER}"),
-        ("champion@threads:0", f"'champion@threads:0': 'threads:0' is no option of champion: {OPTIONS}"),
+        ("champion@threads:2", f"'champion@threads:2': 'threads:2' is no option of champion: {OPTIONS}"),
         ("random@800", f"'random' is a player without a network: {NO_OPTIONS}"),
         (".", "'.' is no player: there is no checkpoint and no run in it"),
         ("", f"'' is no player: {NO_FOLDER}"),

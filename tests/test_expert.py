@@ -33,7 +33,7 @@ from learner.expert.games import (
 )
 from learner.expert.pretrain import Pretraining, expert_batch, output_batch
 from learner.loss import training_loss
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from learner.reproduce import larson
 from learner.reproduce.experiment import ReproduceError
 from learner.reproduce.larson import InceptionNetwork, larson_command, piece_numbers
@@ -160,7 +160,7 @@ def test_rank() -> None:
 def test_accuracy_against_a_slow_one(collection: Path) -> None:
     samples = read_expert_games(collection).samples.take(np.arange(150))
     torch.manual_seed(3)
-    network = Network(NETWORKS["tiny"]).eval()
+    network = make_network(NETWORKS["tiny"]).eval()
     found = move_accuracy(network, samples)
     batch = expert_batch(samples)
     with torch.no_grad():
@@ -231,7 +231,7 @@ def test_all_outputs_are_learnt_where_they_are_the_target(collection: Path) -> N
     raw = []
     for batch_of in (expert_batch, output_batch):
         torch.manual_seed(0)
-        training = Pretraining(Network(NETWORKS["tiny"]), split.train, 1.0, seed=1, batch_of=batch_of)
+        training = Pretraining(make_network(NETWORKS["tiny"]), split.train, 1.0, seed=1, batch_of=batch_of)
         for _ in range(100):
             training.trainer.step(training.draw(256))
         raw.append(move_accuracy(training.trainer.ema_network, split.train).raw[1])
@@ -241,7 +241,7 @@ def test_all_outputs_are_learnt_where_they_are_the_target(collection: Path) -> N
 def test_it_learns(collection: Path) -> None:
     split = split_by_game(read_expert_games(collection), 1)
     torch.manual_seed(0)
-    training = Pretraining(Network(NETWORKS["tiny"]), split.train, 1.0, seed=1)
+    training = Pretraining(make_network(NETWORKS["tiny"]), split.train, 1.0, seed=1)
     before = move_accuracy(training.trainer.ema_network, split.train).legal[1]
     for _ in range(200):
         training.trainer.step(training.draw(256))
@@ -251,7 +251,7 @@ def test_it_learns(collection: Path) -> None:
 
 def test_the_rate_follows_the_clock(collection: Path) -> None:
     split = split_by_game(read_expert_games(collection), 1)
-    training, points = Pretraining(Network(NETWORKS["tiny"]), split.train, 0.05, seed=1), []
+    training, points = Pretraining(make_network(NETWORKS["tiny"]), split.train, 0.05, seed=1), []
     last = training.run(points.append)
     assert last is points[-1]
     assert last.seconds >= 3
@@ -290,7 +290,7 @@ def test_pretrain_makes_a_network_that_plays(
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_saves_what_was_learnt(collection: Path, tmp_path: Path) -> None:
     out = tmp_path / "net"
-    save_checkpoint(out, Network(NETWORKS["tiny"]))
+    save_checkpoint(out, make_network(NETWORKS["tiny"]))
     digest = load_checkpoint(out).info.digest
     for patience in (6, 12, 24, 48):  # until the training has begun: that depends on what else the machine does
         process = subprocess.Popen(
@@ -350,7 +350,8 @@ def test_inception_network() -> None:
 
 def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {
-        name: replace(one, make=lambda: Network(NETWORKS["tiny"])) for name, one in larson.NETWORKS_COMPARED.items()
+        name: replace(one, make=lambda: make_network(NETWORKS["tiny"]))
+        for name, one in larson.NETWORKS_COMPARED.items()
     }
     monkeypatch.setattr(larson, "NETWORKS_COMPARED", small)
     figures = larson_command(collection, None, 0.03, 1, tmp_path / "report", quiet=True)

@@ -107,7 +107,7 @@ def test_a_long_message_is_whole_in_the_smallest_window(app: App) -> None:
     assert " ".join(lines) == LONG
     assert status.rect.h >= len(lines) * app.style.text.height(size) > low
     others = [panel.rect for panel in app.go.game.panels if panel is not status and panel.rect.h > 0]
-    assert not any(status.rect.meets(rect) for rect in others)
+    assert not any(status.rect.colliderect(rect) for rect in others)
     app.controller.say(LONG * 5, alarm=True)
     frames(app)
     assert status.rect.bottom < app.surface.get_height() * 2 // 3

@@ -33,7 +33,7 @@ def test_networks_with_oracles_and_strengths() -> None:
     assert (spec.checkpoint, spec.search.oracle, spec.search.num_simulations) == ("runs/quick", "off", 33)
     assert spec.search.draw_value == BOARD_SEARCH.draw_value
     assert spec_of("champion@impartial").search == BOARD_SEARCH.impartial()
-    assert (spec_of("champion@threads:2").threads, spec_of("champion").threads) == (2, 1)
+    assert (spec_of("champion@numba").backend, spec_of("champion").backend) == ("numba", "auto")
     assert spec_of("odd@name").checkpoint == "odd@name"
     timed = spec_of("champion@off", seconds=0.5)
     assert (timed.checkpoint, timed.search.oracle, timed.by_time, timed.amount) == (None, "off", True, 0.5)

@@ -86,7 +86,7 @@ def paste(app: App, text: str) -> None:
 
 def page_of(app: App) -> object:
     assert isinstance(app.go.scene, MenuScene)
-    return app.go.scene.page
+    return app.go.scene
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     assert app.go.scene is app.go.game
     assert app.controller.session.names[Color.BLACK] == "C"
     (tmp_path / "two.pdn").write_text(TWO_GAMES)
-    app.go.show(MenuScene(app, LoadPage(app, tmp_path)))
+    app.go.show(LoadPage(app, tmp_path))
     press(app, *["down"] * 3)  # the path, the folder above, games/, the file
     press(app, "return")
     for _ in range(200):
@@ -184,7 +184,7 @@ def test_a_broken_file_is_said_on_the_page(app: App, tmp_path: Path, text: str, 
     app.begin(plan(Color.BLACK), menu=False)
     (tmp_path / "bad.pdn").write_text(text)
     page = LoadPage(app, tmp_path)
-    app.go.show(MenuScene(app, page))
+    app.go.show(page)
     said: list[tuple[str, bool]] = []
     page.say = lambda text, alarm=False: said.append((text, alarm))
     page._open(tmp_path / "bad.pdn")

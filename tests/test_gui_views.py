@@ -18,17 +18,16 @@ from engine.board import Board
 from engine.fen import Color
 from gui.app import start_pygame
 from gui.messages import Message
-from gui.views.animation import animate, jumped
+from gui.squares import number_at, square_between
+from gui.views.animation import animate
 from gui.views.board_view import Arrow, BoardPicture, BoardView, Motion, sorted_pieces
 from gui.views.geometry import (
     GameLayout,
     Rect,
     game_layout,
-    number_at,
     panel_heights,
     square_rect,
     square_under,
-    union,
 )
 from gui.views.icons import ICONS, icon
 from gui.views.move_panels import LinePanel, LineState, MoveList, MoveListState
@@ -80,7 +79,7 @@ def test_layouts_hold_everything_and_nothing_overlaps(width: int, height: int, s
         assert rect.y >= 0
         assert rect.right <= width, rect
         assert rect.bottom <= height, rect
-        assert not any(rect.meets(other) for other in parts(layout)[:index])
+        assert not any(rect.colliderect(other) for other in parts(layout)[:index])
 
 
 @pytest.mark.parametrize("size", WINDOWS)
@@ -97,7 +96,8 @@ def test_squares_and_points_are_inverse(flipped: bool) -> None:
         assert square_under(board, square_rect(board, number, flipped).center, flipped) == number
     assert square_rect(board, 1, False) == Rect(63, 7, 50, 50)  # the upper left dark square, seen by White
     assert square_rect(board, 32, True) == Rect(63, 7, 50, 50)
-    dark = sum(number_at(column, row, flipped) is not None for column in range(8) for row in range(8))
+    middles = [(38 + 50 * column, 32 + 50 * row) for column in range(8) for row in range(8)]
+    dark = sum(square_under(board, middle, flipped) is not None for middle in middles)
     assert dark == 32
     assert square_under(board, (13, 7), flipped) is None
     assert square_under(board, (12, 30), flipped) is None
@@ -109,7 +109,7 @@ def test_rectangles() -> None:
     assert rect.cut_bottom(10, 2) == (Rect(0, 30, 100, 10), Rect(0, 0, 100, 28))
     assert rect.cut_left(500, 2) == (Rect(0, 0, 100, 40), Rect(100, 0, 0, 40))
     columns = rect.columns(3, 5)
-    assert union(columns) == rect
+    assert columns[0].unionall(columns[1:]) == rect
     assert sum(column.w for column in columns) == 90
 
 
@@ -175,7 +175,7 @@ def changed_squares(before: np.ndarray, after: np.ndarray, flipped: bool = False
         for row in range(8):
             area = np.s_[column * size : (column + 1) * size, row * size : (row + 1) * size]
             if np.any(np.abs(before[area] - after[area]) > 8):
-                found.add(number_at(column, row, flipped) or 0)
+                found.add((number_at(7 - row, 7 - column) if flipped else number_at(row, column)) or 0)
     return found
 
 
@@ -246,7 +246,7 @@ def test_a_capture_in_motion() -> None:
     animation = animate(move, before, board.piece_map(), now=10.0, hop=0.2)
     assert animation.crowned == (move.end >= 29)
     assert [number for number, *_ in animation.captured] == [
-        jumped(a, b) for a, b in zip(move.path, move.path[1:], strict=False)
+        square_between(a, b) for a, b in zip(move.path, move.path[1:], strict=False)
     ]
     assert {number for number, *_ in animation.captured} == set(move.captured)
     assert animation.leg(10.0)[2] == 0.0
@@ -269,7 +269,7 @@ def test_the_square_between(start: int, step: int, down: bool) -> None:
         return
     a, b = square_rect(board, start, False).center, square_rect(board, end, False).center
     if abs(a[0] - b[0]) == 20:
-        assert square_under(board, ((a[0] + b[0]) // 2, (a[1] + b[1]) // 2), False) == jumped(start, end)
+        assert square_under(board, ((a[0] + b[0]) // 2, (a[1] + b[1]) // 2), False) == square_between(start, end)
 
 
 def test_a_panel_is_painted_again_only_when_it_changed(style: Style) -> None:
@@ -351,7 +351,7 @@ def test_all_buttons_find_room(width: int, style: Style) -> None:
         assert rect.right <= width
         assert rect.bottom <= buttons.rect.bottom
         assert rect.w >= 18
-        assert not any(rect.meets(other) for other in places[:index])
+        assert not any(rect.colliderect(other) for other in places[:index])
         button = buttons.at(rect.center, unit)
         assert button is not None
         assert button.name == list(ICONS)[index]
@@ -369,7 +369,7 @@ def test_questions_by_mouse_and_keys(style: Style) -> None:
     surface = pygame.Surface((480, 360))
     question = Question("Resign as Black? White wins the game.", [("yes", "Resign"), ("no", "Play on")])
     (rect,) = question.draw(surface, style)
-    assert Rect(0, 0, 480, 360).inset(-1).meets(rect)
+    assert Rect(0, 0, 480, 360).inset(-1).colliderect(rect)
     assert question.key("return") == "yes"
     assert question.key("right") is None
     assert question.key("return") == "no"
@@ -387,7 +387,7 @@ def test_tooltips_stay_in_the_window(corner: tuple[int, int], style: Style) -> N
     assert rect.y >= 0
     assert rect.right <= 480
     assert rect.bottom <= 360
-    assert not rect.meets(near)
+    assert not rect.colliderect(near)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=60), st.integers(20, 300))

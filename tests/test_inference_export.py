@@ -17,6 +17,8 @@ from engine.fen import Color
 from engine.files import StorageError
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.inference import BackendError, compare
+from learner.inference.calibration import calibrate
+from learner.inference.calibration import random_positions as calibration_positions
 from learner.inference.export import (
     TORCHSCRIPT_NOTES,
     ExportedNetwork,
@@ -24,12 +26,13 @@ from learner.inference.export import (
     export_onnx,
     export_torchscript,
 )
-from learner.inference.fidelity import MAX_POLICY_KL
+from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
 from learner.inference.onnx_graph import INTERFACE
+from learner.network import NETWORKS
 from selfplay.export import ExportError, export_command, exported_match
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 
 
 @pytest.mark.parametrize("quantised", [False, True])
@@ -44,11 +47,40 @@ def test_onnx_files_are_valid_and_give_the_networks_answers(tmp_path, config, qu
     quantisers = {"QuantizeLinear", "DequantizeLinear"} & {node.op_type for node in model.graph.node}
     assert len(quantisers) == 2 * quantised
     positions = random_positions(150, seed=1)
-    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
-    found = session.run(["policy_logits", "wdl_logits"], {"planes": encode_planes(positions)})
+    reference = ReferenceEvaluator(model)
+    found = reference.run(["policy_logits", "wdl_logits"], {"planes": encode_planes(positions)})
     expected = plainly(network, positions)
     assert_close(found, expected, 0.3 if quantised else 1e-5)
     assert_close(ExportedNetwork(path, "onnx").evaluate(positions), found, 0.02 if quantised else 1e-5)
+    if quantised:  # a layer that is left out or scaled otherwise shows
+        for ours, theirs in zip(found, expected, strict=True):
+            assert np.std(ours - theirs) < 0.1 * np.std(theirs)
+            assert abs(np.mean(ours - theirs)) < 0.06 * np.std(theirs)
+
+
+def test_int8_of_a_trained_network_keeps_well_within_the_bounds(tmp_path):
+    network, path, positions = load_checkpoint(CHAMPION).network, tmp_path / "x.onnx", random_positions(1000, seed=2)
+    export_onnx(network, path, quantised=True)
+    fidelity = compare(positions, plainly(network, positions), ExportedNetwork(path, "onnx").evaluate(positions))
+    assert 0 < fidelity.policy_kl < MAX_POLICY_KL / 3
+    assert 0 < fidelity.wdl_error < MAX_WDL_ERROR / 2
+    assert fidelity.value_error < 0.015
+    assert fidelity.top1_agreement > 0.95
+
+
+def test_calibration_takes_the_ranges_of_the_positions_given():
+    network = moderate(NETWORKS["2x32"]).folded()
+    few, many = random_positions(4, seed=8), random_positions(200, seed=8)
+    narrow, wide = calibrate(network, few), calibrate(network, many)
+    assert set(wide) == {"stem"} | {
+        f"blocks.{i}.{layer}" for i in range(2) for layer in ("first", "second.conv", "second")
+    }
+    for name, (low, high) in narrow.items():
+        assert wide[name][0] <= low <= high <= wide[name][1]
+    assert wide["blocks.0.second.conv"][0] < 0 == wide["blocks.0.second"][0]
+    assert any(narrow[name] != wide[name] for name in narrow)
+    np.testing.assert_array_equal(calibration_positions(50, 3), calibration_positions(50, 3))
+    assert len(np.unique(calibration_positions(50, 3), axis=0)) > 40
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -196,7 +228,7 @@ def test_export_command_refuses(tmp_path, checkpoint, monkeypatch):
         export_command(folder, tmp_path / "missing" / "x", "onnx", False, False, True)
     (tmp_path / "kept").write_text("kept")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(BackendError, match=r"pip install 'crownhead\[inference\]'"):
+    with pytest.raises(BackendError, match=r"pip install 'crownhead\[export\]'"):
         export_command(folder, tmp_path / "kept", "onnx", False, False, True)
     assert (tmp_path / "kept").read_text() == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "kept"]

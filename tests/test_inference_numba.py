@@ -14,7 +14,7 @@ from test_network import trained_like
 
 from engine.encoding import encode_planes
 from learner.checkpoint import load_checkpoint
-from learner.inference import BackendError, compare, numba_evaluator, open_backend, winograd
+from learner.inference import BackendError, compare, make_evaluator, numba_evaluator, winograd
 from learner.inference.backends import KERNELS
 from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
 from learner.inference.lanes import LARGEST_SHORT, WIDTH, bent, load, multiply_add, spread, store
@@ -29,15 +29,15 @@ from learner.inference.numba_evaluator import (
     steps_of,
 )
 from learner.inference.tiles import BLOCK, LARGEST_SUM, ROWS
-from learner.network import NETWORKS, NetworkConfig
+from learner.network import NETWORKS, ResidualConfig
 
 CHAMPION = Path(__file__).parents[1] / "checkpoints" / "champion"
 CONFIGS = {
     **{name: NETWORKS[name] for name in ("tiny", "2x32", "4x48", "5x64")},
-    "odd sizes": NetworkConfig(blocks=2, channels=20, policy_channels=7, wdl_channels=5, wdl_hidden=10),
-    "smallest": NetworkConfig(blocks=1, channels=4, policy_channels=1, wdl_channels=1, wdl_hidden=1),
-    "leaky": NetworkConfig(blocks=3, channels=40, activation="leaky_relu", wdl_channels=17, wdl_hidden=70),
-    "wide heads": NetworkConfig(blocks=1, channels=8, policy_channels=50, wdl_channels=40),
+    "odd sizes": ResidualConfig(blocks=2, channels=20, policy_channels=7, wdl_channels=5, wdl_hidden=10),
+    "smallest": ResidualConfig(blocks=1, channels=4, policy_channels=1, wdl_channels=1, wdl_hidden=1),
+    "leaky": ResidualConfig(blocks=3, channels=40, activation="leaky_relu", wdl_channels=17, wdl_hidden=70),
+    "wide heads": ResidualConfig(blocks=1, channels=8, policy_channels=50, wdl_channels=40),
 }
 
 
@@ -88,9 +88,9 @@ def _leaky():
 def test_the_champion_is_as_true_as_float32():
     """And in 16 bits truer than int8 may be by far (measured: 0.00001 nats and 0.0008)."""
     network, positions = load_checkpoint(CHAMPION).network, random_positions(500, seed=3)
-    exact = open_backend(network, "torch-float32").evaluate(positions)
-    assert_close(open_backend(network, "numba").evaluate(positions), exact, 1e-5)
-    fidelity = compare(positions, exact, open_backend(network, "numba-int16").evaluate(positions))
+    exact = make_evaluator(network, "torch-float32").evaluate(positions)
+    assert_close(make_evaluator(network, "numba").evaluate(positions), exact, 1e-5)
+    fidelity = compare(positions, exact, make_evaluator(network, "numba-int16").evaluate(positions))
     assert fidelity.policy_kl < MAX_POLICY_KL / 50
     assert fidelity.wdl_error < MAX_WDL_ERROR / 5
     assert fidelity.top1_agreement > 0.98
@@ -117,7 +117,7 @@ def test_points_beyond_the_integers_are_cut_off(monkeypatch):
     monkeypatch.setattr(numba_evaluator, "_HEADROOM", 0.5)
     network, positions = trained_like(NETWORKS["2x32"]), random_positions(200, seed=4)
     evaluator = NumbaEvaluator(network, "int16", calibration=positions)
-    wanted = evaluator._weights.gains * largest_points(network.folded(), positions)
+    wanted = evaluator._weights.gains * largest_points(network.folded(), positions)[0]
     np.testing.assert_allclose(wanted, 2 * LARGEST_SHORT, rtol=1e-5)
     for ours, theirs in zip(evaluator.evaluate(positions), plainly(network, positions), strict=True):
         assert np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.8
@@ -134,7 +134,7 @@ def test_points_beyond_the_integers_are_cut_off(monkeypatch):
 @pytest.mark.parametrize("backend", KERNELS)
 def test_other_networks_are_refused(backend, changes, named):
     with pytest.raises(BackendError, match=f"not {named}"):
-        open_backend(trained_like(NETWORKS["tiny"].model_copy(update=changes)), backend)
+        make_evaluator(trained_like(NETWORKS["tiny"].model_copy(update=changes)), backend)
 
 
 @njit
@@ -243,7 +243,7 @@ def test_convolution(boards, inputs, outputs, add):
     x, skip = torch.randn(boards, inputs, 8, 4), torch.randn(boards, outputs, 8, 4)
     with torch.no_grad():
         expected = torch.relu(conv(x) + (skip if add else 0))
-    evaluator = NumbaEvaluator(trained_like(NetworkConfig(blocks=1, channels=max(inputs, outputs))))
+    evaluator = NumbaEvaluator(trained_like(ResidualConfig(blocks=1, channels=max(inputs, outputs))))
     buffers = evaluator._buffers._replace(zeros=np.zeros(outputs, np.float32))
     filters = np.concatenate([blocked(block) for block in blocks_of(points_of(conv, inputs, outputs))])
     weights = evaluator._weights._replace(filters=filters, biases=conv.bias.detach().numpy())

@@ -1,24 +1,21 @@
-"""Actors and players on every backend: they play, take new weights, and say what is missing."""
-
-import sys
+"""Actors and players on every backend: they play and take new weights."""
 
 import numpy as np
 import pytest
 from test_inference import moderate
 
 from engine.board import Board
-from engine.players.network_text import MOST_THREADS, NetworkText
 from engine.search import SearchConfig
-from learner.inference import BackendError, TorchEvaluator, choose_backend
-from learner.inference.runtimes import OnnxRuntimeEvaluator, OpenVinoEvaluator
+from learner.inference import BackendError, TorchEvaluator, make_evaluator
+from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, make_config
-from selfplay.players import board_search, make_player, network_player
+from selfplay.players import make_player, network_player
 from selfplay.shards import read_shard
 from selfplay.worker import Weights, Worker
 
 TINY = NETWORKS["tiny"]
-BACKENDS = {"torch": TorchEvaluator, "onnxruntime-int8": OnnxRuntimeEvaluator, "openvino-int8": OpenVinoEvaluator}
+BACKENDS = {"torch": TorchEvaluator, "numba": NumbaEvaluator, "numba-int16": NumbaEvaluator}
 
 
 def config(backend):
@@ -33,8 +30,6 @@ def _cpu(monkeypatch):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_actors_play_on_every_backend_and_take_new_weights(tmp_path, backend):
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("openvino")
     worker = Worker(config(backend), 0, seed=1)
     networks = [moderate(TINY, seed=seed) for seed in range(2)]
     for number, network in enumerate(networks):
@@ -44,14 +39,12 @@ def test_actors_play_on_every_backend_and_take_new_weights(tmp_path, backend):
     evaluator = worker._evaluator
     assert isinstance(evaluator, BACKENDS[backend])
     positions = np.array([[*Board().words(), 0]], np.uint32)
-    fresh = BACKENDS[backend](networks[1], **({} if backend == "torch" else {"precision": "int8"}))
+    fresh = make_evaluator(networks[1], backend)
     np.testing.assert_allclose(evaluator.evaluate(positions)[0], fresh.evaluate(positions)[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_same_seed_plays_the_same_games(tmp_path, backend):
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("openvino")
     weights, games = Weights.of(moderate(TINY), "digest"), []
     for number in range(2):
         path = tmp_path / f"{number}.shard"
@@ -60,12 +53,10 @@ def test_the_same_seed_plays_the_same_games(tmp_path, backend):
     assert games[0] == games[1]
 
 
-def test_auto_is_the_choice_for_the_actors_batch(tmp_path):
+def test_auto_is_the_kernels(tmp_path):
     worker = Worker(config("auto"), 0, seed=1)
-    network = moderate(TINY)
-    worker.play(tmp_path / "0.shard", Weights.of(network, "digest"))
-    chosen = choose_backend(network, batch=4)
-    assert worker._evaluator.backend in (chosen.name, chosen.fallback)
+    worker.play(tmp_path / "0.shard", Weights.of(moderate(TINY), "digest"))
+    assert worker._evaluator.backend == "numba-int16"
 
 
 def test_configurations_name_backends():
@@ -75,40 +66,10 @@ def test_configurations_name_backends():
         make_config("quick", ["selfplay.backend=abacus"])
 
 
-def test_an_actor_without_its_backend_says_so(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openvino", None)
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    worker = Worker(config("openvino-int8"), 0, seed=1)
-    with pytest.raises(BackendError, match=r"pip install 'crownhead\[inference\]'"):
-        worker.play(tmp_path / "0.shard", Weights.of(moderate(TINY), "digest"))
-
-
-@pytest.mark.parametrize("backend", ["torch", "onnxruntime", "openvino-bf16"])
+@pytest.mark.parametrize("backend", ["torch", "torch-float32", "numba"])
 def test_players_take_a_backend(backend):
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("openvino")
-    player = network_player(moderate(TINY), "tiny", SearchConfig(num_simulations=20), backend=backend, batch=2)
+    player = network_player(moderate(TINY), "tiny", SearchConfig(num_simulations=20), backend=backend)
     board = Board()
     assert all(move in board.legal_moves for move in player.choose([board, board]))
     with pytest.raises(BackendError, match="abacus"):
         make_player("champion", backend="abacus")
-
-
-def test_threads_beyond_the_cores_are_not_started(monkeypatch):
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 3)
-    asked = []
-    monkeypatch.setattr("selfplay.players.make_evaluator", lambda *given: asked.append(given[-1]))
-    for threads in (1, 3, 4, MOST_THREADS):
-        network_player(moderate(TINY), "tiny", board_search(NetworkText("tiny"), threads=threads), threads=threads)
-    assert asked == [1, 3, 3, 3]
-
-
-def test_leaves_in_flight_do_not_depend_on_the_machine(monkeypatch):
-    def leaves():
-        return [board_search(NetworkText("tiny"), threads=t).leaves_in_flight for t in range(1, MOST_THREADS + 1)]
-
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 1)
-    alone = leaves()
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 64)
-    assert leaves() == alone == sorted(alone)
-    assert SearchConfig(leaves_in_flight=alone[-1])

@@ -13,9 +13,8 @@ from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
-from learner.inference import TorchEvaluator
 from learner.inference.numba_evaluator import NumbaEvaluator
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
 from selfplay.exam import EndgameExam
@@ -35,7 +34,7 @@ WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("network") / "tiny"
-    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(folder, make_network(NETWORKS["tiny"]), {"steps": 0})
     return folder
 
 
@@ -44,9 +43,8 @@ def test_a_network_s_text_may_have_options():
     assert NetworkText.parse("runs/quick@off") == NetworkText("runs/quick", "off")
     assert NetworkText.parse("champion@800") == NetworkText("champion", simulations=800)
     assert NetworkText.parse("champion@impartial@ponder") == NetworkText("champion", ponder=True, impartial=True)
-    assert NetworkText.parse("champion@threads:2@off") == NetworkText("champion", "off", threads=2)
-    every = NetworkText("a@b", "off", 5, "openvino-int8")
-    assert NetworkText.parse("a@b@off@5@openvino-int8") == NetworkText.parse("a@b@openvino-int8@5@off") == every
+    every = NetworkText("a@b", "off", 5, "numba-int16")
+    assert NetworkText.parse("a@b@off@5@numba-int16") == NetworkText.parse("a@b@numba-int16@5@off") == every
     for text in (
         "me@home",
         "@off",
@@ -55,9 +53,8 @@ def test_a_network_s_text_may_have_options():
         "x@-5",
         "x@²",
         "x@off@home",
-        "x@threads:0",
-        "x@threads:65",
-        "x@threads:",
+        "x@threads:2",
+        "x@openvino-int8",
         "x@2:2",
     ):
         assert NetworkText.parse(text) == NetworkText(text)
@@ -65,26 +62,25 @@ def test_a_network_s_text_may_have_options():
 
 def test_oracles_have_names():
     assert oracle_name("tablebase") == "tablebase"
-    with pytest.raises(PlayerError, match="'network' is no oracle: choose one of off, tablebase$"):
+    with pytest.raises(PlayerError, match=r"'network' is no oracle: choose one of off, tablebase$"):
         oracle_name("network")
 
 
-def test_threads_are_the_evaluator_s(checkpoint: Path):
+def test_a_network_s_text_names_its_backend(checkpoint: Path):
+    torch.set_num_threads(2)
     try:
-        for text, threads in ((f"{checkpoint}@threads:2@off@numba", 2), (f"{checkpoint}@off@numba", 1)):
-            player = make_player(text, seconds=0.05)
-            assert isinstance(player, SearchPlayer)
-            assert torch.get_num_threads() == threads
-            assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight + 8 * (threads - 1)
-            board = Board()
-            assert player.choose([board])[0] in board.legal_moves
-            assert isinstance(player._evaluator, CachedEvaluator)
-            assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
-            assert player._evaluator.evaluator.threads == threads
+        player = make_player(f"{checkpoint}@off@numba", seconds=0.05)
+        assert torch.get_num_threads() == 1
     finally:
         use_single_thread()
-    with pytest.raises(PlayerError, match=r"'threads:0' is no option of .*threads:N with 1 to 64"):
-        make_player(f"{checkpoint}@threads:0")
+    assert isinstance(player, SearchPlayer)
+    assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight
+    board = Board()
+    assert player.choose([board])[0] in board.legal_moves
+    assert isinstance(player._evaluator, CachedEvaluator)
+    assert isinstance(player._evaluator.evaluator, NumbaEvaluator)
+    with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a number of simulations, or a backend"):
+        make_player(f"{checkpoint}@threads:2")
 
 
 def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):
@@ -150,8 +146,8 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
     settings = ["selfplay.adjudicate=true", "selfplay.rescore=true", "selfplay.positions_per_shard=600"]
     config = make_config("smoke", settings)
     torch.manual_seed(0)
-    network = Network(config.network)
-    knowledge = endgame_knowledge(config, TorchEvaluator(network))
+    network = make_network(config.network)
+    knowledge = endgame_knowledge(config)
     assert knowledge.table is shared_tablebase()
     assert knowledge.leaf_oracle is None
     replay = ReplayBuffer(tmp_path / "shards", config.replay)
@@ -182,7 +178,7 @@ def test_the_exam_asks_only_what_nobody_trains_on(checkpoint: Path):
 def test_networks_that_oracle_commands_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Checkpoints, those beside which a measured network keeps its configuration, runs, and ``champion``."""
     monkeypatch.chdir(tmp_path)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     assert network_folder(None) is None
     assert network_folder("net") == Path("net")
     (tmp_path / "net" / "config.json").write_text("{}")
@@ -194,6 +190,6 @@ def test_networks_that_oracle_commands_are_given(tmp_path: Path, monkeypatch: py
     with pytest.raises(PlayerError, match="has no run"):
         network_folder("best")
     run = RunFolder.create(tmp_path / "runs" / "one", make_config("smoke", []))
-    save_checkpoint(run.checkpoint("000000"), Network(NETWORKS["tiny"]))
+    save_checkpoint(run.checkpoint("000000"), make_network(NETWORKS["tiny"]))
     run.write_state(RunState(best="000000"))
     assert network_folder("best") == network_folder("runs/one") == Path("runs/one/checkpoints/000000")

@@ -11,7 +11,7 @@ import torch
 from programs import ROOT, crownhead_program
 
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.config import make_config
 from selfplay.elo import Tally, elo_from_score, fit_elo
 from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
@@ -170,7 +170,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     names = ("000001", "000003", "000004")
     for seed, name in enumerate(("000000", *names)):
         torch.manual_seed(seed)
-        save_checkpoint(folder.checkpoint(name), Network(NETWORKS["tiny"]), {"steps": 0})
+        save_checkpoint(folder.checkpoint(name), make_network(NETWORKS["tiny"]), {"steps": 0})
     promotions = [
         Promotion(checkpoint=name, iteration=number, steps=number, minutes=float(number))
         for number, name in enumerate(names, 1)

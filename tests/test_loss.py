@@ -10,7 +10,7 @@ from engine.encoding import NO_HOP, NUM_POLICY, hop_table, move_logit
 from engine.movegen import generate, new_moves
 from learner.batch import BatchError, TrainingBatch, make_batch
 from learner.loss import cross_entropy, mix_wdl, move_logits, training_loss
-from learner.network import NETWORKS, Network, planes_on
+from learner.network import NETWORKS, make_network, planes_on
 
 START = (mask_of(range(12)), mask_of(range(20, 32)), 0, 0)
 
@@ -120,7 +120,7 @@ def test_gradient_of_the_loss():
 
 def test_gradient_through_the_network():
     torch.manual_seed(0)
-    network = Network(NETWORKS["tiny"].model_copy(update={"activation": "mish"})).double().train()
+    network = make_network(NETWORKS["tiny"].model_copy(update={"activation": "mish"})).double().train()
     torch.nn.init.normal_(network.blocks[0].second.norm.weight)
     batch = in_double(make_batch(*random_samples(4, seed=5)))
     planes = planes_on(torch.device("cpu"), batch.positions).double()

@@ -19,7 +19,7 @@ from engine.players import EngineError, HubPlayer
 from engine.players.base import PlayerError
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.gate import log_likelihood_ratio
 from selfplay.match_commands import choose_jobs, inspect_player, match_command
 from selfplay.match_record import FLAG, MatchGame, MoveNote
@@ -145,7 +145,7 @@ def test_another_network_under_the_same_name_is_refused(tmp_path: Path) -> None:
     path, folder = tmp_path / "games.pdn", tmp_path / "net"
     for seed in (0, 1):
         torch.manual_seed(seed)
-        save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+        save_checkpoint(folder, make_network(NETWORKS["tiny"]), {"steps": 0})
         options: dict[str, Any] = {"games": 2, "simulations": 2, "openings": "random:30", "pdn": path}
         if seed == 0:
             match(f"{folder}@off", "random", **options)
@@ -371,7 +371,7 @@ def test_options_that_contradict_each_other(options: dict[str, Any], words: str)
 def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfplay.threads.num_cores", lambda: 8)
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]), {"steps": 0})
     untimed, timed = TimeControl(), TimeControl("move", 1.0)
     net, random, external = (
         inspect_player(text, None, untimed) for text in (str(tmp_path / "net"), "random", f"hub:{sys.executable}")
@@ -385,14 +385,9 @@ def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert choose_jobs(None, (random, random), untimed, 100) == 8
     assert choose_jobs(None, (random, random), untimed, 3) == 3
     assert choose_jobs(None, (random, random), untimed, 0) == 1
-    two, three, ponders = (
-        inspect_player(f"{tmp_path / 'net'}@{options}", None, timed)
-        for options in ("threads:2", "threads:3", "ponder@threads:2")
-    )
-    assert choose_jobs(None, (net, two), timed, 100) == 4
-    assert choose_jobs(None, (three, two), timed, 100) == 2
-    assert choose_jobs(None, (net, ponders), timed, 100) == 2
-    assert choose_jobs(None, (three, ponders), timed, 100) == 1
+    ponders = inspect_player(f"{tmp_path / 'net'}@ponder", None, timed)
+    assert choose_jobs(None, (net, ponders), timed, 100) == 4
+    assert choose_jobs(None, (ponders, ponders), timed, 100) == 4
 
 
 def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from engine.board import Board
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.match import play_match
 from selfplay.match_pool import LOCKSTEP, MatchPool, Pairing, Task, make_tasks
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
@@ -67,7 +67,7 @@ def play(pairing: Pairing, games: int, jobs: int, plies: int = 4) -> dict[int, M
 def network(tmp_path_factory: pytest.TempPathFactory) -> str:
     torch.manual_seed(3)
     folder = tmp_path_factory.mktemp("network") / "tiny"
-    save_checkpoint(folder, Network(NETWORKS["tiny"]), {"steps": 0})
+    save_checkpoint(folder, make_network(NETWORKS["tiny"]), {"steps": 0})
     return str(folder)
 
 
@@ -114,16 +114,16 @@ def test_the_number_of_processes_changes_nothing() -> None:
 def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They answer from the board alone, so it does not matter which games go on side by side.
 
-    What ``auto`` finds to be the fastest may differ with the batch, and this one answers alike in all batches.
+    This backend answers alike in all batches.
     """
     monkeypatch.setattr("selfplay.match_pool._SHARE", 2)
     text = f"{network}@off"
-    pairing = Pairing(text, text, simulations=4, lockstep=True, backend="onnxruntime")
+    pairing = Pairing(text, text, simulations=4, lockstep=True, backend="numba")
     assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
     shared, alone = play(pairing, 5, 2, 20), play(pairing, 5, 1, 20)
     assert [game.moves for _, game in sorted(shared.items())] == [game.moves for _, game in sorted(alone.items())]
     openings = [opening for _, opening in starts(6, 20)[::2]]
-    players = [make_player(text, 4, backend="onnxruntime", batch=2) for _ in range(2)]
+    players = [make_player(text, 4, backend="numba", batch=2) for _ in range(2)]
     result = play_match(*players, openings, 5)
     assert [game.moves for game in result.played] == [game.moves for _, game in sorted(alone.items())]
     values = [note.value for game in shared.values() for note in game.notes if note.value is not None]

@@ -10,7 +10,7 @@ import torch
 from engine.files import sha256_of
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from learner.student import STUDENT_FILE, Student, StudentConfig, save_student
 from selfplay import model_card
 from selfplay.config import config_json, make_config, read_config
@@ -18,7 +18,7 @@ from selfplay.model_card import TRIALS, Trial, card_command
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.stages import next_stage
 
-pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
 LADDER = {
     "reference": "000001",
     "ratings": [{"player": "000002", "elo": 120.4, "elo_error": 30.0, "games": 40, "score": 0.7}],
@@ -40,7 +40,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     folder = RunFolder.create(tmp_path / "run", config)
     folder.config_path.write_bytes(config_json(next_stage(config, ["search.c_puct=3"], 1, 7)))  # it goes on
     figures = {"steps": 7, "games": 12_345, "samples": 400, "minutes": 3.4}
-    save_checkpoint(folder.checkpoint("000000"), Network(NETWORKS["tiny"]), figures)
+    save_checkpoint(folder.checkpoint("000000"), make_network(NETWORKS["tiny"]), figures)
     (folder.path / "ladder").mkdir()
     (folder.path / "ladder" / "report.json").write_text(json.dumps(LADDER))
     return folder
@@ -122,7 +122,7 @@ def test_another_student_plays_again_what_a_student_plays(
 @pytest.mark.slow
 def test_first_move(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     figures = model_card.first_move(str(tmp_path / "net"), simulations=2)
     assert figures["simulations"] == 2
     assert figures["seconds"] > 0

@@ -8,31 +8,24 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engine.encoding import encode_planes
-from learner.network import (
-    DARK_SQUARES,
-    NETWORKS,
-    Block,
-    ConvUnit,
-    Network,
-    NetworkConfig,
-    NetworkError,
-    PolicyHead,
-    planes_from_positions,
-    planes_on,
-)
+from learner.inference.calibration import random_positions
+from learner.network import NETWORKS, NetworkError, ResidualConfig, make_network, planes_from_positions, planes_on
+from learner.residual import DARK_SQUARES, Block, ConvUnit, PolicyHead
+from learner.residual import SIZES as RESIDUAL
+from learner.wide import SIZES as WIDE
 
 TINY = NETWORKS["tiny"]
 WORD = st.integers(0, 2**32 - 1)
 
 
 def config(**changes):
-    return NetworkConfig(**{**TINY.model_dump(), **changes})
+    return ResidualConfig(**{**TINY.model_dump(), **changes})
 
 
 def trained_like(network_config, seed=0):
     """A network in evaluation mode whose every number, batch-norm statistics included, is random."""
     torch.manual_seed(seed)
-    network = Network(network_config).eval()
+    network = make_network(network_config).eval()
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
             positive = name.endswith(("running_var", "norm.weight"))
@@ -40,25 +33,27 @@ def trained_like(network_config, seed=0):
     return network
 
 
-@pytest.mark.parametrize("board", ["8x4", "8x8"])
-@pytest.mark.parametrize("name", NETWORKS)
+BOARDS = [(name, board) for name in RESIDUAL for board in ("8x4", "8x8")] + [(name, None) for name in WIDE]
+
+
+@pytest.mark.parametrize(("name", "board"), BOARDS)
 def test_shapes_of_every_preset(name, board):
-    network = Network(NETWORKS[name].model_copy(update={"board": board})).eval()
-    policy_logits, wdl_logits = network(torch.rand(3, 6, 8, 4))
+    network = make_network(NETWORKS[name].model_copy(update={"board": board} if board else {})).eval()
+    policy_logits, wdl_logits = network(torch.from_numpy(encode_planes(random_positions(3))))
     assert policy_logits.shape == (3, 128)
     assert wdl_logits.shape == (3, 3)
 
 
 def test_presets_are_what_their_names_say():
-    for name, preset in NETWORKS.items():
-        if name != "tiny":
-            assert name == f"{preset.blocks}x{preset.channels}"
-    sizes = [sum(weight.numel() for weight in Network(preset).parameters()) for preset in NETWORKS.values()]
-    assert sizes == sorted(sizes)
+    assert all(name == f"{preset.blocks}x{preset.channels}" for name, preset in RESIDUAL.items() if name != "tiny")
+    assert all(name == f"wide{preset.units}" for name, preset in WIDE.items())
+    for family in (RESIDUAL, WIDE):
+        sizes = [sum(weight.numel() for weight in make_network(preset).parameters()) for preset in family.values()]
+        assert sizes == sorted(sizes)
 
 
 def test_both_boards_have_the_same_weights():
-    compact, full = (Network(config(board=board)).state_dict() for board in ("8x4", "8x8"))
+    compact, full = (make_network(config(board=board)).state_dict() for board in ("8x4", "8x8"))
     assert {name: value.shape for name, value in compact.items()} == {name: value.shape for name, value in full.items()}
 
 
@@ -89,7 +84,7 @@ def test_dark_squares_are_where_the_board_has_them():
 
 
 def test_full_board_puts_every_square_in_its_place():
-    network = Network(config(board="8x8"))
+    network = make_network(config(board="8x8"))
     for square, place in enumerate(DARK_SQUARES):
         planes = torch.zeros(1, 6, 32)
         planes[0, 2, square] = 1.0

@@ -15,7 +15,7 @@ from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl, takes_time
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.match import play_games
 from selfplay.match_commands import choose_jobs, inspect_player
 from selfplay.match_pool import MatchPool, Pairing, make_tasks
@@ -100,7 +100,7 @@ def test_games_with_pondering_players(player: PonderingPlayer) -> None:
 
 def test_text_and_board(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     text = f"{tmp_path / 'net'}@ponder@off"
     made = make_player(text, seconds=0.05)
     assert isinstance(made, PonderingPlayer)
@@ -121,7 +121,7 @@ def test_text_and_board(tmp_path: Path) -> None:
 
 def test_after_a_match_nobody_ponders(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     pairing = Pairing(f"{tmp_path / 'net'}@ponder@off", "random", CONTROL)
     with MatchPool(1) as pool:
         played = list(pool.play(make_tasks(pairing, [(number, ENDGAME) for number in range(2)], 1)))

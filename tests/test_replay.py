@@ -140,6 +140,7 @@ def big_samples(number: int, seed: int) -> Samples:
         result=rng.integers(0, 3, number).astype(np.uint8),
         has_policy=counts > 0,
         ply=rng.integers(0, 99, number).astype(np.uint16),
+        kind=rng.integers(0, 3, number).astype(np.uint8),
     )
 
 

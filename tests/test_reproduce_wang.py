@@ -12,10 +12,11 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 from rich.console import Console
+from solved_tables import solve_tables
 
 from engine.board import Board
 from engine.fen import Color, format_fen
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
 from learner.endgame.data import TEST, TRAIN, EndgameSampler
@@ -33,9 +34,8 @@ from learner.reproduce.experiment import (
     report_experiments,
     run_experiments,
 )
-from learner.reproduce.one_ply import one_ply_search
 from learner.reproduce.wang import EXPERIMENTS, wang_command
-from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training
+from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training, one_ply_search
 
 PIECES = 4
 ACCURACIES = ("network", "search", "both", "pair")
@@ -397,13 +397,13 @@ def test_tests_are_drawn_from_what_was_not_trained_on(tables: DenseTables) -> No
 
 def test_no_training_pays_for_compiling(tables: DenseTables, monkeypatch: pytest.MonkeyPatch) -> None:
     budgets: list[tuple[str, float | None]] = []
-    train = wang_lab.train_endgame
+    run = wang_lab.EndgameTrainer.run
 
-    def recorded(network: EndgameNetwork, *arguments: Any, minutes: float | None = None, **options: Any) -> Any:
-        budgets.append((network.kind, minutes))
-        return train(network, *arguments, minutes=minutes, **options)
+    def recorded(trainer: Any, *arguments: Any, **options: Any) -> Any:
+        budgets.append((trainer.network.kind, trainer.minutes))
+        return run(trainer, *arguments, **options)
 
-    monkeypatch.setattr(wang_lab, "train_endgame", recorded)
+    monkeypatch.setattr(wang_lab.EndgameTrainer, "run", recorded)
     lab = lab_of(tables, Training("wang", 2, 2), Training("pair", 2, 2), Training("pair", 2, 3))
     lab.run([Training("wang", 2, 2), Training("pair", 2, 2), Training("pair", 2, 3)])
     assert [(kind, minutes is None) for kind, minutes in budgets] == [
@@ -445,8 +445,8 @@ def test_a_report_tells_what_was_missed_and_what_is_otherwise(done: tuple[Path, 
 @pytest.mark.parametrize("published_first", [True, False])
 def test_a_legend_is_inside_its_figure(monkeypatch: pytest.MonkeyPatch, published_first: bool) -> None:
     drawn: list[Any] = []
-    png = figures_module._png
-    monkeypatch.setattr(figures_module, "_png", lambda figure: drawn.append(figure) or png(figure))
+    png = figures_module.png_of
+    monkeypatch.setattr(figures_module, "png_of", lambda figure: drawn.append(figure) or png(figure))
     shares = {"Abdalla's network, right": 0.5, "Abdalla's network, one-ply search": 0.6}
     shares |= {"ManPairNetwork, right": 0.7, "ManPairNetwork, one-ply search": 0.8}
     figures_module.draw_bars({"3 men": shares}, published=published_first)

@@ -90,10 +90,13 @@ def test_stages_without_what_is_gone(tmp_path: Path) -> None:
     assert len(training_commands(config)) == 3
 
 
-@pytest.mark.parametrize("setting", [f"{name}={json.dumps(value)}" for name, value in (GONE | {"root": "puct"}).items()])
+SETTINGS = [f"{name}={json.dumps(value)}" for name, value in (GONE | {"root": "puct"}).items()]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_they_cannot_be_set(setting: str) -> None:
-    with pytest.raises(ConfigError, match=f"search.{setting.partition('=')[0]}: there is no such setting"):
-        make_config("smoke", [f"search.{setting}"])
+    with pytest.raises(ConfigError, match=rf"search\.{setting.partition('=')[0]}: there is no such setting"):
+        make_config("smoke", [rf"search\.{setting}"])
 
 
 @pytest.mark.parametrize(

@@ -5,25 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from endgame_oracles import TableOracle, board_of, distance_of, endings
-from test_actor import PUCT, MaterialEvaluator, play
+from test_actor import SEARCH, MaterialEvaluator, play
 
 from engine.board import Board
 from engine.fen import Color
 from engine.players.base import search_moves
-from engine.search import Evaluator, SearchConfig, UniformEvaluator
+from engine.search import SearchConfig, UniformEvaluator
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
-from learner.network import Network
+from learner.network import NETWORKS, make_network
 from selfplay.actor import Actor
 from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config
 from selfplay.endgame import EndgameKnowledge, adjudication, rescored, without_held_out
+from selfplay.pool import PoolError, Turns
 from selfplay.records import GameRecord, GameRecordBuilder
 from selfplay.shards import read_shard, write_shard
 from selfplay.worker import Weights, Worker
 
-CARELESS = {  # most games get down to a few pieces, and wins are thrown away
-    "gumbel": SearchConfig(root="gumbel", num_simulations=2, gumbel_considered=2),
-    "puct": SearchConfig(num_simulations=2, temperature_plies=1000),
-}
+CARELESS = SearchConfig(num_simulations=2, temperature_plies=1000)  # most games get down to a few pieces
 
 # White is two kings to two, loses one, and is lost; Black's king walks, throws the win away, and is taken.
 THROWN_AWAY = ("W:WK7,K23:BK25,K31", "23-26 31x22 7-2 22-17 2-6 25-29 6-10 17-14 10x17")
@@ -118,13 +116,12 @@ def test_adjudication_waits_for_quiet_positions_and_minds_the_80_plies() -> None
     assert adjudication(table, np.array([*Board("B:WK31:BK1").words(), 79], np.uint32), 3) == DRAW
 
 
-@pytest.mark.parametrize("root", CARELESS)
-def test_adjudicated_games(root: str, tmp_path: Path) -> None:
+def test_adjudicated_games(tmp_path: Path) -> None:
     knowledge = EndgameKnowledge(table=TableOracle(False))
     config = SelfPlayConfig(
         games_in_lockstep=8, fast_simulations=3, adjudicate=True, table_pieces=3, play_on_fraction=0.3
     )
-    records, _ = Actor(config, CARELESS[root], UniformEvaluator(), 3, "net", knowledge).play(7000)
+    records, _ = Actor(config, CARELESS, UniformEvaluator(), 3, "net", knowledge).play(7000)
     ended = [record for record in records if record.adjudicated]
     assert len(ended) > 3
     played_on = 0
@@ -151,8 +148,8 @@ def test_adjudicated_games(root: str, tmp_path: Path) -> None:
 def test_nothing_is_adjudicated_or_rescored_unless_asked_for() -> None:
     knowledge = EndgameKnowledge(TableOracle(True), TableOracle(True))
     config = SelfPlayConfig(games_in_lockstep=8, fast_simulations=3)
-    aided = Actor(config, PUCT, MaterialEvaluator(), 3, "net", knowledge).play(400)[0]
-    assert [record.moves.tolist() for record in aided] == [record.moves.tolist() for record in play(PUCT)]
+    aided = Actor(config, SEARCH, MaterialEvaluator(), 3, "net", knowledge).play(400)[0]
+    assert [record.moves.tolist() for record in aided] == [record.moves.tolist() for record in play(SEARCH)]
     assert not knowledge.table.batches  # type: ignore[union-attr]
     assert not knowledge.leaf_oracle.batches  # type: ignore[union-attr]
     for preset in PRESETS:
@@ -167,7 +164,7 @@ def test_actor_rescores_and_holds_out() -> None:
 
     knowledge = EndgameKnowledge(table=TableOracle(True), held_out=held_out)
     config = SelfPlayConfig(games_in_lockstep=8, fast_simulations=3, rescore=True, table_pieces=3)
-    records, stats = Actor(config, CARELESS["puct"], UniformEvaluator(), 3, "net", knowledge).play(2000)
+    records, stats = Actor(config, CARELESS, UniformEvaluator(), 3, "net", knowledge).play(2000)
     assert stats.samples == sum(len(record.samples) for record in records) >= 2000
     changed = 0
     for record in records:
@@ -186,7 +183,7 @@ def test_actor_rescores_and_holds_out() -> None:
 def test_missing_knowledge_is_named() -> None:
     for settings in ({"adjudicate": True}, {"rescore": True}):
         with pytest.raises(ValueError, match="need endgame tables, and there are none"):
-            Actor(SelfPlayConfig(**settings), PUCT, MaterialEvaluator(), 1)
+            Actor(SelfPlayConfig(**settings), SEARCH, MaterialEvaluator(), 1)
     with pytest.raises(ValueError, match="oracle is 'tablebase', but it was handed none"):
         Actor(SelfPlayConfig(), SearchConfig(oracle="tablebase"), MaterialEvaluator(), 1)
 
@@ -212,16 +209,42 @@ def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:
     config = make_config("smoke", settings)
     oracle, made = Listener(), []
 
-    def knowledge(config: RunConfig, evaluator: Evaluator) -> EndgameKnowledge:
-        made.append((config, evaluator))
+    def knowledge(config: RunConfig) -> EndgameKnowledge:
+        made.append(config)
         return EndgameKnowledge(leaf_oracle=oracle)
 
-    worker, network = Worker(config, 0, 1, knowledge), Network(config.network)
+    worker, network = Worker(config, 0, 1, knowledge), make_network(config.network)
     evaluations = 0
     for number in range(2):
         played = worker.play(tmp_path / f"{number}.shard", Weights.of(network, f"digest{number}"))
         assert played is not None
         evaluations += played.stats.evaluations
-    assert [config for config, _ in made] == [config]
+    assert made == [config]
     assert oracle.asked > 0
     assert evaluations > 0
+
+
+def test_a_teachers_games_are_not_mixed_with_the_runs_own(tmp_path: Path) -> None:
+    """Networks of two families take turns; the games in play of each go on."""
+    own, teacher = make_network(NETWORKS["wide32"]), make_network(NETWORKS["tiny"])
+    settings = ["network=wide32", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=60"]
+    config = make_config("smoke", settings, teacher={"digest": "teacher", "plays": 0.5})
+    worker, played = Worker(config, 0, 1), []
+    for number in range(12):
+        weights = Weights.of(teacher, "teacher") if number % 2 else Weights.of(own, f"own {number}")
+        made = worker.play(tmp_path / f"{number}.shard", weights)
+        assert made is not None
+        played.append(set(made.shard.networks))
+    assert played[1] == played[3] == played[5] == {"teacher"}
+    assert all(name.startswith("own") for names in played[::2] for name in names)
+    assert len(set.union(*played[::2])) > 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_whose_turn_it_is_to_play(share: float) -> None:
+    turns = Turns()
+    with pytest.raises(PoolError, match="set_weights"):
+        turns.next()
+    turns.own = "own"
+    turns.set_teacher("teacher", share)
+    assert [turns.next() for _ in range(40)].count("teacher") == 40 * share

@@ -23,7 +23,7 @@ from selfplay import shards
 from selfplay.records import GameRecord, GameRecordBuilder, RecordError, Samples, offsets_of
 from selfplay.shards import ShardError, read_shard, read_shard_info, write_shard
 
-COLUMNS = ("positions", "policy_offsets", "move_probabilities", "search_wdl", "result", "has_policy", "ply")
+COLUMNS = ("positions", "policy_offsets", "move_probabilities", "search_wdl", "result", "has_policy", "ply", "kind")
 KINGS_FEN = "W:W18,K25:BK7,11"
 
 
@@ -245,6 +245,14 @@ def test_foreign_files_give_the_documented_error(
         read_shard(path)
 
 
+def test_shards_of_the_first_version_are_read() -> None:
+    """The file was written by the program when all samples were positions of games."""
+    games = list(read_shard(Path(__file__).parent / "data" / "version1.shard").iter_games())
+    assert len(games) == 3
+    for seed, game in enumerate(games):
+        assert_equal_records(game, make_record(seed, max_plies=30))
+
+
 def forge(path: Path, **changes: object) -> None:
     """Rewrites a shard's header, checksums and all, as somebody with ill intent could."""
     whole = path.read_bytes()
@@ -261,7 +269,8 @@ def forge(path: Path, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema_version": 2}, "has schema version 2; this program reads version 1"),
+        ({"schema_version": 3}, r"has schema version 3; this program reads \(1, 2\)"),
+        ({"schema_version": 1}, "unreadable header: the columns are"),
         ({"schema_version": "x"}, "unreadable header: schema_version"),
         ({"rules": "20,W,10,10"}, "other rules"),
         ({"games": 2**40}, "unreadable header: games"),

@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import platformdirs
 import pytest
+from solved_tables import solve_tables
 
 from engine.tablebase import slice_file
-from engine.tablebase.build import Builder, Step, pairs_up_to
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.build import Builder
+from engine.tablebase.dense import DenseTables, Step
 from engine.tablebase.folder import FOLDER_VARIABLE, default_folder
 from engine.tablebase.layout import layout_of
 from engine.tablebase.load import load_tables
-from engine.tablebase.material import MAX_PIECES, materials, parse_name
+from engine.tablebase.material import MAX_PIECES, materials, pairs_up_to, parse_name
 from engine.tablebase.slice_file import SliceFile, TableFileError
 
 REPOSITORY = Path(__file__).parents[1]

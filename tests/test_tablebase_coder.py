@@ -1,7 +1,6 @@
 """The coder and the codecs of the tables bring back what they were given, also what no table holds."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,14 @@ from hypothesis import strategies as st
 from numba import njit
 
 from engine.movegen import jumpers_of
-from engine.tablebase.build import pairs_up_to
 from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
 from engine.tablebase.dense import DenseDistances, DenseTables
 from engine.tablebase.distance_codec import decode_distances, encode_distances
 from engine.tablebase.layout import layout_of
-from engine.tablebase.material import Material, parse_name
+from engine.tablebase.material import Material, pairs_up_to, parse_name
 from engine.tablebase.restore import decode_file, restore_pair
 from engine.tablebase.slice_file import SliceFile, file_name, write_slice
-from engine.tablebase.solve import canonical_places, grid_of, place_word
+from engine.tablebase.solve import Workers, canonical_places, grid_of, place_word
 from engine.tablebase.wdl_codec import BLOCK_WORDS, NUM_MODELS, BlockCodec, encode_slice, num_blocks
 
 SMALL = parse_name("1011")  # one block
@@ -121,10 +119,10 @@ class Solved:
         self.tables, distances = DenseTables(4), DenseDistances(4)
         self.values: dict[Material, np.ndarray] = {}
         self.halves: dict[Material, np.ndarray] = {}
-        with ThreadPoolExecutor(1) as executor:
+        with Workers(1) as workers:
             for pair in pairs_up_to(4):
-                self.values[pair] = self.tables.solve(pair, executor, 1)
-                self.halves[pair] = distances.solve(pair, self.tables, self.values[pair], executor, 1)
+                self.values[pair] = self.tables.solve(pair, workers)
+                self.halves[pair] = distances.solve(pair, self.tables, self.values[pair], workers)
 
 
 @pytest.fixture(scope="module")
@@ -163,8 +161,8 @@ def decoded(codec: BlockCodec, blocks: list[bytes], words: int) -> np.ndarray:
 @pytest.mark.parametrize("pair", pairs_up_to(4), ids=lambda pair: pair.name)
 def test_blocks_of_values_come_back(pair: Material, solved: Solved) -> None:
     grid, values, kept = grid_of(layout_of(pair), False), solved.values[pair][0], kept_places(pair)
-    with ThreadPoolExecutor(2) as executor:
-        priors, blocks = encode_slice(grid, values, executor)
+    with Workers(2) as workers:
+        priors, blocks = encode_slice(grid, values, workers)
     assert priors.shape == (NUM_MODELS, 2)
     assert len(blocks) == num_blocks(grid) == math.ceil(len(values) / BLOCK_WORDS)
     codec = BlockCodec(grid, priors)
@@ -211,10 +209,10 @@ def test_what_is_no_block_of_distances_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize("pair", pairs_up_to(4), ids=lambda pair: pair.name)
 def test_both_sides_come_back_from_one_file(pair: Material, solved: Solved, tmp_path: Path) -> None:
     layout, kept = layout_of(pair), kept_places(pair)[:, None]
-    with ThreadPoolExecutor(2) as executor:
-        write_slice(tmp_path, pair, "wdl", {}, *encode_slice(grid_of(layout, False), solved.values[pair][0], executor))
+    with Workers(2) as workers:
+        write_slice(tmp_path, pair, "wdl", {}, *encode_slice(grid_of(layout, False), solved.values[pair][0], workers))
         with SliceFile(tmp_path / file_name(pair, "wdl")) as file:
-            values = decode_file(file, layout, executor, 2)
-            found = restore_pair(file, layout, solved.tables.slices, solved.tables.words, executor, 2)
+            values = decode_file(file, layout, workers)
+            found = restore_pair(file, layout, solved.tables.slices, solved.tables.words, workers)
     assert np.array_equal(values & kept, solved.values[pair][0] & kept)
     assert np.array_equal(found, solved.values[pair])

@@ -6,23 +6,23 @@ import re
 import shlex
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from programs import ROOT, crownhead_program
+from solved_tables import solve_tables
 
-from engine.tablebase.build import Builder, Step, peak_bytes
+from engine.tablebase.build import Builder, peak_bytes
 from engine.tablebase.commands import StepProgress, build_command, stats_command, verify_command
 from engine.tablebase.count import count_pair
-from engine.tablebase.dense import solve_tables
+from engine.tablebase.dense import Step
 from engine.tablebase.distance_codec import decode_distances, encode_distances
 from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import parse_name
 from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
-from engine.tablebase.solve import grid_of
+from engine.tablebase.solve import Workers, grid_of
 from engine.tablebase.verify import Verifier
 from engine.tablebase.wdl_codec import encode_slice
 
@@ -54,13 +54,13 @@ def rewrite(folder: Path, name: str, change: object) -> None:
     values = np.stack([tables.slice_rows(layout.material), tables.slice_rows(layout.material.swapped())])
     assert callable(change)
     change(values[0])
-    with ThreadPoolExecutor(1) as executor:
+    with Workers(1) as workers:
         write_slice(
             folder,
             layout.material,
             "wdl",
             count_pair(layout, values),
-            *encode_slice(grid_of(layout, False), values[0], executor),
+            *encode_slice(grid_of(layout, False), values[0], workers),
         )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.bitboard import FAR_ROW, lowest_bit, mask_of, popcount, squares_of, step, turned
-from engine.tablebase.build import pairs_up_to, promotions
+from engine.tablebase.build import promotions
 from engine.tablebase.layout import (
     DIRECTIONS,
     FIRST_SQUARE,
@@ -27,7 +27,7 @@ from engine.tablebase.layout import (
     placements,
     rank_of,
 )
-from engine.tablebase.material import MAX_PIECES, NUM_CODES, Material, materials, parse_name
+from engine.tablebase.material import MAX_PIECES, NUM_CODES, Material, materials, pairs_up_to, parse_name
 from engine.tablebase.solve import canonical_places, free_places, grid_of, place_word
 
 COUNTS = Path(__file__).parents[2] / "shared" / "reference" / "tablebase_counts.json"

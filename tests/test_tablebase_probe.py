@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
+from solved_tables import solve_tables
 
 from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
@@ -16,7 +17,7 @@ from engine.fen import Color, format_fen
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase, store
 from engine.tablebase.build import Builder
-from engine.tablebase.dense import DenseTables, solve_tables
+from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
 from engine.tablebase.probe import DRAWN_PLIES

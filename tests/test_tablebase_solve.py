@@ -3,7 +3,6 @@
 import json
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -11,17 +10,17 @@ import numpy as np
 import pytest
 import tablebase_reference as plain
 from numba import njit
+from solved_tables import solve_tables
 
 from engine.bitboard import BIT_OF_SQUARE, turned
 from engine.board import Board
 from engine.fen import Color, format_fen, parse_fen
-from engine.tablebase.build import pairs_up_to
 from engine.tablebase.count import count_pair
-from engine.tablebase.dense import DenseDistances, DenseTables, solve_tables
+from engine.tablebase.dense import DenseDistances, DenseTables
 from engine.tablebase.distance import lookup_half
 from engine.tablebase.layout import add_slice, layout_of, locate
-from engine.tablebase.material import Material, materials
-from engine.tablebase.solve import free_places, grid_of, place_word, solve_pair
+from engine.tablebase.material import Material, materials, pairs_up_to
+from engine.tablebase.solve import Workers, free_places, grid_of, place_word, solve_pair
 
 COUNTS = Path(__file__).parents[2] / "shared" / "reference" / "tablebase_counts.json"
 TOTALS = {  # win, draw, loss for the side to move
@@ -40,10 +39,10 @@ class Dated:
         self.tables, self._distances = DenseTables(pieces), DenseDistances(pieces)
         self.values: dict[Material, np.ndarray] = {}
         self.halves: dict[Material, np.ndarray] = {}
-        with ThreadPoolExecutor(1) as executor:
+        with Workers(1) as workers:
             for pair in pairs_up_to(pieces):
-                self.values[pair] = self.tables.solve(pair, executor, 1)
-                self.halves[pair] = self._distances.solve(pair, self.tables, self.values[pair], executor, 1)
+                self.values[pair] = self.tables.solve(pair, workers)
+                self.halves[pair] = self._distances.solve(pair, self.tables, self.values[pair], workers)
 
     def __call__(self, positions: np.ndarray) -> list[tuple[int, int]]:
         """(value, plies to the end) of positions, uint32 [N, 3]; 0 plies where drawn."""
@@ -288,10 +287,10 @@ def test_equal_sides_have_equal_chances(pair: Material) -> None:
 
 def test_threads_do_not_change_values() -> None:
     pair = Material(1, 1, 1, 1)
-    with ThreadPoolExecutor(3) as executor:
+    with Workers(3) as workers:
         tables = dated().tables
         for _ in range(3):
-            values = solve_pair(layout_of(pair), tables.slices, tables.words, executor, 3)
+            values = solve_pair(layout_of(pair), tables.slices, tables.words, workers)
             assert np.array_equal(values, dated().values[pair])
 
 

@@ -15,7 +15,7 @@ from engine.players import RandomPlayer
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, make_network
 from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, numbered, text_play
 
 ROOT = Path(__file__).parents[1]
@@ -83,7 +83,7 @@ def test_first_moves_are_the_networks_in_their_order() -> None:
     torch.manual_seed(0)
     from learner.inference import TorchEvaluator
 
-    network = Network(NETWORKS["tiny"])
+    network = make_network(NETWORKS["tiny"])
     player = SearchPlayer("net", TorchEvaluator(network, precision="float32"), SearchConfig(num_simulations=0))
     board = Board()
     first = first_moves(player, board)
@@ -98,7 +98,7 @@ def test_first_moves_are_the_networks_in_their_order() -> None:
 
 def test_from_the_command_line(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "net", Network(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     command = [
         sys.executable,
         "-m",

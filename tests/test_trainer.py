@@ -12,7 +12,7 @@ from test_loss import random_samples
 from learner.batch import make_batch
 from learner.checkpoint import CheckpointError, read_tensors, write_tensors
 from learner.loss import training_loss
-from learner.network import NETWORKS, Network, planes_on
+from learner.network import NETWORKS, make_network, planes_on
 from learner.trainer import Trainer, TrainerConfig, TrainingError
 
 TINY = NETWORKS["tiny"]
@@ -21,7 +21,7 @@ EXACT = {"precision": "float32", "warmup_steps": 3}
 
 def make_trainer(seed=0, network=TINY, **settings):
     torch.manual_seed(seed)
-    return Trainer(Network(network), TrainerConfig(**{**EXACT, **settings}))
+    return Trainer(make_network(network), TrainerConfig(**{**EXACT, **settings}))
 
 
 def batches(count, size=16):

@@ -15,7 +15,7 @@ from programs import ROOT, crownhead_program
 from torch import Tensor
 
 from learner.checkpoint import load_checkpoint, save_checkpoint
-from learner.network import NETWORKS, Network
+from learner.network import NETWORKS, Network, make_network
 from selfplay.config import make_config
 from selfplay.ratings import Ratings
 from selfplay.run_folder import RunError, RunFolder
@@ -253,7 +253,7 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
 
 def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     torch.manual_seed(7)
-    network = Network(NETWORKS["tiny"])
+    network = make_network(NETWORKS["tiny"])
     digest = save_checkpoint(tmp_path / "net", network).digest
     run, begin = tmp_path / "run", ["train", "--preset", "smoke", "--init", tmp_path / "net"]
     crownhead(*begin, "--run", run, "--set", "loop.max_iterations=1", *FAST)
@@ -263,7 +263,7 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     started = load_checkpoint(run / "checkpoints" / "000001")
     assert started.info.digest != digest
     drift = sum((a - b).abs().mean() for a, b in pairs_of(started.network, network))
-    other = sum((a - b).abs().mean() for a, b in pairs_of(started.network, Network(NETWORKS["tiny"])))
+    other = sum((a - b).abs().mean() for a, b in pairs_of(started.network, make_network(NETWORKS["tiny"])))
     assert drift < other / 3  # ten steps do not lead far
     refused = crownhead(*begin, "--run", tmp_path / "x", "--set", "network=4x48", check=False)
     assert_refused(refused, "leave --set network or --init out")

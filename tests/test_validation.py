@@ -354,7 +354,7 @@ def test_figures_show_something() -> None:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that are drawn from now on, before they become images."""
     found: list[Figure] = []
-    monkeypatch.setattr(figures, "_png", lambda figure: found.append(figure) or b"")
+    monkeypatch.setattr(figures, "png_of", lambda figure: found.append(figure) or b"")
     return found
 
 
@@ -382,7 +382,7 @@ def test_the_figure_of_slices_grows_with_them() -> None:
     assert sizes[0][1] < sizes[2][1]
 
 
-@pytest.mark.parametrize("curve", [[], [{"loss": 1.0}], [{"step": 1, "loss": 1.0}, {"seconds": 2.0, "loss": 1.0}]])
+@pytest.mark.parametrize("curve", [[], [{"loss": 1.0}], [{"positions": 1, "loss": 1.0}, {"seconds": 2.0, "loss": 1.0}]])
 def test_a_learning_curve_without_an_axis_is_refused(curve: list[dict[str, float]]) -> None:
     with pytest.raises(ValueError, match="learning curve"):
         figures.draw_learning_curve(curve)
@@ -395,7 +395,7 @@ def test_no_board_to_draw_is_refused() -> None:
 
 def test_the_report_holds_everything(tmp_path: Path) -> None:
     v = checked(sample(600, seed=5, pieces=4), worst=5)
-    curve = [{"step": step, "loss": 1 / step, "validation_accuracy": 1 - 0.1 / step} for step in (1, 2, 3)]
+    curve = [{"positions": step, "loss": 1 / step, "validation_accuracy": 1 - 0.1 / step} for step in (1, 2, 3)]
     page = write_oracle_report(tmp_path / "report", v, {"2-4": curve}, {"network": "some.safetensors", "seed": 7})
     folder = page.parent
     names = ("groups", "slices", "confusion", "confidence", "reliability", "learning-2-4", "worst")

@@ -10,30 +10,14 @@ CHAMPION = "champion"
 """The name of the network that comes with the program."""
 OracleName = Literal["off", "tablebase"]
 DEFAULT_ORACLE: OracleName = "tablebase"
-BackendName = Literal[
-    "auto",
-    "student",
-    "torch",
-    "torch-float32",
-    "numba",
-    "numba-int16",
-    "onnxruntime",
-    "onnxruntime-int8",
-    "openvino",
-    "openvino-bf16",
-    "openvino-int8",
-]
-"""``auto``: the fastest here. ``student``: the small network that lies beside a checkpoint, in its place.
+BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
+"""``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
 
-``torch`` uses bf16 where the device has it; what has no ending else uses float32.
+``torch`` uses bf16 where the device has it, ``numba`` float32.
 """
 
 _WITHOUT_NETWORK = ("random", "rollout", "alphabeta", "tablebase", "hub")
-MOST_THREADS = 64
-OPTIONS = (
-    "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations, threads:N with 1 to "
-    f"{MOST_THREADS}, or a backend"
-)
+OPTIONS = "behind @ stands off, tablebase, network, ponder, impartial, a number of simulations, or a backend"
 
 
 @dataclass(frozen=True)
@@ -44,8 +28,7 @@ class NetworkText:
         folder: of a checkpoint or a run, or ``champion``.
         oracle: of its endgames, ``@off`` or ``@tablebase`` (the default).
         simulations: of its search per move, ``@800``; None: those of the match.
-        backend: of its evaluator, ``@openvino-int8``; None: that of the match.
-        threads: of one evaluation, ``@threads:2``; None: as many as whoever makes the player says.
+        backend: of its evaluator, ``@numba-int16``; None: that of the match.
         ponder: it searches in its opponent's time, ``@ponder``.
         impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
     """
@@ -54,7 +37,6 @@ class NetworkText:
     oracle: OracleName = DEFAULT_ORACLE
     simulations: int | None = None
     backend: BackendName | None = None
-    threads: int | None = None
     ponder: bool = False
     impartial: bool = False
 
@@ -96,9 +78,6 @@ def _option(ending: str) -> tuple[str, object] | None:
         return ending, True
     if ending.isascii() and ending.isdigit():
         return "simulations", int(ending)
-    name, _, number = ending.partition(":")
-    if name == "threads" and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_THREADS:
-        return name, int(number)
     return None
 
 

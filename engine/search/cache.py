@@ -101,7 +101,7 @@ def store(memory, positions, unknown, missing, new_policy, new_wdl, policy, wdl)
             wdl[i, j] = answers[oldest, NUM_POLICY + j] = new_wdl[row, j]
 
 
-@njit
+@njit(inline="always")
 def judge_remembered(state, memory, forward, network, n):
     """Judges the first ``n`` waiting leaves by what is remembered, the others by a network.
 

@@ -263,10 +263,14 @@ class LockstepSearch:
 
     def run(self, evaluator: Evaluator) -> int:
         """Steps until every started slot has reached its target; returns the number of evaluations."""
-        total, most = 0, max(MOST_STEPS, _MOST_LEAVES // len(self._state.depths))
-        while n := self.steps(evaluator, most):
+        total = 0
+        while n := self.many_steps(evaluator):
             total += n
         return total
+
+    def many_steps(self, evaluator: Evaluator) -> int:
+        """``steps``, as many as one call may take without keeping signals waiting."""
+        return self.steps(evaluator, max(MOST_STEPS, _MOST_LEAVES // len(self._state.depths)))
 
     def stop(self) -> None:
         """Ends all searches where they are; their results so far stand."""

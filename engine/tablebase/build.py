@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Container, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,38 +9,13 @@ import numpy as np
 from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
 from .count import count_pair
-from .dense import DenseDistances, DenseTables
+from .dense import DenseDistances, DenseTables, Step, in_steps
 from .distance_codec import encode_distances
 from .layout import layout_of
-from .material import MIN_PIECES, Material, materials
+from .material import Material, pairs_up_to
 from .slice_file import Kind, SliceFile, file_name, write_slice
-from .solve import grid_of
+from .solve import Workers, grid_of
 from .wdl_codec import encode_slice, num_blocks
-
-
-@dataclass(frozen=True)
-class Step:
-    """One pair that has just been done.
-
-    Attributes:
-        done, total: words of pairs done and to do.
-        solved: it was solved and written just now, not found in the folder.
-    """
-
-    pair: Material
-    done: int
-    total: int
-    solved: bool
-
-    @property
-    def words(self) -> int:
-        """Words of the pair."""
-        return layout_of(self.pair).words
-
-
-def pairs_up_to(pieces: int) -> list[Material]:
-    """The first slice of every pair of 2 to ``pieces`` pieces, in an order that can be solved."""
-    return [material for n in range(MIN_PIECES, pieces + 1) for material in materials(n) if material.leads]
 
 
 def promotions(pair: Material) -> set[Material]:
@@ -56,22 +29,31 @@ def promotions(pair: Material) -> set[Material]:
     return after
 
 
-def spent(pairs: list[Material], last: int, in_memory: Container[Material]) -> list[Material]:
-    """Pairs in memory, up to number ``last``, that no later one leads to: of the most pieces, by promotion alone."""
-    needed = {after for pair in pairs[last + 1 :] for after in promotions(pair)}
+def spent(pairs: list[Material], last: Material, in_memory: Container[Material]) -> list[Material]:
+    """Pairs in memory, up to ``last``, that no later one leads to: of the most pieces, by promotion alone."""
+    done = pairs.index(last) + 1
+    needed = {after for pair in pairs[done:] for after in promotions(pair)}
     most = pairs[-1].pieces
-    return [pair for pair in pairs[: last + 1] if pair.pieces == most and pair in in_memory and pair not in needed]
+    return [pair for pair in pairs[:done] if pair.pieces == most and pair in in_memory and pair not in needed]
+
+
+def drop_spent(pairs: list[Material], last: Material, *memories: DenseTables | DenseDistances | None) -> None:
+    """Takes the pairs out of memory that are ``spent``."""
+    for memory in memories:
+        if memory is not None:
+            for pair in spent(pairs, last, memory):
+                memory.drop(pair)
 
 
 def peak_bytes(pieces: int, distance: bool) -> int:
-    """Memory that a build from nothing takes at its height: the pairs that are needed, and a copy of the one solved."""
+    """Largest memory of a build from nothing: the pairs that are needed, and a copy of the one that is solved."""
     pairs = pairs_up_to(pieces)
     in_memory: set[Material] = set()
     peak = 0
-    for i, pair in enumerate(pairs):
+    for pair in pairs:
         in_memory.add(pair)
         peak = max(peak, sum(_words_in_memory(other) for other in [*in_memory, pair]))
-        in_memory.difference_update(spent(pairs, i, in_memory))
+        in_memory.difference_update(spent(pairs, pair, in_memory))
     return peak * (DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0))
 
 
@@ -90,6 +72,17 @@ def _check_memory(pieces: int, distance: bool) -> None:
             )
 
 
+def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Workers) -> None:
+    """Writes the file of a pair's values, uint32 [2, words, 2] (``solve.solve_pair``).
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    layout = layout_of(pair)
+    blocks = encode_slice(grid_of(layout, False), values[0], workers)
+    write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
+
+
 class Builder:
     """Fills a folder with the tables of 2 to ``pieces`` pieces.
 
@@ -98,7 +91,7 @@ class Builder:
         threads: of the solver; all cores if None.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or so many take more memory than there is.
+        ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
         StorageError: the folder cannot be made.
     """
 
@@ -109,7 +102,7 @@ class Builder:
         make_folder(folder)
         remove_stale_temporaries(folder)
         self.folder, self.pieces = folder, pieces
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads
 
     def run(self) -> Iterator[Step]:
         """Builds pair by pair; what is there already is looked through first, and kept.
@@ -119,18 +112,18 @@ class Builder:
             StorageError: a file cannot be written.
         """
         pairs = pairs_up_to(self.pieces)
-        total, done = sum(layout_of(pair).words for pair in pairs), 0
-        lacking = [self._missing(pair) for pair in pairs]
-        with ThreadPoolExecutor(self._threads) as executor:
-            for i, (pair, missing) in enumerate(zip(pairs, lacking, strict=True)):
-                if missing:
-                    self._write(pair, *self._fill(pair, executor), missing, executor)
-                done += layout_of(pair).words
-                yield Step(pair, done, total, bool(missing))
-                for gone in spent(pairs, i, self._tables):
-                    self._tables.drop(gone)
-                    if self._distances is not None:
-                        self._distances.drop(gone)
+        lacking = {pair: self._missing(pair) for pair in pairs}
+
+        def build(pair: Material) -> bool:
+            if lacking[pair]:
+                values, halves = self._fill(pair, workers)
+                self._write(pair, values, halves, lacking[pair], workers)
+            return bool(lacking[pair])
+
+        with Workers(self._threads) as workers:
+            for step in in_steps(pairs, build):
+                yield step
+                drop_spent(pairs, step.pair, self._tables, self._distances)
 
     def _missing(self, pair: Material) -> list[Kind]:
         """The kinds of file that the folder lacks for a pair. Those that nobody asked for are looked through as well:
@@ -146,36 +139,23 @@ class Builder:
             return False
         return True
 
-    def _fill(self, pair: Material, executor: Executor) -> tuple[np.ndarray, np.ndarray | None]:
+    def _fill(self, pair: Material, workers: Workers) -> tuple[np.ndarray, np.ndarray | None]:
         """Brings a pair into memory, and what it needs before it; returns its values and half distances."""
         tables, distances = self._tables, self._distances
         for before in [*pairs_up_to(pair.pieces - 1), *sorted(promotions(pair))]:
             if before not in tables:
-                self._fill(before, executor)
-        path = self.folder / file_name(pair, "wdl")
-        if path.exists():
-            with SliceFile(path, checked=True) as file:
-                values = tables.restore(file, executor, self._threads)
-        else:
-            values = tables.solve(pair, executor, self._threads)
-        return values, None if distances is None else distances.solve(pair, tables, values, executor, self._threads)
+                self._fill(before, workers)
+        values, _ = tables.fill_from(self.folder, pair, workers)
+        return values, None if distances is None else distances.solve(pair, tables, values, workers)
 
     def _write(
-        self,
-        pair: Material,
-        values: np.ndarray,
-        halves: np.ndarray | None,
-        missing: list[Kind],
-        executor: Executor,
+        self, pair: Material, values: np.ndarray, halves: np.ndarray | None, missing: list[Kind], workers: Workers
     ) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         if "wdl" in missing:
-            write_slice(self.folder, pair, "wdl", count_pair(layout, values), *encode_slice(grid, values[0], executor))
+            write_values(self.folder, pair, values, workers)
         if halves is not None and "distance" in missing:
             blocks = map_threads(
-                executor,
-                lambda block: encode_distances(block, grid, values[0], halves[0]),
-                range(num_blocks(layout)),
+                workers, lambda block: encode_distances(block, grid, values[0], halves[0]), range(num_blocks(layout))
             )
-            counts = count_pair(layout, values, halves)
-            write_slice(self.folder, pair, "distance", counts, None, blocks)
+            write_slice(self.folder, pair, "distance", count_pair(layout, values, halves), None, blocks)

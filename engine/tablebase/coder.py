@@ -13,7 +13,7 @@ from numba import njit
 
 LOW, HIGH, CODE, PLACE, END = range(5)  # of a coder's state, int64 [5]
 STATE_SIZE = 5
-LIMIT = 255  # a model forgets what is longer ago than about so many bits
+LIMIT = 255  # of how many bits, about, a model remembers
 _PROBABILITY_BITS = 22
 _COUNT_BITS = 10
 _RATES = np.array([65536 / (n + 1.6) for n in range(LIMIT + 1)], np.int64)

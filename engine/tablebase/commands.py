@@ -1,6 +1,6 @@
 """What ``crownhead tablebase build``, ``verify`` and ``stats`` do: progress, tables of figures, and those of --json."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
@@ -11,9 +11,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..console import progress_console
-from .build import Builder, Step
+from .build import Builder
+from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
-from .stats import table_stats
+from .material import MIN_PIECES, Material, materials, materials_between
+from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier
 
@@ -33,13 +35,11 @@ class StepProgress:
         self._worked = 0
 
     def __call__(self, step: Step) -> None:
-        """Takes note of a pair that has been done."""
         if step.solved:
             self._worked += step.words
         self._progress.update(self._task, total=step.total, completed=step.done, description=self.text(step))
 
     def text(self, step: Step) -> str:
-        """Rate and time left after a step."""
         if not self._worked:  # pairs found in the folder take no time
             return f"{self._title} after {step.pair.name}"
         rate = self._worked / (perf_counter() - self._began)
@@ -99,7 +99,7 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
     figures = {
         "folder": str(folder),
         "pieces": pieces,
-        "positions": sum(_positions(folder, n) for n in range(2, pieces + 1)),
+        "positions": _positions(folder, pieces),
         "distances": distances,
         "seconds": round(perf_counter() - began, 3),
     }
@@ -112,8 +112,9 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
 
 
 def _positions(folder: Path, pieces: int) -> int:
-    total = table_stats([folder], pieces)["pieces"][str(pieces)]
-    return int(total["win"] + total["draw"] + total["loss"])
+    """Number of positions of 2 to ``pieces`` pieces; every slice must be there."""
+    counts = slice_counts([folder])
+    return sum(counts[m].win + counts[m].draw + counts[m].loss for m in materials_between(MIN_PIECES, pieces))
 
 
 def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
@@ -135,3 +136,60 @@ def _print_counts(title: str, rows: dict[str, dict[str, Any]]) -> None:
     for column in table.columns[1:5]:
         column.justify = "right"
     Console().print(table)
+
+
+def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
+    """Counts of every slice that the folders have a table of, in the order in which slices are solved.
+
+    Raises:
+        TableFileError: a file is damaged or foreign.
+        OSError: a folder cannot be read.
+    """
+    files = find_files(folders)
+    found: dict[str, SliceCounts] = {}
+    kinds: tuple[Kind, ...] = ("wdl", "distance")  # only the latter knows the longest wins
+    for kind in kinds:
+        for (_, other), path in files.items():
+            if other == kind:
+                with SliceFile(path, checked=True) as file:
+                    found |= file.header.slices
+    most = max((pair.pieces for pair, _ in files), default=0)
+    return {m: found[m.name] for m in materials_between(MIN_PIECES, most) if m.name in found}
+
+
+def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str, Any]:
+    """Figures of ``crownhead tablebase stats --json``.
+
+    Args:
+        pieces: only slices with this number of pieces; all if None.
+
+    Returns:
+        ``slices`` by name; ``pieces``: their sums by number of pieces, for those of which every slice is there.
+
+    Raises:
+        ValueError: there is no table, or none with this number of pieces.
+    """
+    folders = list(folders)
+    counts = {m: c for m, c in slice_counts(folders).items() if pieces is None or m.pieces == pieces}
+    if not counts:
+        what = "" if pieces is None else f" of {pieces} pieces"
+        raise ValueError(
+            f"{' and '.join(map(str, folders))} has no table{what}; "
+            f"build it with {build_advice(folders[0], pieces, False)}"
+        )
+    by_pieces = {}
+    for n in sorted({material.pieces for material in counts}):
+        if all(material in counts for material in materials(n)):
+            by_pieces[str(n)] = _total([counts[material] for material in materials(n)])
+    return {"pieces": by_pieces, "slices": {m.name: _total([count]) for m, count in counts.items()}}
+
+
+def _total(counts: list[SliceCounts]) -> dict[str, Any]:
+    longest = max(counts, key=lambda count: count.longest_win or 0)
+    return {
+        "win": sum(count.win for count in counts),
+        "draw": sum(count.draw for count in counts),
+        "loss": sum(count.loss for count in counts),
+        "longest_win": longest.longest_win,
+        "longest_win_fen": longest.longest_fen,
+    }

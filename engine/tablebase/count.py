@@ -3,11 +3,11 @@
 import numpy as np
 from numba import njit
 
-from ..bitboard import borrowed, lowest_bit, popcount, turned
+from ..bitboard import borrowed, lowest_bit, popcount
 from ..fen import Color, format_fen
 from .layout import NUM_KINDS, Layout
 from .slice_file import SliceCounts
-from .solve import Grid, canonical_places, grid_of, place_word
+from .solve import Grid, canonical_places, grid_of, place_word, seen_by_mover
 
 
 @njit(cache=True, nogil=True)
@@ -43,9 +43,7 @@ def fen_of(grid: Grid, word: int, bit: int) -> str:
     pieces = np.zeros(NUM_KINDS, np.uint32)
     place_word(grid, word, np.zeros(NUM_KINDS, np.int64), pieces)
     pieces[grid.roamer] |= np.uint32(1) << np.uint32(bit)
-    first, second, kings = pieces[0] | pieces[1], pieces[2] | pieces[3], pieces[1] | pieces[3]
-    own, opp = (turned(second), turned(first)) if grid.second else (first, second)
-    return format_fen(Color.BLACK, int(own), int(opp), int(turned(kings) if grid.second else kings))
+    return format_fen(Color.BLACK, *map(int, seen_by_mover(grid, pieces)))
 
 
 def count_pair(layout: Layout, values: np.ndarray, halves: np.ndarray | None = None) -> dict[str, SliceCounts]:

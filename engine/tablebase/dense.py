@@ -6,7 +6,9 @@ Builders, trainers and searches that may touch any position read these; whoever 
 import mmap
 import os
 import sys
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +17,10 @@ from numba import njit
 from ..bitboard import NUM_SQUARES
 from .distance import solve_distances
 from .layout import add_slice, code_of, layout_of, lookup, no_slices
-from .material import MAX_PIECES, MIN_PIECES, Material, materials
+from .material import MAX_PIECES, MIN_PIECES, Material, materials_between
 from .restore import restore_pair
-from .slice_file import SliceFile
-from .solve import solve_pair
+from .slice_file import SliceFile, file_name
+from .solve import Workers, solve_pair
 
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # memory need not be there before it is used
 
@@ -40,7 +42,7 @@ class _Dense:
         row: of one word.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or so many take more memory than can be had.
+        ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
     """
 
     row: ClassVar[np.dtype[Any]]
@@ -52,7 +54,7 @@ class _Dense:
         self.slices = no_slices()
         self._starts: dict[Material, int] = {}
         total = 0
-        for material in (m for n in range(MIN_PIECES, pieces + 1) for m in materials(n)):
+        for material in materials_between(MIN_PIECES, pieces):
             self._starts[material] = total
             total += layout_of(material).words
         self._row_bytes = self.row.itemsize
@@ -100,17 +102,32 @@ class DenseTables(_Dense):
         super().__init__(pieces)
         self.words = self._rows
 
-    def solve(self, pair: Material, executor: Executor, threads: int) -> np.ndarray:
+    def solve(self, pair: Material, workers: Workers) -> np.ndarray:
         """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``solve.solve_pair``."""
-        values = solve_pair(layout_of(pair), self.slices, self.words, executor, threads)
+        values = solve_pair(layout_of(pair), self.slices, self.words, workers)
         self.fill(pair, values)
         return values
 
-    def restore(self, file: SliceFile, executor: Executor, threads: int) -> np.ndarray:
+    def restore(self, file: SliceFile, workers: Workers) -> np.ndarray:
         """Fills a pair in from its file and the slices filled in. Returns its values, see ``solve.solve_pair``."""
-        values = restore_pair(file, layout_of(file.pair), self.slices, self.words, executor, threads)
+        values = restore_pair(file, layout_of(file.pair), self.slices, self.words, workers)
         self.fill(file.pair, values)
         return values
+
+    def fill_from(self, folder: Path, pair: Material, workers: Workers) -> tuple[np.ndarray, bool]:
+        """Fills a pair in from the folder's file or, without one, by solving it.
+
+        Returns:
+            Its values, see ``solve.solve_pair``, and whether it was solved.
+
+        Raises:
+            TableFileError: the file is damaged or foreign.
+        """
+        path = folder / file_name(pair, "wdl")
+        if not path.exists():
+            return self.solve(pair, workers), True
+        with SliceFile(path, checked=True) as file:
+            return self.restore(file, workers), False
 
     def lookup(self, positions: np.ndarray) -> np.ndarray:
         """Values int8 [N] (1 win, 0 draw, -1 loss, for the side to move) of positions uint32 [N, 3 or more].
@@ -140,25 +157,39 @@ class DenseDistances(_Dense):
         super().__init__(pieces)
         self.halves = self._rows
 
-    def solve(
-        self, pair: Material, tables: DenseTables, values: np.ndarray, executor: Executor, threads: int
-    ) -> np.ndarray:
+    def solve(self, pair: Material, tables: DenseTables, values: np.ndarray, workers: Workers) -> np.ndarray:
         """Dates a pair's values and fills it in. Returns uint8 [2, words, 32], see ``distance.solve_distances``."""
-        halves = solve_distances(layout_of(pair), tables.slices, tables.words, self.halves, values, executor, threads)
+        halves = solve_distances(layout_of(pair), tables.slices, tables.words, self.halves, values, workers)
         self.fill(pair, halves)
         return halves
 
 
-def solve_tables(pieces: int, threads: int | None = None) -> DenseTables:
-    """All tables of 2 to ``pieces`` pieces, solved in memory."""
-    tables = DenseTables(pieces)
-    threads = threads or os.cpu_count() or 1
-    with ThreadPoolExecutor(threads) as executor:
-        for n in range(2, pieces + 1):
-            for material in materials(n):
-                if material.leads:
-                    tables.solve(material, executor, threads)
-    return tables
+@dataclass(frozen=True)
+class Step:
+    """One pair that has just been done.
+
+    Attributes:
+        done, total: words of pairs done and to do.
+        solved: it was solved just now, not found in the folder.
+    """
+
+    pair: Material
+    done: int
+    total: int
+    solved: bool
+
+    @property
+    def words(self) -> int:
+        return layout_of(self.pair).words
+
+
+def in_steps(pairs: list[Material], work: Callable[[Material], bool]) -> Iterator[Step]:
+    """Does ``work`` for pair after pair; it returns whether the pair was solved just now."""
+    done, total = 0, sum(layout_of(pair).words for pair in pairs)
+    for pair in pairs:
+        solved = work(pair)
+        done += layout_of(pair).words
+        yield Step(pair, done, total, solved)
 
 
 @njit(cache=True, nogil=True)

@@ -9,15 +9,13 @@ Positions are dated level by level: at level h first the lost positions, all of 
 then the won positions one ply further. Moves that leave the slice bring dates of their own.
 """
 
-from concurrent.futures import Executor
-
 import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
-from .solve import Grid, grid_of, over_rows, place_fast, place_row, sweep_word
+from .solve import Workers, grid_of, place_fast, place_row, seen_by_mover, sweep_word
 
 MAX_HALF = 254
 NO_HALF = 255  # no move out of the slice wins
@@ -96,10 +94,7 @@ def date_rows(low, high, grid, slices, words, halves, values, mine, seeds, moves
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
-                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-                kings = np.uint32(pieces[1] | pieces[3])
-                if grid.second:
-                    own, opp, kings = turned(opp), turned(own), turned(kings)
+                own, opp, kings = seen_by_mover(grid, pieces)
                 won = values[word, 0] & bit != 0
                 half = date_position(own, opp, kings, won, slices, words, halves, moves)
                 mine[word, lowest_bit(bit)] = half
@@ -176,8 +171,7 @@ def solve_distances(
     words: np.ndarray,
     halves: np.ndarray,
     values: np.ndarray,
-    executor: Executor,
-    threads: int,
+    workers: Workers,
 ) -> np.ndarray:
     """Half distances of all positions of a pair of slices.
 
@@ -195,31 +189,21 @@ def solve_distances(
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
     grids = [grid_of(layout, False), grid_of(layout, True)]
 
-    def date(grid: Grid, side: int) -> None:
-        over_rows(
-            executor,
-            threads,
-            grid.rows,
-            lambda low, high: date_rows(
-                low, high, grid, slices, words, halves, values[side], mine[side], seeds[side], new_moves()
-            ),
+    def date(side: int) -> None:
+        known = grids[side], slices, words, halves, values[side], mine[side], seeds[side]
+        workers.over_rows(grids[side], lambda low, high: date_rows(low, high, *known, new_moves()))
+
+    def advance(side: int, level: int, winning: bool) -> int:
+        state = values[side], seeds[side], mine[side], dated[side], dated[1 - side]
+        return workers.over_rows(
+            grids[side], lambda low, high: date_level(low, high, grids[side], level, winning, *state)
         )
 
-    def advance(grid: Grid, side: int, level: int, winning: bool) -> int:
-        return over_rows(
-            executor,
-            threads,
-            grid.rows,
-            lambda low, high: date_level(
-                low, high, grid, level, winning, values[side], seeds[side], mine[side], dated[side], dated[1 - side]
-            ),
-        )
-
-    for side, grid in enumerate(grids):
-        date(grid, side)
+    for side in range(2):
+        date(side)
     for level in range(MAX_HALF + 1):
-        left = sum(advance(grid, side, level, False) for side, grid in enumerate(grids))
-        left += sum(advance(grid, side, level + 1, True) for side, grid in enumerate(grids))
+        left = sum(advance(side, level, False) for side in range(2))
+        left += sum(advance(side, level + 1, True) for side in range(2))
         if not left:
             return mine
     raise OverflowError(f"slice {layout.material.name}: a win takes more than {2 * MAX_HALF} plies")

@@ -12,7 +12,7 @@ from numba import njit
 from ..bitboard import NUM_SQUARES, borrowed, lowest_bit
 from ..movegen import jumpers_of
 from .layout import NUM_KINDS
-from .solve import Grid, canonical_places, place_word
+from .solve import Grid, canonical_places, place_word, seen_by_mover
 from .wdl_codec import BLOCK_WORDS
 
 _ZSTD_LEVEL = 12
@@ -36,8 +36,8 @@ def _keep_needed(first_word, grid, values, halves, kept):
             bit = np.uint32(places & (~places + np.uint32(1)))
             places ^= bit
             pieces[grid.roamer] = others | bit
-            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-            if jumpers_of(own, opp, np.uint32(pieces[1] | pieces[3])) == 0:
+            own, opp, kings = seen_by_mover(grid, pieces)
+            if jumpers_of(own, opp, kings) == 0:
                 kept[here, lowest_bit(bit)] = halves[word, lowest_bit(bit)]
         pieces[grid.roamer] = others
 

@@ -1,24 +1,18 @@
 """Bringing all values of tables into memory."""
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .build import Step, pairs_up_to
-from .dense import DenseTables
+from .dense import DenseTables, Step, in_steps
 from .folder import default_folder
-from .layout import layout_of
-from .slice_file import SliceFile, file_name
+from .material import pairs_up_to
+from .solve import Workers
 
 
 def load_tables(
-    folder: Path | None,
-    pieces: int,
-    threads: int | None = None,
-    report: Callable[[Step], None] = lambda step: None,
+    folder: Path | None, pieces: int, threads: int | None = None, report: Callable[[Step], None] = lambda step: None
 ) -> DenseTables:
-    """All values of 2 to ``pieces`` pieces: from a folder's files as far as they are there, otherwise solved.
+    """All values of 2 to ``pieces`` pieces: read from a folder's files where they are there, otherwise solved.
 
     Nothing is written. 2-5 pieces take 53 MB and a few seconds, 2-6 pieces 1.1 GB and some minutes.
 
@@ -29,19 +23,8 @@ def load_tables(
     Raises:
         TableFileError: a file in the folder is damaged or foreign.
     """
-    folder = folder or default_folder()
-    tables, threads = DenseTables(pieces), threads or os.cpu_count() or 1
-    pairs, done = pairs_up_to(pieces), 0
-    total = sum(layout_of(pair).words for pair in pairs)
-    with ThreadPoolExecutor(threads) as executor:
-        for pair in pairs:
-            path = folder / file_name(pair, "wdl")
-            there = path.exists()
-            if there:
-                with SliceFile(path, checked=True) as file:
-                    tables.restore(file, executor, threads)
-            else:
-                tables.solve(pair, executor, threads)
-            done += layout_of(pair).words
-            report(Step(pair, done, total, not there))
+    place, tables = folder or default_folder(), DenseTables(pieces)
+    with Workers(threads) as workers:
+        for step in in_steps(pairs_up_to(pieces), lambda pair: tables.fill_from(place, pair, workers)[1]):
+            report(step)
     return tables

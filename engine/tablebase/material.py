@@ -29,6 +29,10 @@ class Material(NamedTuple):
         """Index of the slice in tables of ``NUM_CODES`` entries."""
         return self.own_men << 9 | self.own_kings << 6 | self.opp_men << 3 | self.opp_kings
 
+    @classmethod
+    def of_code(cls, code: int) -> "Material":
+        return cls(code >> 9 & 7, code >> 6 & 7, code >> 3 & 7, code & 7)
+
     def swapped(self) -> "Material":
         """The same pieces with the other side to move."""
         return Material(self.opp_men, self.opp_kings, self.own_men, self.own_kings)
@@ -68,10 +72,10 @@ def parse_name(name: str) -> Material:
 
 
 def materials(pieces: int) -> list[Material]:
-    """All slices with exactly so many pieces, both sides having at least one, in an order that can be solved.
+    """All slices with exactly ``pieces`` pieces, at least one on each side, in an order that can be solved.
 
-    A capture leads to fewer pieces, a promotion to fewer men of the same split between the sides: so splits stay
-    together, fewer men come first, and the two slices of a pair follow one another, its leading one first.
+    A capture leads to fewer pieces, a promotion to fewer men of the same split between the sides. So the slices are
+    sorted by split, then by the number of men; the two slices of a pair are neighbours, the leading one first.
     """
     pairs = [
         Material(own_men, own - own_men, opp_men, pieces - own - opp_men)
@@ -81,3 +85,13 @@ def materials(pieces: int) -> list[Material]:
     ]
     leading = sorted((m for m in pairs if m.leads), key=lambda m: (m.own_men + m.own_kings, m.own_men + m.opp_men, m))
     return [m for pair in leading for m in ([pair] if pair.symmetric else [pair, pair.swapped()])]
+
+
+def materials_between(fewest: int, most: int) -> list[Material]:
+    """All slices with ``fewest`` to ``most`` pieces, in an order that can be solved."""
+    return [material for pieces in range(fewest, most + 1) for material in materials(pieces)]
+
+
+def pairs_up_to(pieces: int) -> list[Material]:
+    """The first slice of every pair of 2 to ``pieces`` pieces, in an order that can be solved."""
+    return [material for material in materials_between(MIN_PIECES, pieces) if material.leads]

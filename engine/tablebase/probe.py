@@ -55,14 +55,11 @@ class Tablebase:
         Raises:
             MissingTableError: no table covers the position.
         """
-        value = self.get_wdl(board)
-        if value is None:
-            raise self._missing(np.array([board.words()], np.uint32))
-        return value
+        return int(self._known(_words_of(board), False)[0])
 
     def get_wdl(self, board: Board, default: Default | None = None) -> int | Default | None:
         """Value for the side to move, or ``default`` where no table covers the position."""
-        scores, there = self._probe(np.array([board.words()], np.uint32), False)
+        scores, there = self._probe(_words_of(board), False)
         return int(scores[0]) if there[0] else default
 
     def probe_distance(self, board: Board) -> int | None:
@@ -71,11 +68,8 @@ class Tablebase:
         Raises:
             MissingTableError: no table of distances covers the position.
         """
-        position = np.array([board.words()], np.uint32)
-        scores, there = self._probe(position, True)
-        if not there[0]:
-            raise self._missing(position, " with distances")
-        return FULL - abs(int(scores[0])) if scores[0] else None
+        plies = int(self.probe_distance_many(_words_of(board))[0])
+        return None if plies == DRAWN_PLIES else plies
 
     def probe_wdl_many(self, positions: np.ndarray) -> np.ndarray:
         """Values int8 [N] for the sides to move of positions uint32 [N, 3 or more]: own, opp, kings.
@@ -83,10 +77,7 @@ class Tablebase:
         Raises:
             MissingTableError: no table covers one of them.
         """
-        scores, there = self._probe(positions, False)
-        if not there.all():
-            raise self._missing(positions[~there])
-        return scores.astype(np.int8)
+        return self._known(positions, False).astype(np.int8)
 
     def get_wdl_many(self, positions: np.ndarray, default: int) -> np.ndarray:
         """Values int8 [N], with ``default`` where no table covers the position; see ``probe_wdl_many``."""
@@ -99,9 +90,7 @@ class Tablebase:
         Raises:
             MissingTableError: no table of distances covers one of them.
         """
-        scores, there = self._probe(positions, True)
-        if not there.all():
-            raise self._missing(positions[~there], " with distances")
+        scores = self._known(positions, True)
         return np.where(scores == 0, DRAWN_PLIES, FULL - np.abs(scores)).astype(np.int16)
 
     def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +122,14 @@ class Tablebase:
         scores[~there] = 0
         return scores, there
 
-    def _missing(self, positions: np.ndarray, what: str = "") -> MissingTableError:
+    def _known(self, positions: np.ndarray, distances: bool) -> np.ndarray:
+        """Scores int64 [N]; raises ``MissingTableError`` where nothing is known."""
+        scores, there = self._probe(positions, distances)
+        if not there.all():
+            raise self._missing(positions[~there], " with distances" if distances else "")
+        return scores
+
+    def _missing(self, positions: np.ndarray, what: str) -> MissingTableError:
         own, opp, kings = (int(word) for word in positions[0, :3])
         pieces = (own | opp).bit_count()
         if pieces > MAX_PIECES:
@@ -152,6 +148,10 @@ class Tablebase:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+
+
+def _words_of(board: Board) -> np.ndarray:
+    return np.array([board.words()], np.uint32)
 
 
 def _checked(positions: np.ndarray) -> np.ndarray:

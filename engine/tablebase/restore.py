@@ -1,7 +1,5 @@
 """From a file back to all values of a pair of slices: captures are looked up, the second side looks one step ahead."""
 
-from concurrent.futures import Executor
-
 import numpy as np
 from numba import njit
 
@@ -10,33 +8,22 @@ from ..interrupts import map_threads
 from ..movegen import jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, add_slice, locate
 from .slice_file import SliceFile
-from .solve import (
-    LOST,
-    WON,
-    free_places,
-    grid_of,
-    over_rows,
-    place_fast,
-    place_row,
-    settle_position,
-    settle_rows,
-    sweep_rows,
-)
+from .solve import LOST, WON, Workers, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_position
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
 
-def decode_file(file: SliceFile, layout: Layout, executor: Executor, threads: int) -> np.ndarray:
+def decode_file(file: SliceFile, layout: Layout, workers: Workers) -> np.ndarray:
     """What a file of values holds, uint32 [words, 2]; right only where ``wdl_codec`` keeps a value."""
     grid, priors = grid_of(layout, False), file.priors()
     values = np.zeros((file.header.blocks * BLOCK_WORDS, 2), np.uint32)
-    edges = np.linspace(0, file.header.blocks, min(file.header.blocks, 4 * threads) + 1).astype(int)
+    edges = np.linspace(0, file.header.blocks, min(file.header.blocks, 4 * workers.threads) + 1).astype(int)
 
     def decode(low: int, high: int) -> None:
         codec = BlockCodec(grid, priors)
         for block in range(low, high):
             values[block * BLOCK_WORDS : (block + 1) * BLOCK_WORDS] = codec.decode(block, file.block(block))
 
-    map_threads(executor, decode, edges[:-1].tolist(), edges[1:].tolist())
+    map_threads(workers, decode, edges[:-1].tolist(), edges[1:].tolist())
     return values[: layout.words]
 
 
@@ -62,8 +49,7 @@ def _complete_rows(low, high, grid, slices, words, here, kept, values, moves):
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
-                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-                kings = np.uint32(pieces[1] | pieces[3])
+                own, opp, kings = seen_by_mover(grid, pieces)
                 if jumpers_of(own, opp, kings) != 0:
                     state = settle_position(own, opp, kings, slices, words, moves)
                     won, lost = state == WON, state == LOST
@@ -77,31 +63,22 @@ def _complete_rows(low, high, grid, slices, words, here, kept, values, moves):
 
 
 def restore_pair(
-    file: SliceFile, layout: Layout, slices: np.ndarray, words: np.ndarray, executor: Executor, threads: int
+    file: SliceFile, layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers
 ) -> np.ndarray:
     """All values of a pair from its file: uint32 [2, words, 2], see ``solve.solve_pair``.
 
     Args:
         slices, words: directory and values of every slice that captures and promotions can lead to.
     """
-    kept = decode_file(file, layout, executor, threads)
+    kept = decode_file(file, layout, workers)
     values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
     first, second = grid_of(layout, False), grid_of(layout, True)
     here = slices.copy()
     add_slice(here, layout.material, 0)
-    over_rows(
-        executor,
-        threads,
-        first.rows,
+    workers.over_rows(
+        first,
         lambda low, high: _complete_rows(low, high, first, slices, words, here, kept, values[0], new_moves()),
     )
-    over_rows(
-        executor,
-        threads,
-        first.rows,
-        lambda low, high: settle_rows(low, high, second, slices, words, values[1], todo, new_moves()),
-    )
-    over_rows(
-        executor, threads, first.rows, lambda low, high: sweep_rows(low, high, second, values[1], todo, values[0])
-    )
+    workers.settle(second, slices, words, values[1], todo)
+    workers.sweep(second, values[1], todo, values[0])
     return values

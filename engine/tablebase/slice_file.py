@@ -239,11 +239,9 @@ class SliceFile:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
         return len(self._map)
 
     def close(self) -> None:
-        """Gives the file back."""
         self._map.close()
 
     def __enter__(self) -> "SliceFile":

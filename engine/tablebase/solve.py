@@ -11,8 +11,9 @@ takes a whole word of positions to a whole word (``layout``), so a sweep does fo
 for one.
 """
 
+import os
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -131,6 +132,16 @@ def canonical_places(roamer, taken, fellows):
     return places if fellows == 0 else np.uint32(places & ((fellows & (~fellows + np.uint32(1))) - np.uint32(1)))
 
 
+@njit(cache=True, inline="always")
+def seen_by_mover(grid, pieces):
+    """(own, opp, kings) of the side to move, from the squares of each kind, uint32 [4]."""
+    first, second = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+    kings = np.uint32(pieces[1] | pieces[3])
+    if grid.second:
+        return turned(second), turned(first), turned(kings)
+    return first, second, kings
+
+
 @njit(cache=True)
 def _settle_capture(own, opp, kings, slices, words, moves):
     worst = np.int64(1)
@@ -190,10 +201,7 @@ def settle_rows(low, high, grid, slices, words, values, todo, moves):
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
-                own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-                kings = np.uint32(pieces[1] | pieces[3])
-                if grid.second:
-                    own, opp, kings = turned(opp), turned(own), turned(kings)
+                own, opp, kings = seen_by_mover(grid, pieces)
                 state = settle_position(own, opp, kings, slices, words, moves)
                 values[word, 0] |= bit if state == WON else np.uint32(0)
                 values[word, 1] |= bit if state == LOST else np.uint32(0)
@@ -256,13 +264,32 @@ def sweep_rows(low, high, grid, values, todo, theirs):
     return changed
 
 
-def over_rows(executor: Executor, threads: int, rows: int, work: Callable[[int, int], int | None]) -> int:
-    """Runs ``work(low, high)`` over all rows in chunks, on all threads; returns the sum of what it returns."""
-    edges = np.linspace(0, rows, min(rows, threads * _CHUNKS_PER_THREAD) + 1).astype(int)
-    return sum(n or 0 for n in map_threads(executor, work, edges[:-1], edges[1:]))
+class Workers(ThreadPoolExecutor):
+    """Threads that share the rows of a grid.
+
+    Args:
+        threads: their number; all cores if None.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        super().__init__(self.threads)
+
+    def over_rows(self, grid: Grid, work: Callable[[int, int], int | None]) -> int:
+        """Runs ``work(low, high)`` over all rows of a grid in chunks; returns the sum of the results."""
+        edges = np.linspace(0, grid.rows, min(grid.rows, self.threads * _CHUNKS_PER_THREAD) + 1).astype(int)
+        return sum(n or 0 for n in map_threads(self, work, edges[:-1], edges[1:]))
+
+    def settle(self, grid: Grid, slices: np.ndarray, words: np.ndarray, values: np.ndarray, todo: np.ndarray) -> None:
+        """``settle_rows`` on all rows."""
+        self.over_rows(grid, lambda low, high: settle_rows(low, high, grid, slices, words, values, todo, new_moves()))
+
+    def sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> int:
+        """``sweep_rows`` on all rows; returns the number of words that changed."""
+        return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, values, todo, theirs))
 
 
-def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, executor: Executor, threads: int) -> np.ndarray:
+def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers) -> np.ndarray:
     """Values of all positions of a pair of slices.
 
     Args:
@@ -272,22 +299,12 @@ def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, executor: 
     Returns:
         uint32 [2, words, 2]: with the first and the second side to move; won and lost positions of the side to move.
     """
-    values = np.zeros((2, layout.words, 2), np.uint32)
-    todo = np.zeros((2, layout.words, 2), np.uint32)
+    values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
     grids = [grid_of(layout, False), grid_of(layout, True)]
-
-    def settle(side: int) -> None:
-        args = grids[side], slices, words, values[side], todo[side]
-        over_rows(executor, threads, grids[side].rows, lambda low, high: settle_rows(low, high, *args, new_moves()))
-
-    def sweep(side: int) -> int:
-        args = grids[side], values[side], todo[side], values[1 - side]
-        return over_rows(executor, threads, grids[side].rows, lambda low, high: sweep_rows(low, high, *args))
-
-    settle(0)
-    settle(1)
+    for side, grid in enumerate(grids):
+        workers.settle(grid, slices, words, values[side], todo[side])
     idle, side = 0, 0
     while idle < 2:
-        idle = 0 if sweep(side) else idle + 1
-        side = 1 - side
+        changed = workers.sweep(grids[side], values[side], todo[side], values[1 - side])
+        idle, side = 0 if changed else idle + 1, 1 - side
     return values

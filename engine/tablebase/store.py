@@ -164,5 +164,4 @@ class BlockStore:
         return new_tables(most, self.slices, *self._caches, self._clock, self._epoch)
 
     def close(self) -> None:
-        """Gives the files back."""
         self._closing.close()

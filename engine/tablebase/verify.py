@@ -4,24 +4,21 @@ Values that agree with those of all successors could still hold one another up i
 won and so on for ever. Distances rule that out: a position that comes no nearer to the end never gets one.
 """
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from ..interrupts import map_threads
-from ..movegen import new_moves
-from .build import Step, pairs_up_to, spent
+from .build import drop_spent
 from .count import count_pair, fen_of
-from .dense import DenseDistances, DenseTables
+from .dense import DenseDistances, DenseTables, Step, in_steps
 from .distance_codec import decode_distances, kept_distances
 from .folder import build_advice
 from .layout import layout_of
-from .material import Material
+from .material import Material, pairs_up_to
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
-from .solve import grid_of, over_rows, settle_rows, sweep_rows
+from .solve import Workers, grid_of
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
@@ -32,7 +29,7 @@ class Verifier:
     """Checks the tables of 2 to ``pieces`` pieces in a folder.
 
     Args:
-        distances: check files of distances too, those of 2 to so many pieces; 0 for none.
+        distances: largest number of pieces whose files of distances are checked too; 0 for none.
         threads: all cores if None.
 
     Raises:
@@ -51,10 +48,9 @@ class Verifier:
                 f"({', '.join(missing[:_MOST_NAMED])}{more}); "
                 f"complete it with {build_advice(folder, pieces, distances == pieces)}"
             )
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads
         self._tables = DenseTables(pieces)
         self._distances = DenseDistances(distances) if distances else None
-        self._distance_pieces = distances
 
     def run(self) -> Iterator[Step]:
         """Checks pair by pair.
@@ -62,20 +58,19 @@ class Verifier:
         Raises:
             TableFileError: a file is damaged, or says something that does not follow from the rules.
         """
-        total, done = sum(layout_of(pair).words for pair in self._pairs), 0
-        with ThreadPoolExecutor(self._threads) as executor:
-            for i, pair in enumerate(self._pairs):
-                values = self._check_values(pair, executor)
-                if self._distances is not None and pair.pieces <= self._distance_pieces:
-                    self._check_distances(pair, values, executor)
-                done += layout_of(pair).words
-                yield Step(pair, done, total, True)
-                for gone in spent(self._pairs, i, self._tables):
-                    self._tables.drop(gone)
-                    if self._distances is not None and gone.pieces <= self._distance_pieces:
-                        self._distances.drop(gone)
 
-    def _check_values(self, pair: Material, executor: Executor) -> np.ndarray:
+        def check(pair: Material) -> bool:
+            values = self._check_values(pair, workers)
+            if self._distances is not None and pair.pieces <= self._distances.pieces:
+                self._check_distances(self._distances, pair, values, workers)
+            return True
+
+        with Workers(self._threads) as workers:
+            for step in in_steps(self._pairs, check):
+                yield step
+                drop_spent(self._pairs, step.pair, self._tables, self._distances)
+
+    def _check_values(self, pair: Material, workers: Workers) -> np.ndarray:
         """Reads a pair's values and compares those of the first side to move with what their successors say.
 
         Those of the second side are not stored: they are what their successors say.
@@ -83,14 +78,11 @@ class Verifier:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         path = self._folder / file_name(pair, "wdl")
         with SliceFile(path, checked=True) as file:
-            values = self._tables.restore(file, executor, self._threads)
+            values = self._tables.restore(file, workers)
             counts = file.header.slices
         expected, todo = np.zeros((layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
-        known = grid, self._tables.slices, self._tables.words, expected, todo
-        over_rows(executor, self._threads, grid.rows, lambda low, high: settle_rows(low, high, *known, new_moves()))
-        over_rows(
-            executor, self._threads, grid.rows, lambda low, high: sweep_rows(low, high, grid, expected, todo, values[1])
-        )
+        workers.settle(grid, self._tables.slices, self._tables.words, expected, todo)
+        workers.sweep(grid, expected, todo, values[1])
         wrong = np.flatnonzero(((values[0] ^ expected) != 0).any(axis=1))
         if len(wrong):
             word = int(wrong[0])
@@ -106,18 +98,17 @@ class Verifier:
             raise _wrong_counts(path)
         return values
 
-    def _check_distances(self, pair: Material, values: np.ndarray, executor: Executor) -> None:
-        assert self._distances is not None
+    def _check_distances(self, distances: DenseDistances, pair: Material, values: np.ndarray, workers: Workers) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         path = self._folder / file_name(pair, "distance")
-        halves = self._distances.solve(pair, self._tables, values, executor, self._threads)
+        halves = distances.solve(pair, self._tables, values, workers)
         with SliceFile(path, checked=True) as file:
 
             def agrees(block: int) -> bool:
                 expected = kept_distances(block, grid, values[0], halves[0])
                 return np.array_equal(decode_distances(file.block(block)), expected)
 
-            for block, right in enumerate(map_threads(executor, agrees, range(file.header.blocks))):
+            for block, right in enumerate(map_threads(workers, agrees, range(file.header.blocks))):
                 if not right:
                     raise TableFileError(
                         f"{path} is wrong: distances of words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1} "

@@ -11,8 +11,6 @@ same block. Uncoded positions are filled in with what is most likely, so that th
 first probabilities is made for each slice and stored with it.
 """
 
-from concurrent.futures import Executor
-
 import numpy as np
 from numba import njit
 
@@ -21,7 +19,7 @@ from ..interrupts import map_threads
 from ..movegen import jumpers_of
 from .coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
 from .layout import NUM_KINDS, Layout
-from .solve import Grid, canonical_places, place_word
+from .solve import Grid, Workers, canonical_places, place_word, seen_by_mover
 
 BLOCK_WORDS = 1024
 NUM_CONTEXTS = 1024
@@ -100,9 +98,9 @@ def code_block(first_word, grid, values, models, state, data, filled, known, dec
             bit = np.uint32(places & (~places + np.uint32(1)))
             places ^= bit
             pieces[grid.roamer] = others | bit
-            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
+            own, opp, kings = seen_by_mover(grid, pieces)
             context = _context(here, bit, neighbours, n, known, filled)
-            if jumpers_of(own, opp, np.uint32(pieces[1] | pieces[3])) != 0:
+            if jumpers_of(own, opp, kings) != 0:
                 won = models[context] >> 31
                 lost = models[NUM_CONTEXTS + context] >> 31
             else:
@@ -187,7 +185,6 @@ class BlockCodec:
 
 
 def num_blocks(layout: Layout | Grid) -> int:
-    """Number of blocks of a slice."""
     return -(-layout.words // BLOCK_WORDS)
 
 
@@ -196,7 +193,7 @@ def no_priors() -> np.ndarray:
     return np.zeros((NUM_MODELS, 2), np.int8)
 
 
-def encode_slice(grid: Grid, values: np.ndarray, executor: Executor) -> tuple[np.ndarray, list[bytes]]:
+def encode_slice(grid: Grid, values: np.ndarray, workers: Workers) -> tuple[np.ndarray, list[bytes]]:
     """Priors and blocks of a slice, uint32 [words, 2], its first side to move."""
     priors = BlockCodec(grid, no_priors()).survey(values)
     blocks = num_blocks(grid)
@@ -206,5 +203,5 @@ def encode_slice(grid: Grid, values: np.ndarray, executor: Executor) -> tuple[np
         codec = BlockCodec(grid, priors)
         return [codec.encode(block, values) for block in range(low, high)]
 
-    parts = map_threads(executor, encode, edges[:-1].tolist(), edges[1:].tolist())
+    parts = map_threads(workers, encode, edges[:-1].tolist(), edges[1:].tolist())
     return priors, [block for part in parts for block in part]

@@ -7,6 +7,8 @@ from itertools import pairwise
 from engine.board import Move
 from engine.fen import Color
 
+from ..squares import square_between
+
 HOP_SECONDS = 0.17
 CROWN_SECONDS = 0.28
 
@@ -66,16 +68,6 @@ class MoveAnimation:
         return min(1.0, max(0.0, now - self.begin - self.travel) / CROWN_SECONDS) if self.crowned else 0.0
 
 
-def jumped(start: int, end: int) -> int:
-    """PDN number of the square between two squares a jump apart."""
-    upper, lower = min(start, end), max(start, end)
-    row, place = divmod(upper - 1, 4)
-    right = (lower - 1) % 4 > place
-    if row % 2 == 0:
-        return upper + (5 if right else 4)
-    return upper + (4 if right else 3)
-
-
 def animate(
     move: Move,
     before: Mapping[int, tuple[Color, bool]],
@@ -86,6 +78,6 @@ def animate(
     """The animation of a move made between two positions (maps of PDN number → (colour, is king))."""
     path = move.path or (move.start, move.end)
     color, king = before[move.start]
-    taken = [jumped(a, b) for a, b in pairwise(path)] if move.captured else []
+    taken = [square_between(a, b) for a, b in pairwise(path)] if move.captured else []
     captured = tuple((number, *before[number]) for number in taken if number in before)
     return MoveAnimation(path, color, king, captured, after[move.end][1] and not king, now, hop)

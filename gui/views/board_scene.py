@@ -102,7 +102,7 @@ class BoardScene(Scene):
         """The pointer was pressed on the board (``begin``) or moved over it with the button held."""
 
     def drawn_over(self, rect: Rect) -> None:
-        if rect.meets(self.board_rect):
+        if rect.colliderect(self.board_rect):
             self.board_view.forget()
 
     def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
@@ -121,7 +121,7 @@ class BoardScene(Scene):
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL or event.type == pygame.MOUSEBUTTONUP:
             return
-        inside = self.board_rect.contains(event.pos)
+        inside = self.board_rect.collidepoint(event.pos)
         number = square_under(self.board_rect, event.pos, self.flipped) if inside else None
         if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
             if inside:

@@ -8,7 +8,7 @@ import pygame
 from engine.fen import Color
 
 from .animation import MoveAnimation
-from .geometry import COLUMNS, Rect, cell_of, square_rect, union
+from .geometry import COLUMNS, Rect, cell_of, square_rect
 from .pieces import DIAMETER, piece
 from .shapes import arrow_points, disc, line_strip, polygon, ring
 from .text import Text
@@ -112,7 +112,7 @@ class BoardView:
             surface.blit(still, board)
             changed.append(board)
         elif self._touched is not None:
-            surface.blit(still, self._touched, self._touched.relative_to(board))
+            surface.blit(still, self._touched, self._touched.move(-board.x, -board.y))
             changed.append(self._touched)
         self._shown, self._touched = key, None
         sprites = self._moving(board, picture, theme, motion)
@@ -122,8 +122,8 @@ class BoardView:
             for image, at in sprites:
                 surface.blit(image, at)
             surface.set_clip(clip)
-            rects = [Rect(at[0], at[1], *image.get_size()) for image, at in sprites]
-            self._touched = clipped(union(rects), board)
+            first, *others = [image.get_rect(topleft=at) for image, at in sprites]
+            self._touched = Rect(first.unionall(others).clip(board))
             changed.append(self._touched)
         return changed
 
@@ -200,12 +200,6 @@ class BoardView:
             width = max(3, size // 16)
             pygame.draw.rect(surface, theme.arrow, area, width)
         return surface
-
-
-def clipped(rect: Rect, limits: Rect) -> Rect:
-    """The part of a rectangle within limits."""
-    left, top = max(rect.x, limits.x), max(rect.y, limits.y)
-    return Rect(left, top, max(0, min(rect.right, limits.right) - left), max(0, min(rect.bottom, limits.bottom) - top))
 
 
 def center_of(area: Rect, number: int, flipped: bool) -> tuple[float, float]:

@@ -73,7 +73,8 @@ class GameScene(Scene):
         side = layout.side
         self._status_height = max(layout.status.h, self.status.height(self.style, layout.status.w))
         more = self._status_height - layout.status.h
-        self.status.rect, (_, side) = layout.status._replace(h=self._status_height), side.cut_top(more)
+        self.status.rect = Rect(layout.status.topleft, (layout.status.w, self._status_height))
+        _, side = side.cut_top(more)
         wanted = [("moves", 3.4, 8.0, 1)]
         if show.show_graph:
             wanted.insert(0, ("graph", 3.2, 7.0, 5))
@@ -188,7 +189,7 @@ class GameScene(Scene):
         return self.motion.animation is not None or self.controller.input.dragging
 
     def drawn_over(self, rect: Rect) -> None:
-        if rect.meets(self.board_rect):
+        if rect.colliderect(self.board_rect):
             self.board_view.forget()
 
     def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
@@ -252,7 +253,7 @@ class GameScene(Scene):
     def _press(self, point: tuple[int, int]) -> None:
         controller = self.controller
         self.motion.pointer = point
-        if self.board_rect.contains(point):
+        if self.board_rect.collidepoint(point):
             self.motion.animation = None  # who plays on has seen enough
             controller.say("")
             move = controller.input.press(self._square(point))
@@ -264,8 +265,8 @@ class GameScene(Scene):
             if button.enabled:
                 self.keys.perform(ACTION_OF_TOOL[button.name])
             return
-        ply = self.moves.ply_at(point) if self.moves.rect.contains(point) else None
-        if ply is None and self.graph.rect.contains(point):
+        ply = self.moves.ply_at(point)
+        if ply is None:
             ply = self.graph.ply_at(point, len(controller.session.nodes) + 1)
         if ply is not None:
             controller.go_to(ply)
@@ -290,13 +291,13 @@ class GameScene(Scene):
         self.tools.hovered = button.name if button else None
         near = self.tools.place_of(button.name, unit) if button else None
         self.tip(button.tip if button else None, near, self.motion.now)
-        self.row = self.table.row_at(event.pos, unit) if self.table.rect.contains(event.pos) else None
-        self.pv = self.line.move_at(event.pos) if self.line.rect.contains(event.pos) else None
-        self._listed = self.moves.ply_at(event.pos) if self.moves.rect.contains(event.pos) else None
+        self.row = self.table.row_at(event.pos, unit)
+        self.pv = self.line.move_at(event.pos)
+        self._listed = self.moves.ply_at(event.pos)
         self._ply = self.graph.ply_at(event.pos, len(self.controller.session.nodes) + 1)
 
     def _wheel(self, turns: int) -> None:
-        if self.moves.rect.contains(self.motion.pointer):
+        if self.moves.rect.collidepoint(self.motion.pointer):
             rows = len(self.controller.session.nodes) // 2
             self._scroll = min(max(self._scroll + 2 * turns, -rows), rows)
         elif turns:

@@ -1,44 +1,19 @@
-"""Where things lie in the window: rectangles, squares of the board, layouts for any window size. Free of pygame."""
+"""Where things lie in the window: rectangles, squares of the board, layouts for any window size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+
+import pygame
+
+from ..squares import number_at, row_column
 
 MIN_WINDOW = (480, 360)
 COLUMNS = 8
 
 
-class Rect(NamedTuple):
-    """A rectangle in pixels; pygame takes it wherever it takes a rectangle."""
-
-    x: int
-    y: int
-    w: int
-    h: int
-
-    @property
-    def right(self) -> int:
-        return self.x + self.w
-
-    @property
-    def bottom(self) -> int:
-        return self.y + self.h
-
-    @property
-    def center(self) -> tuple[int, int]:
-        return self.x + self.w // 2, self.y + self.h // 2
-
-    def contains(self, point: tuple[float, float]) -> bool:
-        return self.x <= point[0] < self.right and self.y <= point[1] < self.bottom
-
-    def meets(self, other: "Rect") -> bool:
-        """Whether the two share a pixel."""
-        return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
-
-    def relative_to(self, other: "Rect") -> "Rect":
-        """The same rectangle with ``other``'s upper left corner as origin."""
-        return Rect(self.x - other.x, self.y - other.y, self.w, self.h)
+class Rect(pygame.Rect):
+    """A rectangle in pixels that can be cut into parts; none of these methods changes it."""
 
     def inset(self, dx: int, dy: int | None = None) -> "Rect":
         """The rectangle made smaller on every side (or larger, below 0); no side becomes negative."""
@@ -70,27 +45,10 @@ class Rect(NamedTuple):
         return [Rect(left, self.y, right - gap - left, self.h) for left, right in pairwise(edges)]
 
 
-def union(rects: Sequence[Rect]) -> Rect:
-    """The smallest rectangle around all of them."""
-    left, top = min(rect.x for rect in rects), min(rect.y for rect in rects)
-    right, bottom = max(rect.right for rect in rects), max(rect.bottom for rect in rects)
-    return Rect(left, top, right - left, bottom - top)
-
-
 def cell_of(number: int, flipped: bool) -> tuple[int, int]:
     """Column and row (0-7, from the upper left) of a PDN number; unflipped, White sits at the bottom."""
-    row, place = divmod(number - 1, 4)
-    column = 2 * place + (1 if row % 2 == 0 else 0)
+    row, column = row_column(number)
     return (7 - column, 7 - row) if flipped else (column, row)
-
-
-def number_at(column: int, row: int, flipped: bool) -> int | None:
-    """PDN number of a cell, None for a light one or one outside the board."""
-    if not (0 <= column < COLUMNS and 0 <= row < COLUMNS):
-        return None
-    if flipped:
-        column, row = 7 - column, 7 - row
-    return None if (column + row) % 2 == 0 else 4 * row + column // 2 + 1
 
 
 def square_rect(board: Rect, number: int, flipped: bool) -> Rect:
@@ -102,10 +60,11 @@ def square_rect(board: Rect, number: int, flipped: bool) -> Rect:
 
 def square_under(board: Rect, point: tuple[float, float], flipped: bool) -> int | None:
     """PDN number of the dark square at a point of the window, or None."""
-    if not board.contains(point):
+    if not board.collidepoint(point):
         return None
     size = board.w // COLUMNS
-    return number_at(int(point[0] - board.x) // size, int(point[1] - board.y) // size, flipped)
+    column, row = int(point[0] - board.x) // size, int(point[1] - board.y) // size
+    return number_at(7 - row, 7 - column) if flipped else number_at(row, column)
 
 
 def text_unit(width: int, height: int, scale: float = 1.0) -> int:

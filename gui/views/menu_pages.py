@@ -1,17 +1,16 @@
 """The pages of the main menu and of a new game."""
 
 import random
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import pygame_menu
+from typing import TYPE_CHECKING
 
 from engine.ballots import ballots, playable_ballots
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players.time_control import TimeControl
 
-from ..menus import ON_OFF, MenuScene, Page, explain
+from ..menus import ON_OFF, MenuScene
 from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
 from ..plan import BOTH, GamePlan
 from ..search_settings import SETTINGS, Setting, SettingError, in_use, with_setting
@@ -71,34 +70,25 @@ def plan_of(app: "App") -> GamePlan:
     return GamePlan(humans, agents, START_FEN, opening, TimeControl.parse(preferences.time_control))
 
 
-class MainPage(Page):
+class MainPage(MenuScene):
     """What the program can do."""
 
     title = "Crownhead"
     board = True
 
-    def fill(self, menu: pygame_menu.Menu) -> None:
-        app, session = self.app, self.app.controller.session
+    def fill(self) -> None:
+        app, go, session = self.app, self.app.go, self.app.controller.session
         if session.nodes and not session.is_over:
-            explain(menu.add.button("Go on with this game", app.go.to_game), "Back to the board (Escape)")
-        explain(menu.add.button("Play", self._play), self._described())
-        new = menu.add.button("New game …", lambda: app.go.show(MenuScene(app, NewGamePage(app))))
-        explain(new, "Who plays, how strong, from which position, with which clock")
-        explain(
-            menu.add.button("Games and positions …", app.go.open_files),
-            "Load, save, copy and paste; games kept by themselves",
-        )
-        explain(
-            menu.add.button("Set up a position …", app.go.open_setup),
-            "Place the pieces, then play or analyse from there",
-        )
-        explain(
-            menu.add.button("Game report", app.go.open_report), "Accuracy of both sides and the moves that cost most"
-        )
-        explain(menu.add.button("How to play", app.go.open_tutorial), "The rules of English draughts, with examples")
-        explain(menu.add.button("Keys", app.go.open_help), "What every key does")
-        explain(menu.add.button("Preferences …", app.go.open_preferences), "Themes, letters, board, sounds")
-        explain(menu.add.button("Quit", app.quit), "Unfinished games are kept")
+            self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
+        self.button("Play", self._play, self._described())
+        self.button("New game …", go.open_new_game, "Who plays, how strong, from which position, with which clock")
+        self.button("Games and positions …", go.open_files, "Load, save, copy and paste; games kept by themselves")
+        self.button("Set up a position …", go.open_setup, "Place the pieces, then play or analyse from there")
+        self.button("Game report", go.open_report, "Accuracy of both sides and the moves that cost most")
+        self.button("How to play", go.open_tutorial, "The rules of English draughts, with examples")
+        self.button("Keys", go.open_help, "What every key does")
+        self.button("Preferences …", go.open_preferences, "Themes, letters, board, sounds")
+        self.button("Quit", app.quit, "Unfinished games are kept")
 
     def _described(self) -> str:
         preferences = self.app.preferences
@@ -111,87 +101,77 @@ class MainPage(Page):
     def _play(self) -> None:
         if self.app.preferences.opening == "position":
             self.app.preferences.opening = "start"
-        start(self.app, self)
+        start(self)
 
 
-def start(app: "App", page: Page) -> None:
+def start(menu: MenuScene) -> None:
     """Begins the game that the preferences describe, or says why not."""
     try:
-        plan = plan_of(app)
+        plan = plan_of(menu.app)
     except DraughtsError as error:
-        page.say(str(error), alarm=True)
+        menu.say(str(error), alarm=True)
         return
-    app.save_preferences()
-    app.go.start_game(plan)
+    menu.app.save_preferences()
+    menu.app.go.start_game(plan)
 
 
-class NewGamePage(Page):
+class NewGamePage(MenuScene):
     """Who plays, from where, with which clock."""
 
     title = "New game"
     board = True
 
-    def fill(self, menu: pygame_menu.Menu) -> None:
+    def fill(self) -> None:
         app, preferences = self.app, self.app.preferences
-        explain(menu.add.button("Start", self._start), "Begins the game")
-        self._select(menu, "Players: ", MODES, "mode", "Who sits at the board", True)
+        self.button("Start", self._start, "Begins the game")
+        self._choose("Players", MODES, "mode", "Who sits at the board")
         if preferences.mode == "human-agent":
-            self._select(menu, "You play: ", SIDES, "side", "Black begins, from squares 1 to 12", False)
-            self._opponent(menu, "Against: ", "agent")
+            self._choose("You play", SIDES, "side", "Black begins, from squares 1 to 12")
+            self._opponent("Against", "agent")
         elif preferences.mode == "agent-agent":
-            self._opponent(menu, "Black: ", "black")
-            self._opponent(menu, "White: ", "white")
+            self._opponent("Black", "black")
+            self._opponent("White", "white")
         else:
-            self._opponent(menu, "Hints by: ", "agent")
-        self._select(menu, "From: ", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot", True)
+            self._opponent("Hints by", "agent")
+        self._choose("From", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot")
         if preferences.opening == "ballot":
             ballot = ballots()[preferences.ballot - 1]
-            button = menu.add.button(
-                f"Ballot {ballot.number}:  {ballot}", lambda: app.go.show(MenuScene(app, BallotPage(app)))
-            )
-            explain(button, "Choose one of the 174 ballots")
-        labels = [(TimeControl.parse(text).label, text) for text in self._clocks()]
-        self._select(
-            menu, "Clock: ", labels, "time_control", "Per move, or a time for the game with a bonus per move", False
-        )
-        explain(menu.add.button("Back", self._back), "")
+            title = f"Ballot {ballot.number}:  {ballot}"
+            self.button(title, lambda: app.go.show(BallotPage(app)), "Choose one of the 174 ballots")
+        clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # an unusual one of the preferences comes last
+        labels = [(TimeControl.parse(text).label, text) for text in clocks]
+        self._choose("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
+        self.button("Back", self.leave)
 
-    def _clocks(self) -> list[str]:
-        own = self.app.preferences.time_control
-        return [*CLOCKS] if own in CLOCKS else [*CLOCKS, own]
-
-    def _select(self, menu: pygame_menu.Menu, title: str, items: Any, field: str, meaning: str, rebuild: bool) -> None:
-        preferences = self.app.preferences
-        now = getattr(preferences, field)
-        default = next((index for index, item in enumerate(items) if item[1] == now), 0)
+    def _choose(self, title: str, items: Sequence[tuple[str, str]], field: str, meaning: str) -> None:
+        """Adds a choice of the value of a preference."""
 
         def chosen(value: str) -> None:
-            setattr(preferences, field, value)
-            if rebuild:
+            setattr(self.app.preferences, field, value)
+            if field in ("mode", "opening"):
                 self.rebuild()
 
-        explain(menu.add.selector(title, list(items), default=default, onchange=self.guard(chosen)), meaning)
+        self.selector(title, items, getattr(self.app.preferences, field), chosen, meaning)
 
-    def _opponent(self, menu: pygame_menu.Menu, title: str, who: str) -> None:
-        app = self.app
-        label = stored_spec(app, who).label
-        button = menu.add.button(f"{title}{label} …", lambda: app.go.show(MenuScene(app, OpponentPage(app, who))))
-        explain(button, "Kind and strength of the agent, and every setting of its search")
+    def _opponent(self, title: str, who: str) -> None:
+        self.button(
+            f"{title}: {stored_spec(self.app, who).label} …",
+            lambda: self.app.go.show(OpponentPage(self.app, who)),
+            "Kind and strength of the agent, and every setting of its search",
+        )
 
     def _start(self) -> None:
         if self.app.preferences.opening == "position":
             self.app.go.open_setup()
         else:
-            start(self.app, self)
-
-    def _back(self) -> None:
-        self.app.go.back()
+            start(self)
 
     def leave(self) -> None:
         self.app.save_preferences()
+        super().leave()
 
 
-class OpponentPage(Page):
+class OpponentPage(MenuScene):
     """Kind and strength of one opponent."""
 
     def __init__(self, app: "App", who: str) -> None:
@@ -214,59 +194,44 @@ class OpponentPage(Page):
         if rebuild:
             self.rebuild()
 
-    def fill(self, menu: pygame_menu.Menu) -> None:
+    def fill(self) -> None:
         app, spec = self.app, self.spec
         kinds = [(KIND_NAMES[kind], kind) for kind in app.opponents.kinds]
-        default = [kind for _, kind in kinds].index(spec.kind)
-        kind = menu.add.selector("Kind: ", kinds, default=default, onchange=self.guard(self._kind))
-        explain(kind, "Network: what the program has taught itself. Others need no network.")
+        meaning = "Network: what the program has taught itself. Others need no network."
+        self.selector("Kind", kinds, spec.kind, self._kind, meaning)
         if spec.kind == "network":
             name = next((e.label for e in app.opponents.checkpoints() if e.folder == spec.checkpoint), spec.name)
-            button = menu.add.button(
-                f"Network: {name} …", lambda: app.go.show(MenuScene(app, CheckpointPage(app, self)))
-            )
-            explain(button, "Choose one of the checkpoints, by its Elo")
+            meaning = "Choose one of the checkpoints, by its Elo"
+            self.button(f"Network: {name} …", lambda: app.go.show(CheckpointPage(app, self)), meaning)
         if spec.kind == "external":
-            command = menu.add.text_input(
-                "Command: ", default=spec.command or "", maxchar=200, onchange=self.guard(self._command)
-            )
-            explain(command, "How the engine is started; it speaks the Hub protocol, version 2")
+            meaning = "How the engine is started; it speaks the Hub protocol, version 2"
+            self.text_input("Command", spec.command or "", 200, meaning, onchange=self.guard(self._command))
         if spec.kind in ("network", "rollout", "alphabeta"):
             units = [("amount of search", False), ("seconds per move", True)]
-            unit = menu.add.selector("Strength by: ", units, default=int(spec.timed),
-                                     onchange=self.guard(lambda value: self.change(timed=value)))  # fmt: skip
-            explain(unit, "An amount of search is the same on every machine")
-        self._strength(menu, spec)
+            meaning = "An amount of search is the same on every machine"
+            self.selector("Strength by", units, spec.timed, lambda value: self.change(timed=value), meaning)
+        self._strength(spec)
         if spec.kind == "network":
-            vary = menu.add.selector("Vary its moves: ", ON_OFF, default=int(spec.vary),
-                                     onchange=self.guard(self._vary))  # fmt: skip
-            explain(vary, "Games differ: the noise and the temperature of the search are used")
-            ponder = menu.add.selector("Think in your time: ", ON_OFF, default=int(spec.ponder),
-                                       onchange=self.guard(self._ponder))  # fmt: skip
-            explain(ponder, "It searches on while you think, and answers sooner or better")
-            threads = [(str(count), count) for count in (1, 2, 4, 8, 16)]
-            now = next((index for index, item in enumerate(threads) if item[1] >= spec.threads), 0)
-            selector = menu.add.selector("Threads: ", threads, default=now,
-                                         onchange=self.guard(self._threads))  # fmt: skip
-            explain(selector, "Processor threads of one evaluation")
-            settings = menu.add.button(
-                "Settings of the search …", lambda: app.go.show(MenuScene(app, SearchPage(app, self)))
-            )
-            explain(settings, "Exploration, temperature, noise, oracle and all the others")
-        explain(menu.add.button("Back", app.go.back), "")
+            self._network(spec)
+        self.button("Back", self.leave)
+
+    def _network(self, spec: OpponentSpec) -> None:
+        """Adds what only networks can do."""
+        meaning = "Games differ: the noise and the temperature of the search are used"
+        self.selector("Vary its moves", ON_OFF, spec.vary, lambda on: self.change(vary=on, rebuild=False), meaning)
+        meaning = "It searches on while you think, and answers sooner or better"
+        self.selector(
+            "Think in your time", ON_OFF, spec.ponder, lambda on: self.change(ponder=on, rebuild=False), meaning
+        )
+        self.button(
+            "Settings of the search …",
+            lambda: self.app.go.show(SearchPage(self.app, self)),
+            "Exploration, temperature, noise, oracle and all the others",
+        )
 
     def _kind(self, kind: str) -> None:
         command = self.spec.command or ("engine" if kind == "external" else None)
         self.change(kind=kind, command=command)
-
-    def _vary(self, value: bool) -> None:
-        self.change(vary=value, rebuild=False)
-
-    def _ponder(self, value: bool) -> None:
-        self.change(ponder=value, rebuild=False)
-
-    def _threads(self, value: int) -> None:
-        self.change(threads=value, rebuild=False)
 
     def _command(self, text: str) -> None:
         if text.strip():
@@ -274,7 +239,7 @@ class OpponentPage(Page):
         else:
             self.say("An external engine needs a command", alarm=True)
 
-    def _strength(self, menu: pygame_menu.Menu, spec: OpponentSpec) -> None:
+    def _strength(self, spec: OpponentSpec) -> None:
         steps = strength_steps(spec)
         if not steps:
             return
@@ -286,19 +251,16 @@ class OpponentPage(Page):
             store_spec(self.app, self.who, with_strength(self.spec, round(value)))
             slider.set_title(title())
 
-        slider = menu.add.range_slider(
+        unit, width = self.app.style.unit, self.menu.get_width()
+        slider = self.menu.add.range_slider(
             title(), strength_position(spec), list(range(len(steps))), onchange=self.guard(moved),
-            range_text_value_enabled=False, slider_text_value_enabled=False, width=self._slider_width(menu),
+            range_text_value_enabled=False, slider_text_value_enabled=False,
+            width=round(min(width * 0.42, max(4 * unit, width - 21 * unit))),  # what the title leaves
         )  # fmt: skip
-        explain(slider, "Left and right arrow make it weaker and stronger")
-
-    def _slider_width(self, menu: pygame_menu.Menu) -> int:
-        """What the title leaves of the page."""
-        unit, width = self.app.style.unit, menu.get_width()
-        return round(min(width * 0.42, max(4 * unit, width - 21 * unit)))
+        slider.set_attribute("meaning", "Left and right arrow make it weaker and stronger")
 
 
-class CheckpointPage(Page):
+class CheckpointPage(MenuScene):
     """The list of networks with their Elo."""
 
     title = "Networks"
@@ -307,24 +269,20 @@ class CheckpointPage(Page):
         super().__init__(app)
         self.opponent = opponent
 
-    def fill(self, menu: pygame_menu.Menu) -> None:
-        explain(menu.add.button("The shipped network", lambda: self._choose(None)), "Comes with the program")
-        entries = self.app.opponents.checkpoints()
-        for entry in entries:
-            explain(
-                menu.add.button(entry.label, lambda folder=entry.folder: self._choose(folder)),
-                entry.detail or entry.folder,
-            )
-        text = menu.add.text_input("Folder: ", default="", maxchar=300, onreturn=self._choose)
-        explain(text, "A checkpoint's or a run's folder that is not in the list; Enter takes it")
-        explain(menu.add.button("Back", self.app.go.back), "")
+    def fill(self) -> None:
+        self.button("The shipped network", lambda: self._choose(None), "Comes with the program")
+        for entry in self.app.opponents.checkpoints():
+            self.button(entry.label, partial(self._choose, entry.folder), entry.detail or entry.folder)
+        meaning = "A checkpoint's or a run's folder that is not in the list; Enter takes it"
+        self.text_input("Folder", "", 300, meaning, onreturn=self._choose)
+        self.button("Back", self.leave)
 
     def _choose(self, folder: str | None) -> None:
         self.opponent.change(checkpoint=folder or None)
-        self.app.go.back()
+        self.leave()
 
 
-class SearchPage(Page):
+class SearchPage(MenuScene):
     """Every setting of the search."""
 
     title = "Settings of the search"
@@ -333,34 +291,28 @@ class SearchPage(Page):
         super().__init__(app)
         self.opponent = opponent
 
-    def fill(self, menu: pygame_menu.Menu) -> None:
+    def fill(self) -> None:
         group = ""
-        spec = self.opponent.spec
         for setting in SETTINGS:
             if setting.group != group:
                 group = setting.group
-                menu.add.label(group, font_color=self.app.style.theme.accent)
-            self._add(menu, setting, spec)
-        explain(menu.add.button("As they come", self._reset), "Sets all of these back")
-        explain(menu.add.button("Back", self.app.go.back), "")
+                self.menu.add.label(group, font_color=self.app.style.theme.accent)
+            self._add(setting, self.opponent.spec)
+        self.button("As they come", self._reset, "Sets all of these back")
+        self.button("Back", self.leave)
 
-    def _add(self, menu: pygame_menu.Menu, setting: Setting, spec: OpponentSpec) -> None:
+    def _add(self, setting: Setting, spec: OpponentSpec) -> None:
         value = setting.text(spec.search)
         idle = "" if in_use(spec, setting.name) else f"; has no effect now (needs: {setting.needs})"
         meaning = f"{setting.meaning} — {setting.range_text}; default {setting.default_text}{idle}"
-
         change = partial(self._change, setting)
-        title = f"{setting.label}: "
-        widget: Any
         if setting.kind in ("bool", "choice"):
             options = ["off", "on"] if setting.kind == "bool" else list(setting.choices)
-            items = [(option, option) for option in options]
-            widget = menu.add.selector(title, items, default=options.index(value), onchange=self.guard(change))
+            widget = self.selector(setting.label, [(option, option) for option in options], value, change, meaning)
         else:
-            widget = menu.add.text_input(title, default=value, maxchar=12, onchange=self.guard(change))
+            widget = self.text_input(setting.label, value, 12, meaning, onchange=self.guard(change))
         if idle:
             widget.update_font({"color": self.app.style.theme.dim})
-        explain(widget, meaning)
 
     def _change(self, setting: Setting, text: str) -> None:
         try:
@@ -378,22 +330,18 @@ class SearchPage(Page):
         self.rebuild()
 
 
-class BallotPage(Page):
+class BallotPage(MenuScene):
     """The 174 ballots."""
 
     title = "Ballots"
 
-    def fill(self, menu: pygame_menu.Menu) -> None:
+    def fill(self) -> None:
         for ballot in ballots():
             note = STATUS_TEXT[ballot.status]
             text = f"{ballot.number}.  {ballot}" + (f"   ({ballot.status})" if note else "")
-            explain(
-                menu.add.button(text, lambda number=ballot.number: self._choose(number)),
-                note or "played in tournaments",
-            )
-        chosen = menu.get_widgets()[self.app.preferences.ballot - 1]
-        menu.select_widget(chosen)
+            self.button(text, partial(self._choose, ballot.number), note or "played in tournaments")
+        self.menu.select_widget(self.menu.get_widgets()[self.app.preferences.ballot - 1])
 
     def _choose(self, number: int) -> None:
         self.app.preferences.ballot = number
-        self.app.go.back()
+        self.leave()

@@ -42,7 +42,7 @@ class MovesTable(Panel[TableState]):
         state = self.state
         line = self._line(unit)
         index = (point[1] - self.rect.y - unit // 4) // line - 1
-        return index if self.rect.contains(point) and 0 <= index < len(state.rows) else None
+        return index if self.rect.collidepoint(point) and 0 <= index < len(state.rows) else None
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state
@@ -121,7 +121,9 @@ class LinePanel(Panel[LineState]):
 
     def move_at(self, point: tuple[int, int]) -> int | None:
         """Index of the move under a point."""
-        return next((index for index, rect in enumerate(self._places) if rect.contains(point)), None)
+        if not self.rect.collidepoint(point):
+            return None
+        return next((index for index, rect in enumerate(self._places) if rect.collidepoint(point)), None)
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state
@@ -180,7 +182,9 @@ class MoveList(Panel[MoveListState]):
 
     def ply_at(self, point: tuple[int, int]) -> int | None:
         """Number of moves made when the move under a point has been made."""
-        return next((ply for rect, ply in self._places if rect.contains(point)), None)
+        if not self.rect.collidepoint(point):
+            return None
+        return next((ply for rect, ply in self._places if rect.collidepoint(point)), None)
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from ..menus import MenuScene, Page
 from ..pdn_files import PdnGames
 from ..plan import GamePlan
 from .file_pages import FilesPage, GamesPage, LoadPage, PreferencesPage, SavePage
@@ -38,9 +37,10 @@ class Navigation:
         return self.scenes[-1]
 
     def show(self, scene: Scene) -> None:
-        """Puts a scene on top."""
+        """Puts a scene on top; clocks and search stop meanwhile."""
+        self.app.controller.leave()
         self.scenes.append(scene)
-        scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)
+        self._resize()
 
     def back(self) -> None:
         """Leaves the scene shown; the game, which lies lowest, stays."""
@@ -48,12 +48,15 @@ class Navigation:
             self.scenes.pop()
         if len(self.scenes) == 1:
             self.app.controller.enter()
-        self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)
+        self._resize()
 
     def to_game(self) -> None:
         """Leaves everything above the game."""
         del self.scenes[1:]
         self.app.controller.enter()
+        self._resize()
+
+    def _resize(self) -> None:
         self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)
 
     def start_game(self, plan: GamePlan) -> None:
@@ -62,57 +65,48 @@ class Navigation:
         self.to_game()
 
     def open_menu(self) -> None:
-        """The main menu; clocks and search stop meanwhile."""
-        self.app.controller.leave()
-        self.show(MenuScene(self.app, MainPage(self.app)))
+        """The main menu."""
+        self.show(MainPage(self.app))
 
     def open_new_game(self) -> None:
         """Who plays, from where."""
-        self._open_page(NewGamePage(self.app))
+        self.show(NewGamePage(self.app))
 
     def open_files(self) -> None:
         """Games in and out."""
-        self._open_page(FilesPage(self.app))
+        self.show(FilesPage(self.app))
 
     def open_save(self) -> None:
         """A name for the game's file."""
-        self._open_page(SavePage(self.app))
+        self.show(SavePage(self.app))
 
     def open_load(self) -> None:
         """A file to load."""
-        self._open_page(LoadPage(self.app))
+        self.show(LoadPage(self.app))
 
     def open_games(self, title: str, games: PdnGames) -> None:
         """Games to choose one of."""
-        self._open_page(GamesPage(self.app, title, games))
+        self.show(GamesPage(self.app, title, games))
 
     def open_preferences(self) -> None:
         """Looks and habits."""
-        self._open_page(PreferencesPage(self.app))
-
-    def _open_page(self, page: Page) -> None:
-        self.app.controller.leave()
-        self.show(MenuScene(self.app, page))
+        self.show(PreferencesPage(self.app))
 
     def open_setup(self) -> None:
         """The board to place pieces on."""
-        self.app.controller.leave()
         self.show(SetupScene(self.app))
 
     def open_report(self) -> None:
         """The report on the game."""
-        self.app.controller.leave()
+        self.app.controller.leave()  # first: it would cancel the report's search as well
         self.show(ReportScene(self.app))
 
     def open_tutorial(self) -> None:
         """The rules."""
         if not isinstance(self.scene, TutorialScene):
-            self.app.controller.leave()
             self.show(TutorialScene(self.app))
 
     def open_help(self) -> None:
         """The keys, those of the scene shown first."""
-        shown = self.scene.name
         if not isinstance(self.scene, HelpScene):
-            self.app.controller.leave()
-            self.show(HelpScene(self.app, shown))
+            self.show(HelpScene(self.app, self.scene.name))

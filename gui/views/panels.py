@@ -221,7 +221,7 @@ class GraphPanel(Panel[GraphState]):
 
     def ply_at(self, point: tuple[int, int], count: int) -> int | None:
         """The ply under a point, of a game of so many positions."""
-        if not self.rect.contains(point) or count < 1:
+        if not self.rect.collidepoint(point) or count < 1:
             return None
         plot = self.plot()
         share = (point[0] - plot.x) / max(1, plot.w)

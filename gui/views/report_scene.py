@@ -45,7 +45,7 @@ class MistakesPanel(Panel[MistakesState]):
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
         state = self.state
         index = (point[1] - self.rect.y - unit // 4) // round(1.6 * unit) - 1
-        return index if self.rect.contains(point) and 0 <= index < len(state.rows) else None
+        return index if self.rect.collidepoint(point) and 0 <= index < len(state.rows) else None
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state

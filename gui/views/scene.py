@@ -152,13 +152,13 @@ class Scene:
         elif over != self._over and self._over_rect is not None:
             surface.fill(self.style.theme.background, self._over_rect)
             for panel in self.panels:
-                if panel.rect.meets(self._over_rect):
+                if panel.rect.colliderect(self._over_rect):
                     panel.forget()
             self.drawn_over(self._over_rect)
             changed.append(self._over_rect)
             self._over_rect = None
         changed += self.draw_panels(surface, now)
-        hidden = self._over_rect is None or any(rect.meets(self._over_rect) for rect in changed)
+        hidden = self._over_rect is None or any(rect.colliderect(self._over_rect) for rect in changed)
         if over is not None and (over != self._over or hidden):
             changed.append(self._draw_over(surface))
         self._over = over

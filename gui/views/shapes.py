@@ -24,23 +24,23 @@ def smooth(
 
 
 @lru_cache(maxsize=256)
-def disc(diameter: int, color: RGB, alpha: int = 255) -> pygame.Surface:
+def disc(diameter: int, color: RGB) -> pygame.Surface:
     """A filled circle."""
 
     def paint(surface: pygame.Surface, k: int) -> None:
-        pygame.draw.circle(surface, (*color, alpha), (diameter * k / 2, diameter * k / 2), diameter * k / 2)
+        pygame.draw.circle(surface, color, (diameter * k / 2, diameter * k / 2), diameter * k / 2)
 
     return smooth(diameter, diameter, paint)
 
 
 @lru_cache(maxsize=256)
-def ring(diameter: int, color: RGB, width: int, dashes: int = 0, alpha: int = 255) -> pygame.Surface:
+def ring(diameter: int, color: RGB, width: int, dashes: int = 0) -> pygame.Surface:
     """A circle's outline, whole or of ``dashes`` arcs."""
 
     def paint(surface: pygame.Surface, k: int) -> None:
         center, radius = diameter * k / 2, diameter * k / 2
         if not dashes:
-            pygame.draw.circle(surface, (*color, alpha), (center, center), radius, width * k)
+            pygame.draw.circle(surface, color, (center, center), radius, width * k)
             return
         for dash in range(dashes):
             begin = 2 * math.pi * dash / dashes
@@ -50,7 +50,7 @@ def ring(diameter: int, color: RGB, width: int, dashes: int = 0, alpha: int = 25
                 (center + (radius - width * k) * math.cos(a), center + (radius - width * k) * math.sin(a))
                 for a in angles
             ]
-            pygame.draw.polygon(surface, (*color, alpha), outer + inner[::-1])
+            pygame.draw.polygon(surface, color, outer + inner[::-1])
 
     return smooth(diameter, diameter, paint)
 
@@ -75,39 +75,52 @@ def rounded(
             surface.blit(corner, at, (right * radius, low * radius, radius, radius))
 
 
+def stroke(
+    surface: pygame.Surface, points: Sequence[Point], color: RGB | tuple[int, int, int, int], width: float
+) -> None:
+    """A line with round joints and ends through points, not smoothed."""
+    for (x0, y0), (x1, y1) in pairwise(points):
+        length = math.hypot(x1 - x0, y1 - y0) or 1.0
+        dx, dy = (y1 - y0) / length * width / 2, -(x1 - x0) / length * width / 2
+        corners = [(x0 + dx, y0 + dy), (x1 + dx, y1 + dy), (x1 - dx, y1 - dy), (x0 - dx, y0 - dy)]
+        pygame.draw.polygon(surface, color, corners)
+    for point in points:
+        pygame.draw.circle(surface, color, point, width / 2)
+
+
+def _blit_smooth(
+    surface: pygame.Surface, points: Sequence[Point], margin: int, samples: int, paint: Callable[..., None]
+) -> None:
+    """Has ``paint(surface, scaled points, samples)`` draw around the points, and puts the result there, scaled down."""
+    left, top = (math.floor(min(values)) - margin for values in zip(*points, strict=True))
+    right, bottom = (math.ceil(max(values)) + margin for values in zip(*points, strict=True))
+
+    def paint_scaled(large: pygame.Surface, k: int) -> None:
+        paint(large, [((x - left) * k, (y - top) * k) for x, y in points], k)
+
+    surface.blit(smooth(right - left, bottom - top, paint_scaled, samples), (left, top))
+
+
 def polygon(
     surface: pygame.Surface, points: Sequence[Point], color: RGB, alpha: int = 255, edge: RGB | None = None
 ) -> None:
     """A smooth filled polygon, where given with a thin outline."""
-    left, top = math.floor(min(x for x, _ in points)) - 1, math.floor(min(y for _, y in points)) - 1
-    right, bottom = math.ceil(max(x for x, _ in points)) + 1, math.ceil(max(y for _, y in points)) + 1
 
-    def paint(large: pygame.Surface, k: int) -> None:
-        scaled = [((x - left) * k, (y - top) * k) for x, y in points]
+    def paint(large: pygame.Surface, scaled: list[Point], k: int) -> None:
         pygame.draw.polygon(large, (*color, alpha), scaled)
         if edge is not None:
             pygame.draw.polygon(large, (*edge, alpha), scaled, k)
 
-    surface.blit(smooth(right - left, bottom - top, paint, 3), (left, top))
+    _blit_smooth(surface, points, 1, 3, paint)
 
 
 def line_strip(surface: pygame.Surface, points: Sequence[Point], color: RGB, width: float, alpha: int = 255) -> None:
     """A smooth line through points, with round joints."""
-    margin = math.ceil(width) + 1
-    left, top = math.floor(min(x for x, _ in points)) - margin, math.floor(min(y for _, y in points)) - margin
-    right, bottom = math.ceil(max(x for x, _ in points)) + margin, math.ceil(max(y for _, y in points)) + margin
 
-    def paint(large: pygame.Surface, k: int) -> None:
-        scaled = [((x - left) * k, (y - top) * k) for x, y in points]
-        for (x0, y0), (x1, y1) in pairwise(scaled):
-            length = math.hypot(x1 - x0, y1 - y0) or 1.0
-            dx, dy = (y1 - y0) / length * width * k / 2, -(x1 - x0) / length * width * k / 2
-            quad = [(x0 + dx, y0 + dy), (x1 + dx, y1 + dy), (x1 - dx, y1 - dy), (x0 - dx, y0 - dy)]
-            pygame.draw.polygon(large, (*color, alpha), quad)
-        for point in scaled:
-            pygame.draw.circle(large, (*color, alpha), point, width * k / 2)
+    def paint(large: pygame.Surface, scaled: list[Point], k: int) -> None:
+        stroke(large, scaled, (*color, alpha), width * k)
 
-    surface.blit(smooth(right - left, bottom - top, paint, 2), (left, top))
+    _blit_smooth(surface, points, math.ceil(width) + 1, 2, paint)
 
 
 def arrow_points(points: Sequence[Point], width: float) -> list[Point]:

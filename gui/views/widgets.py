@@ -121,7 +121,7 @@ class Buttons(Panel[ButtonsState]):
 
     def at(self, point: tuple[int, int], unit: int) -> Button | None:
         """The button under a point, whether enabled or not."""
-        return next((button for button, rect in self.places(unit) if rect.contains(point)), None)
+        return next((button for button, rect in self.places(unit) if rect.collidepoint(point)), None)
 
     def place_of(self, name: str, unit: int) -> Rect | None:
         return next((rect for button, rect in self.places(unit) if button.name == name), None)

@@ -9,14 +9,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.material import materials
+from engine.tablebase.material import materials_between
 
 from .data import VALIDATION, EndgameBatch, EndgameSampler
 from .member import MAX_ROUNDS, Member, OracleError, log_probabilities, softmax
 from .networks import EndgameNetwork
 from .oracle import Oracle
 from .resolve import Judge, resolve, search_rounds
-from .validation import RELIABILITY_BINS
 
 DEFAULT_BUDGET = 64.0
 """Evaluations per position, on the mean. Errors fall by about an eighth with every doubling of it, slower from here on;
@@ -55,19 +54,6 @@ def fit_temperature(logits: np.ndarray, classes: np.ndarray) -> float:
         lambda log: likelihood_loss(softmax(logits, float(np.exp(log))), classes), bounds=(low, high), method="bounded"
     )
     return float(np.exp(found.x))
-
-
-def expected_calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Mean distance of confidence and accuracy over equally wide bins (Guo et al. 2017).
-
-    Args:
-        confidence: probabilities [N] of the verdicts.
-        right: bool [N].
-    """
-    edges = np.arange(1, RELIABILITY_BINS) / RELIABILITY_BINS
-    bins = np.searchsorted(edges, confidence, side="left")
-    gaps = np.bincount(bins, confidence.astype(np.float64) - right)
-    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def choose_search(
@@ -182,5 +168,4 @@ def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
 
 
 def _draw(tables: DenseTables, low: int, high: int, seed: int, positions: int, quiet: bool) -> EndgameBatch:
-    slices = [material for n in range(low, high + 1) for material in materials(n)]
-    return EndgameSampler(tables, slices, seed, VALIDATION, quiet).draw(positions)
+    return EndgameSampler(tables, materials_between(low, high), seed, VALIDATION, quiet).draw(positions)

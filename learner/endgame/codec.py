@@ -14,7 +14,6 @@ All arithmetic that decides what is decoded is on integers, so every machine dec
 """
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -22,13 +21,11 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import lowest_bit, step
-from engine.movegen import new_moves
-from engine.tablebase.build import Step, pairs_up_to
 from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, start_decoding, start_encoding
-from engine.tablebase.dense import DenseTables
+from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, Layout, layout_of, rank_of
-from engine.tablebase.material import Material
-from engine.tablebase.solve import Grid, canonical_places, grid_of, over_rows, place_word, settle_rows, sweep_rows
+from engine.tablebase.material import Material, pairs_up_to
+from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word, seen_by_mover
 
 from .features import MAX_FEATURES
 from .integer_network import IntegerNetwork, judge_integer
@@ -65,18 +62,6 @@ class Corrections(NamedTuple):
     positions: int
     exceptions: int
     digest: str
-
-
-class _Memory(NamedTuple):
-    """What the codec has learned so far: ``models`` uint32 of all contexts, ``weights`` int64 of the mixers."""
-
-    models: np.ndarray
-    weights: np.ndarray
-
-
-def _new_memory() -> _Memory:
-    models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
-    return _Memory(models, np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64))
 
 
 @njit(cache=True, inline="always")
@@ -152,12 +137,12 @@ def _contexts(logit, place, around, near, decision, used):
 def _set_copies(grid, ranks, word, bit, others, result, values, unknown):
     """Enters a position's value, also where one of the roamer's fellows is left out instead of it."""
     base = word - ranks[grid.roamer] * grid.strides[grid.roamer]
-    together = np.uint32(others | bit)
-    left = together
+    alike = np.uint32(others | bit)
+    left = alike
     while left != 0:
         place = np.uint32(left & (~left + np.uint32(1)))
         left ^= place
-        at = base + grid.strides[grid.roamer] * rank_of(np.uint32(together ^ place), grid.roamer)
+        at = base + grid.strides[grid.roamer] * rank_of(np.uint32(alike ^ place), grid.roamer)
         unknown[at, 0] &= ~place
         if result < DRAWN:
             values[at, result] |= place
@@ -171,7 +156,7 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
         truth: its state; not used when decoding.
         can_lose: whether what is known by now allows a loss.
         logits: int64 [3], the network's. place: bit of the roamer. around, near: see ``_look_around``.
-        memory: ``models`` and ``weights`` of ``_Memory``, and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
+        memory: ``models`` and ``weights`` (``_code_words``), and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
         coding: coder, data and whether it decodes.
     """
     models, weights, used, inputs, scratch = memory
@@ -205,7 +190,8 @@ def _code_words(low, high, grid, values, unknown, truth, network, models, weight
         values: uint32 [words, 2], won and lost positions known so far; coded ones are added.
         unknown: uint32 [words, 2], positions without a value yet, and those that may be lost; coded ones are removed.
         truth: uint32 [words, 2], the values; not used when decoding.
-        models, weights: see ``_Memory``. coder, data: of ``engine.tablebase.coder``.
+        models: uint32, of all contexts. weights: int64 [decisions, known, NUM_INPUTS], of the mixers.
+        coder, data: of ``engine.tablebase.coder``.
         tally: int64 [2], positions and exceptions are added.
     """
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
@@ -226,8 +212,8 @@ def _code_words(low, high, grid, values, unknown, truth, network, models, weight
             bit = np.uint32(places & (~places + np.uint32(1)))
             places ^= bit
             pieces[grid.roamer] = others | bit
-            own, opp = np.uint32(pieces[0] | pieces[1]), np.uint32(pieces[2] | pieces[3])
-            judge_integer(own, opp, pieces[1] | pieces[3], network, features, sums, first, second, logits)
+            own, opp, kings = seen_by_mover(grid, pieces)
+            judge_integer(own, opp, kings, network, features, sums, first, second, logits)
             _look_around(word, bit, neighbours, n, values, unknown, around, near)
             state = WON if truth[word, 0] & bit != 0 else (LOST if truth[word, 1] & bit != 0 else DRAWN)
             can_lose = unknown[word, 1] & bit != 0
@@ -246,10 +232,12 @@ class _TableCoder:
         data: what was coded, when decoding; None when encoding.
     """
 
-    def __init__(self, network: IntegerNetwork, data: bytes | None, executor: Executor, threads: int) -> None:
-        self._network, self._executor, self._threads = network, executor, threads
+    def __init__(self, network: IntegerNetwork, data: bytes | None, workers: Workers) -> None:
+        self._network, self._workers = network, workers
         self.decoding = data is not None
-        self._memory = _new_memory()
+        # What has been learned so far: models of all contexts, weights of the mixers.
+        self._models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
+        self._weights = np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64)
         self._coder, self.tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
         self._digest = sha256()
         self._parts: list[bytes] = []
@@ -259,16 +247,6 @@ class _TableCoder:
         else:
             self._data = np.zeros(_CHUNK_WORDS * _WORD_BYTES, np.uint8)
             start_encoding(self._coder)
-
-    def _settle(self, grid: Grid, tables: DenseTables, values: np.ndarray, todo: np.ndarray) -> None:
-        args = grid, tables.slices, tables.words, values, todo
-        over_rows(
-            self._executor, self._threads, grid.rows, lambda low, high: settle_rows(low, high, *args, new_moves())
-        )
-
-    def _sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> None:
-        args = grid, values, todo, theirs
-        over_rows(self._executor, self._threads, grid.rows, lambda low, high: sweep_rows(low, high, *args))
 
     def code_pair(self, layout: Layout, before: DenseTables, truth: np.ndarray | None) -> np.ndarray:
         """Codes one pair; returns its values uint32 [2, words, 2], see ``solve.solve_pair``.
@@ -280,28 +258,39 @@ class _TableCoder:
         grids = grid_of(layout, False), grid_of(layout, True)
         values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
         for side in range(2):
-            self._settle(grids[side], before, values[side], todo[side])
-        self._sweep(grids[0], values[0], todo[0], values[1])
+            self._workers.settle(grids[side], before.slices, before.words, values[side], todo[side])
+        self._workers.sweep(grids[0], values[0], todo[0], values[1])
         self._code_words(grids[0], values[0], todo[0], values[0] if truth is None else truth)
-        self._sweep(grids[1], values[1], todo[1], values[0])
+        self._workers.sweep(grids[1], values[1], todo[1], values[0])
         self._digest.update(values.astype("<u4", copy=False).data)
         return values
 
     def _code_words(self, grid: Grid, values: np.ndarray, unknown: np.ndarray, truth: np.ndarray) -> None:
         for low in range(0, grid.words, _CHUNK_WORDS):
             high = min(low + _CHUNK_WORDS, grid.words)
-            args = grid, values, unknown, truth, self._network, *self._memory, self._coder, self._data
-            _code_words(low, high, *args, self.decoding, self.tally)
+            learned = self._network, self._models, self._weights
+            coding = self._coder, self._data, self.decoding
+            _code_words(low, high, grid, values, unknown, truth, *learned, *coding, self.tally)
             if not self.decoding:
                 self._parts.append(self._data[: self._coder[_PLACE]].tobytes())
                 self._coder[_PLACE] = 0
 
-    def finish(self) -> Corrections:
-        """To be called after the last pair."""
+    def code_tables(self, tables: DenseTables, pieces: int, report: Callable[[Step], object]) -> Corrections:
+        """Codes all pairs of 2 to ``pieces`` pieces; ``tables`` are filled in when decoding, else read."""
+        for done in in_steps(pairs_up_to(pieces), lambda pair: self._code_in(tables, pair)):
+            report(done)
         if not self.decoding:
             self._parts.append(self._data[: finish_encoding(self._coder, self._data)].tobytes())
         positions, exceptions = self.tally.tolist()
         return Corrections(b"".join(self._parts), positions, exceptions, self._digest.hexdigest())
+
+    def _code_in(self, tables: DenseTables, pair: Material) -> bool:
+        values = self.code_pair(layout_of(pair), tables, None if self.decoding else tables.slice_rows(pair))
+        if self.decoding:
+            tables.fill(pair, values)
+        elif not _agree(tables, pair, values):
+            raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
+        return self.decoding
 
 
 def _agree(tables: DenseTables, pair: Material, values: np.ndarray) -> bool:
@@ -309,34 +298,11 @@ def _agree(tables: DenseTables, pair: Material, values: np.ndarray) -> bool:
     return all(np.array_equal(values[side], tables.slice_rows(material)) for side, material in enumerate(slices))
 
 
-def _code_tables(
-    network: IntegerNetwork,
-    pieces: int,
-    data: bytes | None,
-    tables: DenseTables,
-    threads: int,
-    report: Callable[[Step], object],
-) -> Corrections:
-    pairs, done = pairs_up_to(pieces), 0
-    total = sum(layout_of(pair).words for pair in pairs)
-    with ThreadPoolExecutor(threads) as executor:
-        coder = _TableCoder(network, data, executor, threads)
-        for pair in pairs:
-            values = coder.code_pair(layout_of(pair), tables, None if coder.decoding else tables.slice_rows(pair))
-            if coder.decoding:
-                tables.fill(pair, values)
-            elif not _agree(tables, pair, values):
-                raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
-            done += layout_of(pair).words
-            report(Step(pair, done, total, coder.decoding))
-        return coder.finish()
-
-
 def encode_tables(
     tables: DenseTables,
     pieces: int,
     network: IntegerNetwork,
-    threads: int = 1,
+    threads: int | None = None,
     report: Callable[[Step], object] = lambda step: None,
 ) -> Corrections:
     """Codes the values of 2 to ``pieces`` pieces. 2-5 pieces take about a minute.
@@ -347,16 +313,18 @@ def encode_tables(
     Raises:
         CodecError: the tables contradict themselves, so that decoding would not restore them.
     """
-    return _code_tables(network, pieces, None, tables, threads, report)
+    with Workers(threads) as workers:
+        return _TableCoder(network, None, workers).code_tables(tables, pieces, report)
 
 
 def decode_tables(
     data: bytes,
     pieces: int,
     network: IntegerNetwork,
-    threads: int = 1,
+    threads: int | None = None,
     report: Callable[[Step], object] = lambda step: None,
 ) -> tuple[DenseTables, Corrections]:
     """The values that were coded with this network, and what it needed; the caller compares the digest."""
     tables = DenseTables(pieces)
-    return tables, _code_tables(network, pieces, data, tables, threads, report)
+    with Workers(threads) as workers:
+        return tables, _TableCoder(network, data, workers).code_tables(tables, pieces, report)

@@ -8,11 +8,10 @@ import torch
 from rich.console import Console
 
 from engine.files import make_folder
-from engine.tablebase.build import MIN_PIECES, pairs_up_to
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import default_folder
 from engine.tablebase.load import load_tables
-from engine.tablebase.material import MAX_PIECES
+from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
 from engine.tablebase.slice_file import file_name
 
 from ..report import make_writable_folder
@@ -22,7 +21,7 @@ from .data import EndgameSampler
 from .integer_network import finish_rounded, train_rounded
 from .networks import PairConfig, PairNetwork, load_endgame_network
 from .progress import OracleProgress
-from .training import TrainingSettings, train_endgame
+from .training import EndgameTrainer, TrainingSettings
 
 WIDTH, EXPERTS, HIDDEN = 16, 32, 16
 _ROUNDED_SHARE = 0.4  # of the training, with the pairs rounded
@@ -35,17 +34,20 @@ def train_codec_network(
 ) -> PairNetwork:
     """A small network for the positions that are coded, trained on all of them: they are what it is to reproduce.
 
-    The last part of the time it is trained as it will be stored, with rounded weights.
+    In the last part of the time it is trained as it will be stored, with rounded weights.
     """
     torch.manual_seed(seed)
     network = PairNetwork(PairConfig(width=WIDTH, experts=EXPERTS, hidden=HIDDEN, pieces=pieces))
-    rounded = minutes * _ROUNDED_SHARE
-    for part, (share, rate) in enumerate([(minutes - rounded, _RATE), (rounded, _ROUNDED_RATE)]):
-        progress.phase("training", 60 * share)
+
+    def train(part: int, share: float, rate: float) -> None:
+        progress.phase("training", 60 * share * minutes)
         sampler = EndgameSampler(tables, pairs_up_to(pieces), seed + part, quiet=True)
-        if part:
-            train_rounded(network)
-        train_endgame(network, sampler, TrainingSettings(learning_rate=rate), share, report=progress.training)
+        settings = TrainingSettings(learning_rate=rate)
+        EndgameTrainer(network, sampler, settings, share * minutes).run(report=progress.training)
+
+    train(0, 1 - _ROUNDED_SHARE, _RATE)
+    train_rounded(network)
+    train(1, _ROUNDED_SHARE, _ROUNDED_RATE)
     finish_rounded(network)
     return network
 
@@ -62,13 +64,7 @@ def _network_for(
 
 
 def encode_command(
-    tables_folder: Path | None,
-    pieces: int,
-    output: Path,
-    net: Path | None,
-    minutes: float,
-    seed: int,
-    quiet: bool,
+    tables_folder: Path | None, pieces: int, output: Path, net: Path | None, minutes: float, seed: int, quiet: bool
 ) -> dict[str, Any]:
     """Codes all values of 2 to ``pieces`` pieces into one file; see ``crownhead tablebase encode --help``.
 
@@ -77,10 +73,9 @@ def encode_command(
         net: a network of kind "pair" to code with; None trains one for ``minutes`` minutes.
 
     Returns:
-        ``bytes`` of the file, ``weights_bytes``, ``corrections_bytes``, ``positions`` coded, ``exceptions`` (bits that
-        were held for less likely), ``seconds``, ``training_seconds`` (among them), ``plain_bytes`` of the ordinary
-        tables, or None where the folder has not all of them, ``chinook_bytes`` and ``wang_bytes`` (2-5 pieces, else
-        None).
+        The figures of ``--json``. ``exceptions`` are coded bits that were held for less likely; ``training_seconds``
+        are a part of ``seconds``; ``plain_bytes`` is None where the folder has not all ordinary tables,
+        ``chinook_bytes`` and ``wang_bytes`` are known for 2-5 pieces, else None.
 
     Raises:
         ValueError: a number of pieces out of range, or a network or a table that cannot be used.
@@ -104,10 +99,7 @@ def encode_command(
     figures = {
         "pieces": pieces,
         "bytes": output.stat().st_size,
-        "weights_bytes": header.weights_bytes,
-        "corrections_bytes": header.corrections_bytes,
-        "positions": header.positions,
-        "exceptions": header.exceptions,
+        **header.model_dump(include={"weights_bytes", "corrections_bytes", "positions", "exceptions"}),
         "seconds": time.monotonic() - start,
         "training_seconds": trained - before_training if net is None else 0.0,
         "plain_bytes": _plain_bytes(folder, pieces),
@@ -139,8 +131,7 @@ def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str
     Tables that are in the folder already are replaced.
 
     Returns:
-        ``pieces``, ``bytes`` of the file, ``plain_bytes`` of the tables written, ``positions`` and ``exceptions`` as
-        when it was encoded, ``digest`` (SHA-256 of all values, verified), ``seconds``.
+        The figures of ``--json``; ``digest`` is SHA-256 of all values, verified.
 
     Raises:
         ValueError: a damaged or foreign file.
@@ -158,14 +149,10 @@ def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str
         "pieces": header.pieces,
         "bytes": file.stat().st_size,
         "plain_bytes": written,
-        "positions": header.positions,
-        "exceptions": header.exceptions,
-        "digest": header.digest,
+        **header.model_dump(include={"positions", "exceptions", "digest"}),
         "seconds": time.monotonic() - start,
     }
     if not quiet:
-        text = (
-            f"{tables_folder_out}: all tables of 2-{header.pieces} pieces, {written:,} bytes, every value as encoded,"
-        )
-        Console().print(f"{text} in {figures['seconds']:.0f} s", highlight=False, soft_wrap=True)
+        text = f"{tables_folder_out}: all tables of 2-{header.pieces} pieces, {written:,} bytes, every value as encoded"
+        Console().print(f"{text}, in {figures['seconds']:.0f} s", highlight=False, soft_wrap=True)
     return figures

@@ -5,10 +5,8 @@
 Numbers are little-endian.
 """
 
-import os
 import struct
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -17,18 +15,15 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.files import StorageError, atomic_write, make_folder
-from engine.tablebase.build import MIN_PIECES, Step, pairs_up_to
-from engine.tablebase.count import count_pair
-from engine.tablebase.dense import DenseTables
-from engine.tablebase.layout import layout_of
-from engine.tablebase.material import MAX_PIECES
-from engine.tablebase.slice_file import RULES, file_name, write_slice
-from engine.tablebase.solve import grid_of
-from engine.tablebase.wdl_codec import encode_slice
+from engine.tablebase.build import write_values
+from engine.tablebase.dense import DenseTables, Step
+from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
+from engine.tablebase.slice_file import RULES, file_name
+from engine.tablebase.solve import Workers
 
 from .codec import CodecError, decode_tables, encode_tables
 from .features import slice_table
-from .integer_network import MAX_STEP, IntegerNetworkError, config_of, pack, quantise, unpack
+from .integer_network import MAX_STEP, IntegerNetworkError, pack, quantise, unpack
 from .networks import PairConfig, PairNetwork
 
 MAGIC = b"CRWNNEU1"
@@ -75,13 +70,13 @@ def write_coded(
         CodecError: the tables contradict themselves.
         StorageError: the file cannot be written.
     """
-    config = config_of(network)
+    config = network.config
     slices = slice_table(config.pieces)
     rows = np.array([2 * slices[pair.code] + parity for pair in pairs_up_to(pieces) for parity in range(2)])
     step, quantised = quantise(network, rows)
     weights = pack(quantised)
     integer = unpack(config, step, weights)
-    coded = encode_tables(tables, pieces, integer, threads or os.cpu_count() or 1, report)
+    coded = encode_tables(tables, pieces, integer, threads, report)
     header = CodecHeader(
         pieces=pieces,
         network=config,
@@ -139,25 +134,23 @@ def read_coded(
         network = unpack(header.network, header.step, weights)
     except IntegerNetworkError as error:
         raise CodecError(f"{path} is damaged: {error}") from error
-    tables, decoded = decode_tables(corrections, header.pieces, network, threads or os.cpu_count() or 1, report)
+    tables, decoded = decode_tables(corrections, header.pieces, network, threads, report)
     if decoded.digest != header.digest:
         raise CodecError(f"{path} decodes to other values than were encoded: it was written by another version")
     return tables, header
 
 
 def write_tables(folder: Path, tables: DenseTables, pieces: int, threads: int | None = None) -> int:
-    """Writes the ordinary table files of 2 to ``pieces`` pieces, as a build would; returns their bytes together.
+    """Writes the ordinary table files of 2 to ``pieces`` pieces, as a build would; returns their size in bytes.
 
     Raises:
         StorageError: the folder or a file cannot be written.
     """
     make_folder(folder)
     total = 0
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as executor:
+    with Workers(threads) as workers:
         for pair in pairs_up_to(pieces):
-            layout = layout_of(pair)
             values = np.stack([tables.slice_rows(pair), tables.slice_rows(pair.swapped())])
-            blocks = encode_slice(grid_of(layout, False), values[0], executor)
-            write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
+            write_values(folder, pair, values, workers)
             total += (folder / file_name(pair, "wdl")).stat().st_size
     return total

@@ -13,19 +13,27 @@ from rich.table import Table
 
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
-from engine.tablebase.material import MAX_PIECES, materials
+from engine.tablebase.material import MAX_PIECES, materials_between
 
 from ..report import make_writable_folder
 from . import learning
-from .calibration import DEFAULT_BUDGET, calibrate_oracle, expected_calibration_error
-from .data import TEST, TRAIN, VALIDATION, EndgameBatch, EndgameSampler
+from .calibration import DEFAULT_BUDGET, calibrate_oracle
+from .data import TEST, TRAIN, VALIDATION, EndgameSampler
 from .networks import EndgameNetwork, SelfPlayNetwork, new_network, save_endgame_network
-from .oracle import Oracle, open_oracle, save_oracle, shipped_folder
-from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder
+from .oracle import Oracle, open_oracle, shipped_folder
+from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder, save_oracle
 from .oracle_report import write_oracle_report
 from .progress import OracleProgress
-from .training import CurvePoint, train_endgame
-from .validation import ACCURACY_KEYS, METHODS, Judgements, Validation, validate
+from .training import CurvePoint, EndgameTrainer
+from .validation import (
+    ACCURACY_KEYS,
+    METHODS,
+    Judgements,
+    Validation,
+    calibration_error,
+    reliability_bins,
+    validate,
+)
 
 STATE_FILE, NETWORK_FOLDER = "training.safetensors", "network"
 CALIBRATION_POSITIONS = 100_000
@@ -50,7 +58,7 @@ def oracle_train_command(
     out: Path,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Trains an oracle of one network; see ``crownhead oracle train --help``.
+    """Trains an oracle of one network; see ``crownhead oracle train --help``. Returns the figures of ``--json``.
 
     A training that was interrupted goes on where it was if the same command is given again.
 
@@ -58,10 +66,6 @@ def oracle_train_command(
         kind: of a fresh network, "pair" if None. net: folder of a network to train on instead.
         freeze_body: of a self-play network, train the head alone.
         out: gets the training's state, the network in full precision, and the oracle.
-
-    Returns:
-        ``oracle`` (its folder), ``kind``, ``parameters``, ``positions``, ``seconds``, ``accuracy`` (of the network
-        alone, on the positions of its learning curve), ``members`` (see ``oracle_calibrate_command``).
 
     Raises:
         ValueError: bad arguments, or a file that cannot be read.
@@ -88,7 +92,7 @@ def oracle_train_command(
         "positions": last.positions,
         "seconds": last.seconds,
         "accuracy": last.accuracy,
-        "members": _members(oracle),
+        "members": oracle.settings,
     }
     if not quiet:
         Console().print(
@@ -112,25 +116,17 @@ def _train(
     sampler = _sampler(tables, pieces, seed, TRAIN, quiescent)
     sample = _sampler(tables, pieces, seed, VALIDATION, quiescent).draw(_CURVE_POSITIONS)
     progress.phase("training", 60 * minutes)
-    curve = train_endgame(
-        network,
-        sampler,
-        minutes=minutes,
-        validation=sample,
-        state_path=out / STATE_FILE,
-        report=progress.training,
-    )
-    points = learning.to_json(curve)
-    figures = {"positions": curve[-1].positions, "seconds": curve[-1].seconds}
+    trainer = EndgameTrainer(network, sampler, minutes=minutes, validation=sample)
+    curve = trainer.run(out / STATE_FILE, progress.training)
+    last, points = curve[-1], learning.to_json(curve)
+    figures = {"positions": last.positions, "seconds": last.seconds}
     save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), {**figures, learning.CURVE: points})
-    budget, positions = DEFAULT_BUDGET, int(max(_FEWEST_CALIBRATION, _CALIBRATION_RATE * minutes))
-    if not quiescent:
-        budget, positions = QUICK_BUDGET, min(positions, QUICK_POSITIONS)
-    positions = min(positions, CALIBRATION_POSITIONS)
+    budget, most = (DEFAULT_BUDGET, CALIBRATION_POSITIONS) if quiescent else (QUICK_BUDGET, QUICK_POSITIONS)
+    positions = min(most, int(max(_FEWEST_CALIBRATION, _CALIBRATION_RATE * minutes)))
     oracle = calibrate_oracle([(network, (2, pieces))], tables, budget, positions, seed, progress.part)
     curves = {learning.member_name((2, pieces)): learning.thinned(points)}
-    save_oracle(out / ORACLE_FOLDER, oracle, {**figures, learning.CURVES: curves})
-    return oracle, curve[-1]
+    save_oracle(out / ORACLE_FOLDER, oracle.members, {**figures, learning.CURVES: curves})
+    return oracle, last
 
 
 def _network_to_train(kind: str | None, net: Path | None, freeze_body: bool) -> EndgameNetwork:
@@ -159,23 +155,23 @@ def oracle_calibrate_command(
     Args:
         nets: folders of endgame networks, each for the pieces it was trained on. out: gets the oracle.
         budget: evaluations per position on the mean. positions: drawn from the validation split for each choice.
-
-    Returns:
-        ``oracle`` (its folder), ``parameters``, ``members``: for each ``pieces``, ``temperature``, ``threshold``,
-        ``rounds``, ``search_temperature``.
     """
     torch.set_num_threads(1)
     if not nets:
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
-    networks = [(member.network, member.pieces) for net in nets for member in open_oracle(net).members]
+    networks = [network for net in nets for network in open_oracle(net).networks]
     curves = {name: curve for net in nets for name, curve in learning.curves_in(net).items()}
     pieces = min(MAX_PIECES, max(most for _, (_, most) in networks))
     check_oracle_place(out)
     with OracleProgress(quiet) as progress:
         tables = _tables(folder, pieces, progress)
         oracle = calibrate_oracle(networks, tables, budget, positions, seed, report=progress.part)
-    save_oracle(out, oracle, {"budget": budget, learning.CURVES: curves})
-    figures = {"oracle": str(out), "parameters": oracle.parameters, "members": _members(oracle)}
+    save_oracle(out, oracle.members, {"budget": budget, learning.CURVES: curves})
+    figures = {
+        "oracle": str(out),
+        "parameters": oracle.parameters,
+        "members": oracle.settings,
+    }
     if not quiet:
         for member in oracle.members:
             Console().print(
@@ -183,19 +179,6 @@ def oracle_calibrate_command(
                 f"threshold {member.threshold}, up to {member.rounds} rounds"
             )
     return figures
-
-
-def _members(oracle: Oracle) -> list[dict[str, Any]]:
-    return [
-        {
-            "pieces": list(member.pieces),
-            "temperature": member.temperature,
-            "threshold": member.threshold,
-            "rounds": member.rounds,
-            "search_temperature": member.search_temperature,
-        }
-        for member in oracle.members
-    ]
 
 
 def oracle_validate_command(
@@ -206,12 +189,11 @@ def oracle_validate_command(
     Args:
         net: folder of an oracle or a network; None for the oracle that is shipped. A network alone is calibrated first,
             on the validation split.
-        pieces: positions of 2 to so many pieces are drawn, uniformly, from the test split.
+        pieces: positions of 2 to ``pieces`` pieces are drawn, uniformly, from the test split.
         folder: of the tables; what it lacks is solved in memory.
 
     Returns:
-        ``Validation.to_json`` and: ``ece_network``, the calibration error of the networks alone; ``pieces``, ``seed``,
-        ``evaluations`` (of networks, per position), ``seconds``, ``members`` (see ``oracle_calibrate_command``).
+        ``Validation.to_json`` and the figures of the measurement.
 
     Raises:
         ValueError: bad arguments, or a file that cannot be read.
@@ -225,11 +207,7 @@ def oracle_validate_command(
 def oracle_report_command(
     net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, out: Path, quiet: bool
 ) -> dict[str, Any]:
-    """Measures an oracle and writes a report with figures into ``out``; see ``oracle_validate_command``.
-
-    Returns:
-        The figures of ``oracle_validate_command`` and ``report``, the path of the page.
-    """
+    """Measures an oracle and writes a report with figures into ``out``; see ``oracle_validate_command``."""
     make_writable_folder(out)  # now, not after a minute
     validation, figures = _validated(net, pieces, positions, seed, folder, quiet)
     curves = learning.curves_in(shipped_folder() if net is None else net)
@@ -258,55 +236,44 @@ def _validated(
     with OracleProgress(quiet) as progress:
         tables = _tables(folder, pieces, progress)
         if net is not None and oracle_folder(net) is None:
-            networks = [(member.network, member.pieces) for member in oracle.members]
-            oracle = calibrate_oracle(
-                networks, tables, QUICK_BUDGET, min(positions, QUICK_POSITIONS), seed, progress.part
-            )
+            networks, few = oracle.networks, min(positions, QUICK_POSITIONS)
+            oracle = calibrate_oracle(networks, tables, QUICK_BUDGET, few, seed, progress.part)
         start = time.monotonic()
         progress.phase("judging", positions)
-        judgements, ece_network, evaluations = _judged(
-            oracle, _sampler(tables, pieces, seed, TEST), positions, progress
-        )
+        sampler = _sampler(tables, pieces, seed, TEST)
+        judgements, ece_network, evaluations = _judged(oracle, sampler, positions, progress)
         seconds = time.monotonic() - start
     validation = validate(judgements, threshold=oracle.member_for(pieces).threshold, parameters=oracle.parameters)
-    own = {
+    return validation, validation.to_json() | {
         "ece_network": ece_network,
         "pieces": pieces,
         "seed": seed,
         "evaluations": evaluations,
         "seconds": seconds,
-        "members": _members(oracle),
+        "members": oracle.settings,
     }
-    return validation, validation.to_json() | own
 
 
 def _judged(
     oracle: Oracle, sampler: EndgameSampler, positions: int, progress: OracleProgress
 ) -> tuple[Judgements, float, float]:
     """Judgements of fresh positions, expected calibration error of the networks alone, evaluations per position."""
-    batches: list[EndgameBatch] = []
-    probabilities: list[np.ndarray] = []
-    networks_confidences: list[np.ndarray] = []
-    verdicts: dict[str, list[np.ndarray]] = {method: [] for method in METHODS}
-    evaluations = 0
+    parts: list[tuple[np.ndarray, ...]] = []
     for start in range(0, positions, _CHUNK):
         batch = sampler.draw(min(_CHUNK, positions - start))
         network = oracle.network_probabilities(batch.positions)
         search, found = oracle.capture_search(batch.positions), oracle.search(batch.positions)
-        for method, p in zip(METHODS, (network, search.probabilities, found.probabilities), strict=True):
-            verdicts[method].append((1 - p.argmax(1)).astype(np.int8))
-        batches.append(batch)
-        probabilities.append(found.probabilities)
-        networks_confidences.append(network.max(1))
-        evaluations += int(found.evaluations.sum())
+        parts.append((*batch, network, search.probabilities, found.probabilities, found.evaluations))
         progress.done(start + len(batch.values))
-    columns = [np.concatenate(column) for column in zip(*batches, strict=True)]
-    drawn = EndgameBatch(*columns)
-    answers = {method: np.concatenate(parts) for method, parts in verdicts.items()}
-    codes = drawn.codes.astype(np.int64)
-    judgements = Judgements(drawn.positions, drawn.values, drawn.flags, codes, answers, np.concatenate(probabilities))
-    ece = expected_calibration_error(np.concatenate(networks_confidences), answers["network"] == drawn.values)
-    return judgements, ece, evaluations / positions
+    *drawn, network, search_shares, shares, evaluations = map(np.concatenate, zip(*parts, strict=True))
+    board_positions, values, flags, codes = drawn
+    answers = {
+        method: (1 - p.argmax(1)).astype(np.int8)
+        for method, p in zip(METHODS, (network, search_shares, shares), strict=True)
+    }
+    judgements = Judgements(board_positions, values, flags, codes.astype(np.int64), answers, shares)
+    ece = calibration_error(reliability_bins(network.max(1), answers["network"] == values))
+    return judgements, ece, float(evaluations.mean())
 
 
 def _print_validation(figures: dict[str, Any]) -> None:
@@ -341,4 +308,4 @@ def _tables(folder: Path | None, pieces: int, progress: OracleProgress) -> Dense
 
 
 def _sampler(tables: DenseTables, pieces: int, seed: int, split: int, quiet: bool = False) -> EndgameSampler:
-    return EndgameSampler(tables, [m for n in range(2, pieces + 1) for m in materials(n)], seed, split, quiet)
+    return EndgameSampler(tables, materials_between(2, pieces), seed, split, quiet)

@@ -6,7 +6,6 @@ equally likely, and no list of positions is ever kept.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import comb
 from typing import NamedTuple
@@ -25,7 +24,7 @@ TRAIN, VALIDATION, TEST = 0, 1, 2
 ALL_SPLITS = -1
 SPLIT_ENDS = (70, 80)
 """Of a hundred positions, those below the first number are for training, up to the second for validation."""
-VALIDATED_PIECES = 6  # the shipped oracle is validated on samples of up to so many pieces
+VALIDATED_PIECES = 6  # most pieces of the samples that the shipped oracle is validated on
 FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
 
 _MAX_TRIES = 1_000_000  # of one draw, before its conditions are taken to admit no position
@@ -125,16 +124,6 @@ def flags_of(positions: np.ndarray) -> np.ndarray:
     return flags
 
 
-@dataclass(frozen=True)
-class _Slices:
-    """The slices to draw from: ``ends`` int64 [S], running sum of their weights; ``counts`` int64 [S, 4], pieces of
-    each kind; ``codes`` int16 [S]."""
-
-    ends: np.ndarray
-    counts: np.ndarray
-    codes: np.ndarray
-
-
 class EndgameSampler:
     """Draws positions uniformly from all positions of a set of slices; the same seed draws the same positions.
 
@@ -144,16 +133,14 @@ class EndgameSampler:
         seed: any integer.
         split: draw only from ``TRAIN``, ``VALIDATION`` or ``TEST``; None draws from all.
         quiet: draw only positions where the side to move cannot capture.
-        shares: piece count → share of the draws (among all of them), where they shall not go by the number of
-            positions: within a piece count, slices still do.
 
     Attributes:
         state: where the sequence stands, an integer below 2**64; set it to go on from there.
-        weights: float64 [S], how often each slice is drawn, by number of positions or by shares; they sum to one.
+        weights: float64 [S], how often each slice is drawn, by its number of positions; they sum to one.
+        ends: int64 [S], running sum of the weights that slices are drawn by at present: a part of the state.
 
     Raises:
-        EndgameDataError: no slice, a slice that the tables lack, an unknown split, or shares that are not for exactly
-            the piece counts of the slices.
+        EndgameDataError: no slice, a slice that the tables lack, or an unknown split.
     """
 
     def __init__(
@@ -163,31 +150,24 @@ class EndgameSampler:
         seed: int,
         split: int | None = None,
         quiet: bool = False,
-        shares: dict[int, float] | None = None,
     ) -> None:
         if not materials:
             raise EndgameDataError("there is no slice to draw from: name at least one")
         for material in materials:
-            if tables.slices[material.code]["start"] < 0:
+            if material not in tables:
                 raise EndgameDataError(f"the tables lack slice {material.name}: solve or open it first")
         if split not in (None, TRAIN, VALIDATION, TEST):
             raise EndgameDataError(f"split {split!r} is none of {TRAIN}, {VALIDATION}, {TEST}, None")
         self.tables, self.materials = tables, tuple(materials)
         self.quiet, self.split = quiet, split
-        self.positions = sum(map(count_positions, self.materials))
-        self.weights = _weights(self.materials, shares)
-        self._slices = _Slices(
-            np.zeros(len(materials), np.int64),
-            np.array(self.materials, np.int64),
-            np.array([material.code for material in self.materials], np.int16),
-        )
+        counts = [count_positions(material) for material in self.materials]
+        self.positions = sum(counts)
+        self.weights = np.array(counts, np.float64) / self.positions
+        self._counts = np.array(self.materials, np.int64)
+        self._codes = np.array([material.code for material in self.materials], np.int16)
+        self.ends = np.zeros(len(materials), np.int64)
         self.reweigh(np.ones(len(materials)))
         self._state = np.array([seed & (2**64 - 1)], np.uint64)
-
-    @property
-    def ends(self) -> np.ndarray:
-        """Running sum int64 [S] of the weights that are drawn by, the array itself: a part of the state."""
-        return self._slices.ends
 
     @property
     def state(self) -> int:
@@ -198,13 +178,13 @@ class EndgameSampler:
         self._state[0] = np.uint64(value)
 
     def reweigh(self, factors: np.ndarray) -> None:
-        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out altogether.
+        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out.
 
         Args:
             factors: float64 [S], not negative and not all zero.
         """
         weights = self.weights * factors
-        self._slices.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (_WEIGHT_SCALE / weights.sum()))))
+        self.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (_WEIGHT_SCALE / weights.sum()))))
 
     def draw(self, n: int) -> EndgameBatch:
         """The next ``n`` samples; other threads may run meanwhile, but one sampler serves one thread.
@@ -214,25 +194,11 @@ class EndgameSampler:
         """
         positions, codes = np.zeros((n, 4), np.uint32), np.empty(n, np.int16)
         values, flags = np.empty(n, np.int8), np.empty(n, np.uint8)
-        slices = self._slices
         split = ALL_SPLITS if self.split is None else self.split
-        args = (slices.ends, slices.counts, slices.codes, self._state, split, self.quiet)
+        args = (self.ends, self._counts, self._codes, self._state, split, self.quiet)
         if not _draw(*args, self.tables.slices, self.tables.words, positions, values, flags, codes):
             raise EndgameDataError(f"no position with these conditions found in {_MAX_TRIES:,} tries")
         return EndgameBatch(positions, values, flags, codes)
-
-
-def _weights(materials: tuple[Material, ...], shares: dict[int, float] | None) -> np.ndarray:
-    """Weights of the slices, float64 [S]."""
-    counts = np.array([count_positions(material) for material in materials], np.float64)
-    pieces = np.array([material.pieces for material in materials])
-    if shares is not None:
-        if shares.keys() != set(pieces.tolist()) or min(shares.values()) < 0 or sum(shares.values()) <= 0:
-            raise EndgameDataError(
-                f"shares {shares} are not for the piece counts {set(pieces.tolist())}, or not positive"
-            )
-        counts *= np.array([shares[n] / counts[pieces == n].sum() for n in pieces.tolist()])
-    return counts / counts.sum()
 
 
 @njit(cache=True)
@@ -280,3 +246,18 @@ def _draw(ends, counts, codes, state, split, quiet, slices, words, positions, va
         flags[i] = flag
         out_codes[i] = codes[index]
     return True
+
+
+class ShuffledRows:
+    """Row numbers 0 to ``size - 1`` without end, each as often as every other, in an order that changes."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size, self._random = size, np.random.default_rng(seed)
+        self._order = np.zeros(0, np.int64)
+
+    def take(self, n: int) -> np.ndarray:
+        """The next ``n``, int64 [n]."""
+        rounds = max(0, -(-(n - len(self._order)) // self._size))
+        self._order = np.concatenate([self._order, *(self._random.permutation(self._size) for _ in range(rounds))])
+        chosen, self._order = self._order[:n], self._order[n:]
+        return chosen

@@ -21,7 +21,7 @@ from numba import njit
 
 from engine.bitboard import SQUARE_OF_BIT, lowest_bit, mask_of, popcount
 from engine.tablebase.layout import NUM_KINDS, PLACES
-from engine.tablebase.material import NUM_CODES, Material, materials
+from engine.tablebase.material import MIN_PIECES, NUM_CODES, Material, materials_between
 
 NUM_FEATURES = 120
 NUM_PAIRS = NUM_FEATURES * (NUM_FEATURES + 1) // 2
@@ -46,7 +46,7 @@ FEATURE_OF_BIT = _feature_table()
 
 def trained_slices(pieces: int) -> list[Material]:
     """The slices of 2 to ``pieces`` pieces, in the order of the network's biases."""
-    return [material for n in range(2, pieces + 1) for material in materials(n)]
+    return materials_between(MIN_PIECES, pieces)
 
 
 def _smaller(material: Material) -> Material:
@@ -66,7 +66,7 @@ def slice_table(pieces: int) -> np.ndarray:
     places = {material: i for i, material in enumerate(trained_slices(pieces))}
     table = np.zeros(NUM_CODES, np.int32)
     for code in range(NUM_CODES):
-        material = Material(code >> 9, code >> 6 & 7, code >> 3 & 7, code & 7)
+        material = Material.of_code(code)
         while material.pieces > pieces:
             material = _smaller(material)
         table[code] = places.get(material, 0)

@@ -3,7 +3,7 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -21,10 +21,10 @@ _RIGHT, _WRONG = "#1f4e79", "#c0504d"
 _ROWS_OF_SLICES = 52  # in one column of the figure
 _TRUSTED_POSITIONS = 100
 _RIGHT_EDGE = 1.02  # of axes of confidence: what lies next to 1 must not lie on the frame
-_PROGRESS = {"positions": "positions seen", "step": "steps", "seconds": "seconds of training"}
 
 
-def _png(figure: Figure) -> bytes:
+def png_of(figure: Figure) -> bytes:
+    """A figure as the bytes of a PNG image."""
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=120)
     return image.getvalue()
@@ -43,7 +43,7 @@ def draw_confusion(validation: Validation) -> bytes:
         axes.set(title=method, xlabel="verdict", ylabel="exact")
         axes.set_xticks(range(3), OUTCOMES)
         axes.set_yticks(range(3), OUTCOMES, rotation=90, va="center")
-    return _png(figure)
+    return png_of(figure)
 
 
 def draw_groups(groups: Mapping[str, Mapping[str, Score]]) -> bytes:
@@ -64,7 +64,7 @@ def draw_groups(groups: Mapping[str, Mapping[str, Score]]) -> bytes:
         _tidy_bars(axes, len(scores), limit)
     panels[-1].set_xlabel("wrong answers, % (lines: 95 % interval; numbers: accuracy, %)")
     _add_legend(figure, [Patch(color=COLORS[method], label=method) for method in METHODS])
-    return _png(figure)
+    return png_of(figure)
 
 
 def _draw_bars(axes: Axes, scores: Mapping[str, Score], limit: float) -> None:
@@ -95,7 +95,7 @@ def draw_slices(by_slice: Mapping[str, Score]) -> bytes:
         _tidy_bars(axes, rows, limit)
     figure.supxlabel("wrong answers, % (numbers: accuracy of the network, %)", fontsize=10)
     _add_legend(figure, [Patch(color=COLORS["network"], label="network"), *marks])
-    return _png(figure)
+    return png_of(figure)
 
 
 def _draw_slice_column(axes: Axes, slices: Sequence[tuple[str, Score]], limit: float) -> list[Line2D]:
@@ -122,17 +122,21 @@ def _longest_bar(scores: Sequence[Score]) -> float:
 
 
 def _note(axes: Axes, x: float, y: float, accuracy: float) -> None:
-    """Writes an accuracy at the end of its bar."""
     text = f"{100 * accuracy:.2f}"
     axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center", fontsize=7.5, in_layout=False)
+
+
+def tidy(axes: Axes, which: Literal["both", "x"] = "both") -> None:
+    """A pale grid behind what is drawn, and no frame at the top and on the right."""
+    axes.grid(axis=which, alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _tidy_bars(axes: Axes, rows: int, limit: float) -> None:
     axes.tick_params(axis="y", length=0, labelsize=8.5)
     axes.set(xlim=(0, 1.13 * limit), ylim=(rows - 0.45, -0.55))  # room for the numbers
-    axes.grid(axis="x", alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, "x")
 
 
 def _add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
@@ -159,7 +163,7 @@ def draw_confidence(validation: Validation) -> bytes:
     axes.set_xlim(HISTOGRAM_EDGES[0], _RIGHT_EDGE)
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left")
-    return _png(figure)
+    return png_of(figure)
 
 
 def draw_reliability(validation: Validation) -> bytes:
@@ -183,37 +187,34 @@ def draw_reliability(validation: Validation) -> bytes:
     lower.set_yscale("log")
     lower.set(xlabel="confidence of the oracle", ylabel="positions", ylim=(0.7, None))
     lower.grid(alpha=0.3)
-    return _png(figure)
+    return png_of(figure)
 
 
 def draw_learning_curve(curve: Sequence[Mapping[str, Any]]) -> bytes:
     """Loss and wrong validation answers while the network learnt.
 
     Args:
-        curve: points in order, each with one and the same of ``positions``, ``step`` or ``seconds`` (the first of these
-            that all have is the axis), and ``loss``, ``validation_accuracy`` (0-1) or both. Other keys are left alone.
+        curve: points in order, each with ``positions`` and with ``loss``, ``validation_accuracy`` (0-1) or both.
 
     Raises:
-        ValueError: no points, or none of the three is in all of them.
+        ValueError: no points, or one without ``positions``.
     """
-    axis = next((key for key in _PROGRESS if curve and all(key in point for point in curve)), None)
-    if axis is None:
-        raise ValueError(f"learning curve: needs points that all have one of {', '.join(_PROGRESS)}")
+    if not curve or not all("positions" in point for point in curve):
+        raise ValueError("learning curve: needs points that all have positions")
     figure = Figure(figsize=(10, 3.9), layout="constrained")
-    for axes, (key, label) in zip(
-        figure.subplots(1, 2),
-        (("loss", "training loss"), ("validation_accuracy", "validation accuracy, %")),
-        strict=True,
+    left, right = figure.subplots(1, 2)
+    for axes, key, label, scale in (
+        (left, "loss", "training loss", 1),
+        (right, "validation_accuracy", "validation accuracy, %", 100),
     ):
-        points = [(point[axis], point[key]) for point in curve if point.get(key) is not None]
-        scale = 100 if key == "validation_accuracy" else 1
-        axes.plot([x for x, _ in points], [scale * y for _, y in points], "o-", markersize=3, color=_RIGHT)
-        axes.set(xlabel=_PROGRESS[axis], ylabel=label)
+        points = [(point["positions"], scale * point[key]) for point in curve if point.get(key) is not None]
+        axes.plot([x for x, _ in points], [y for _, y in points], "o-", markersize=3, color=_RIGHT)
+        axes.set(xlabel="positions seen", ylabel=label)
         axes.xaxis.set_major_formatter(EngFormatter())
         axes.grid(alpha=0.3)
         if not points:
             axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
-    return _png(figure)
+    return png_of(figure)
 
 
 def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
@@ -235,4 +236,4 @@ def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
         axes.set_title(f"{number}. exact: {position.exact}\n{verdict}", fontsize=9)
     for axes in grid:  # what the last row has left over
         axes.set_axis_off()
-    return _png(figure)
+    return png_of(figure)

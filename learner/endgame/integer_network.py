@@ -5,13 +5,14 @@ Products are shifted back after each layer, so a logit differs a little from the
 """
 
 import struct
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from numba import njit
 from torch import Tensor, nn
 
-from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_one, slice_table, trained_slices
+from .features import encode_one, slice_table
 from .kernels import CEILING
 from .mixing import UNIT
 from .networks import PairConfig, PairNetwork
@@ -78,24 +79,10 @@ def finish_rounded(network: PairNetwork) -> None:
     nn.utils.parametrize.remove_parametrizations(network, "pairs", leave_parametrized=True)
 
 
-def config_of(network: PairNetwork) -> PairConfig:
-    """A network's sizes."""
-    return cast(PairConfig, network.config)
-
-
 def _shapes(config: PairConfig) -> dict[str, tuple[int, ...]]:
-    rows = 2 * len(trained_slices(config.pieces))
-    width, experts, hidden = config.width, config.experts, config.hidden
-    return {
-        "pairs": (NUM_PAIRS, width),
-        "biases": (rows, width),
-        "expert_weights": (NUM_GROUPS, width, experts),
-        "expert_bias": (experts,),
-        "hidden_weights": (experts, hidden),
-        "hidden_bias": (rows, hidden),
-        "out_weights": (hidden, 3),
-        "out_bias": (3,),
-    }
+    """Shapes of a network's tensors, in the order in which they are packed."""
+    with torch.device("meta"):
+        return {name: tuple(weights.shape) for name, weights in PairNetwork(config).named_parameters()}
 
 
 def quantise(network: PairNetwork, rows: np.ndarray) -> tuple[int, dict[str, np.ndarray]]:
@@ -111,7 +98,7 @@ def quantise(network: PairNetwork, rows: np.ndarray) -> tuple[int, dict[str, np.
     on_grid = np.abs(np.remainder(weights["pairs"] / ROUNDED_STEP + 0.5, 1) - 0.5).max() < 0.01
     step = ROUNDED_STEP if on_grid else ROUNDED_STEP // 2
     quantised = {}
-    for name in _shapes(config_of(network)):
+    for name in _shapes(network.config):
         most = _MOST.get(name, 16383)
         multiples = np.rint(weights[name] / STEPS.get(name, step))
         quantised[name] = np.clip(np.nan_to_num(multiples), -most, most).astype(np.int16)
@@ -131,7 +118,7 @@ def unpack(config: PairConfig, step: int, packed: bytes) -> IntegerNetwork:
     """The network of ``pack``.
 
     Raises:
-        IntegerNetworkError: the weights do not fit together, or the step is out of range.
+        IntegerNetworkError: the weights do not fit one another, or the step is out of range.
     """
     if not 1 <= step <= MAX_STEP:
         raise IntegerNetworkError(f"the step of its weights is {step}")
@@ -197,20 +184,3 @@ def judge_integer(own, opp, kings, network, features, sums, first, second, logit
         for c in range(second.shape[0]):
             logits[k] += max(second[c] >> BITS, 0) * network.out_weights[c, k]
         logits[k] >>= _TO_LOGIT
-
-
-@njit(cache=True)
-def _judge_many(positions, network, logits):
-    features = np.zeros(MAX_FEATURES, np.uint8)
-    sums = np.zeros(network.pairs.shape[1], np.int64)
-    first, second = np.zeros(network.expert_bias.shape[0], np.int64), np.zeros(network.out_weights.shape[0], np.int64)
-    for i in range(positions.shape[0]):
-        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        judge_integer(own, opp, kings, network, features, sums, first, second, logits[i])
-
-
-def judge_many(network: IntegerNetwork, positions: np.ndarray) -> np.ndarray:
-    """int64 [N, 3]: win, draw, loss logits in ``1 / mixing.UNIT`` of positions uint32 [N, 3 or more]."""
-    logits = np.zeros((len(positions), 3), np.int64)
-    _judge_many(positions, network, logits)
-    return logits

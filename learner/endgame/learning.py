@@ -16,15 +16,10 @@ Curve = list[dict[str, Any]]
 
 
 def to_json(curve: Sequence[CurvePoint]) -> Curve:
-    """Points as cards and reports hold them: ``positions``, ``seconds``, ``loss``, ``validation_accuracy``."""
+    """Points as cards and reports hold them."""
     return [
-        {
-            "positions": point.positions,
-            "seconds": point.seconds,
-            "loss": point.loss,
-            "validation_accuracy": point.accuracy,
-        }
-        for point in curve
+        {"positions": p.positions, "seconds": p.seconds, "loss": p.loss, "validation_accuracy": p.accuracy}
+        for p in curve
     ]
 
 
@@ -36,7 +31,7 @@ def thinned(curve: Curve) -> Curve:
 
 
 def member_name(pieces: tuple[int, int]) -> str:
-    """How curves name the member that is for so many pieces."""
+    """How curves name the member for these pieces."""
     return f"{pieces[0]}-{pieces[1]}"
 
 

@@ -1,6 +1,7 @@
 """A member of the endgame oracle: a network, the pieces it is for, and how it is calibrated and searched with."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class Member:
             not chosen but are the defaults.
     """
 
+    SETTINGS: ClassVar = ("pieces", "temperature", "threshold", "rounds", "search_temperature")
+
     network: EndgameNetwork
     pieces: tuple[int, int] = (2, MAX_BOARD_PIECES)
     temperature: float = 1.0
@@ -54,8 +57,13 @@ class Member:
                 f"threshold {self.threshold}, rounds {self.rounds}: 0 to 1 and 0 to {MAX_ROUNDS} are possible"
             )
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How the network is used, by the names in ``SETTINGS``: a part of JSON."""
+        return {name: getattr(self, name) for name in self.SETTINGS} | {"pieces": list(self.pieces)}
+
     def tested(self, pieces: int) -> bool:
-        """Whether so many pieces are within what the network was calibrated on, or at least trained for."""
+        """Whether the network was calibrated on this number of pieces, or at least trained for it."""
         return pieces <= (self.calibrated or self.pieces[1])
 
     def probabilities(self, positions: np.ndarray) -> np.ndarray:

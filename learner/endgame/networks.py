@@ -5,12 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import safetensors.torch
 import torch
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -32,7 +32,8 @@ from ..checkpoint import (
     whole_folder,
     write_folder,
 )
-from ..network import DARK_SQUARES, Network, NetworkConfig, NetworkError, check_tensors
+from ..network import NetworkConfig, NetworkError, check_tensors, make_network
+from ..residual import DARK_SQUARES
 from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table, trained_slices
 from .kernels import judge_positions, pool_backward, pool_forward
 
@@ -51,11 +52,24 @@ class EndgameNetwork(nn.Module, ABC):
 
     kind: ClassVar[Kind]
     config: BaseModel
+    _frozen: tuple[nn.Module, ...] = ()
 
     @property
     def parameter_count(self) -> int:
         """Number of learned numbers, batch-norm statistics not counted."""
         return sum(parameter.numel() for parameter in self.parameters())
+
+    def freeze(self, *parts: nn.Module) -> None:
+        """Keeps these parts as they are in training, batch-norm statistics included."""
+        self._frozen += parts
+        for part in parts:
+            part.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        for part in self._frozen:
+            part.eval()
+        return self
 
     @abstractmethod
     def forward(self, positions: np.ndarray) -> Tensor: ...
@@ -176,6 +190,7 @@ class PairNetwork(EndgameNetwork):
     """
 
     kind: ClassVar[Kind] = "pair"
+    config: PairConfig
 
     def __init__(self, config: PairConfig | None = None) -> None:
         super().__init__()
@@ -226,23 +241,18 @@ class SelfPlayNetwork(EndgameNetwork):
     """A self-play network (``learner.network``) seen through its win/draw/loss head.
 
     Args:
-        freeze_body: train the head alone; the trunk then stays as it is, batch-norm statistics included.
+        freeze_body: train the head alone.
     """
 
     kind: ClassVar[Kind] = "selfplay"
 
     def __init__(self, config: NetworkConfig, freeze_body: bool = False) -> None:
         super().__init__()
-        self.config = config
-        self.network = Network(config)
-        self.network.policy_head.requires_grad_(False)
-        self.freeze_body = freeze_body
-        if freeze_body:
-            self.network.stem.requires_grad_(False)
-            self.network.blocks.requires_grad_(False)
+        self.config, self.network = config, make_network(config)
+        self.freeze(*self.network.policy_parts(), *(self.network.body_parts() if freeze_body else ()))
 
     @classmethod
-    def from_checkpoint(cls, folder: Any, freeze_body: bool = False) -> "SelfPlayNetwork":
+    def from_checkpoint(cls, folder: Path | str, freeze_body: bool = False) -> "SelfPlayNetwork":
         """The network of a self-play checkpoint.
 
         Raises:
@@ -253,22 +263,14 @@ class SelfPlayNetwork(EndgameNetwork):
         endgame.network.set_weights(network.state_dict())
         return endgame.eval()
 
-    def train(self, mode: bool = True) -> "SelfPlayNetwork":
-        super().train(mode)
-        if self.freeze_body:
-            self.network.stem.eval()
-            self.network.blocks.eval()
-        self.network.policy_head.eval()
-        return self
-
     def forward(self, positions: np.ndarray) -> Tensor:
         return self.network(torch.from_numpy(encode_planes(positions)))[1]
 
 
-_KINDS: dict[str, tuple[type[BaseModel], type[EndgameNetwork]]] = {
-    "wang": (WangConfig, WangNetwork),
-    "pair": (PairConfig, PairNetwork),
-    "selfplay": (NetworkConfig, SelfPlayNetwork),
+_KINDS: dict[str, tuple[TypeAdapter[Any], type[EndgameNetwork]]] = {
+    "wang": (TypeAdapter(WangConfig), WangNetwork),
+    "pair": (TypeAdapter(PairConfig), PairNetwork),
+    "selfplay": (TypeAdapter(NetworkConfig), SelfPlayNetwork),
 }
 
 
@@ -282,29 +284,66 @@ def new_network(kind: str, config: Mapping[str, Any] | None = None) -> EndgameNe
     if kind not in _KINDS:
         raise ValueError(f"{kind!r} is no kind of endgame network: choose {', '.join(_KINDS)}")
     config_type, network_type = _KINDS[kind]
-    return network_type(config_type.model_validate(config or {}))
+    return network_type(config_type.validate_python(config or {}))
 
 
-class EndgameCard(BaseModel):
-    """Contents of ``endgame.json``, beside the weights.
+class StoredNetwork(BaseModel):
+    """What a card says of a network.
 
     Attributes:
         parameters: number of learned numbers.
         pieces: fewest and most pieces of the positions it was trained on.
-        figures: what is known of its training.
-        digest: sha256 of ``weights.safetensors``, in hexadecimal.
-        crownhead: version of the program that wrote it.
+        digest: sha256 of the file of its weights, in hexadecimal.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     kind: Kind
     config: dict[str, JsonValue]
     parameters: int
     pieces: tuple[int, int]
-    figures: dict[str, JsonValue]
     digest: str
+
+    @staticmethod
+    def fields_of(network: EndgameNetwork, pieces: tuple[int, int], weights: bytes) -> dict[str, Any]:
+        """The fields that describe a network, with the contents of its file of weights."""
+        return {
+            "kind": network.kind,
+            "config": network.config.model_dump(mode="json"),
+            "parameters": network.parameter_count,
+            "pieces": pieces,
+            "digest": sha256_of(weights),
+        }
+
+    def load(self, path: Path, card: Path) -> EndgameNetwork:
+        """The network, ready to judge, with the weights in ``path``; ``card`` is the file that describes it.
+
+        Raises:
+            CheckpointError: the weights are missing, damaged, or not those of such a network.
+        """
+        data = read_weights(path, self.digest, card.name)
+        try:
+            network = new_network(self.kind, self.config)
+            tensors = safetensors.torch.load(data)
+            check_tensors(tensors, network.state_dict())
+        except ValidationError as error:
+            raise CheckpointError(f"{card}: config: {error.errors()[0]['msg']}") from error
+        except (SafetensorError, NetworkError) as error:
+            raise CheckpointError(f"{path}: {one_line(error)}") from error
+        network.load_state_dict(tensors)  # copies into the network's own single precision
+        return network.eval()
+
+
+class EndgameCard(StoredNetwork):
+    """Contents of ``endgame.json``, beside the weights.
+
+    Attributes:
+        figures: what is known of its training.
+        crownhead: version of the program that wrote it.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    figures: dict[str, JsonValue]
     created: datetime
     crownhead: str
 
@@ -327,12 +366,8 @@ def save_endgame_network(
         check_tensors(tensors, tensors)
         weights = safetensors.torch.save(tensors)
         card = EndgameCard(
-            kind=network.kind,
-            config=network.config.model_dump(mode="json"),
-            parameters=network.parameter_count,
-            pieces=pieces,
+            **StoredNetwork.fields_of(network, pieces, weights),
             figures=dict(figures or {}),
-            digest=sha256_of(weights),
             created=datetime.now(UTC),
             crownhead=installed_version(),
         )
@@ -360,18 +395,7 @@ def load_endgame_network(folder: Path | str) -> EndgameNetwork:
     Raises:
         CheckpointError: a file is missing, damaged, of another version, or no network at all.
     """
-    if (whole_folder(Path(folder)) / INFO_FILE).exists():
+    whole = whole_folder(Path(folder))
+    if (whole / INFO_FILE).exists():
         return SelfPlayNetwork.from_checkpoint(folder)
-    card = read_card(folder)
-    path = whole_folder(Path(folder)) / WEIGHTS_FILE
-    data = read_weights(path, card.digest, CARD_FILE)
-    try:
-        network = new_network(card.kind, card.config)
-        tensors = safetensors.torch.load(data)
-        check_tensors(tensors, network.state_dict())
-    except ValidationError as error:
-        raise CheckpointError(f"{path.with_name(CARD_FILE)}: config: {error.errors()[0]['msg']}") from error
-    except (SafetensorError, NetworkError) as error:
-        raise CheckpointError(f"{path}: {one_line(error)}") from error
-    network.load_state_dict(tensors)
-    return network.eval()
+    return read_card(folder).load(whole / WEIGHTS_FILE, whole / CARD_FILE)

@@ -1,6 +1,6 @@
 """The endgame oracle: calibrated networks, with searches where they are unsure; it can be wrong, tables cannot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,37 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.board import Board
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from ..checkpoint import INFO_FILE, CheckpointError, whole_folder
 from .data import FLAG_NONE, flags_of
 from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError, log_probabilities, softmax
-from .networks import CARD_FILE, load_endgame_network, read_card
-from .oracle_files import ORACLE_FILE, OracleCard, oracle_folder, read_members, write_members
+from .networks import CARD_FILE, EndgameNetwork, load_endgame_network, read_card
+from .oracle_files import ORACLE_FILE, oracle_folder, read_members
 from .resolve import Resolved, resolve
 from .validation import OUTCOMES
 
-__all__ = [
-    "NETWORK",
-    "RULES",
-    "SEARCHES",
-    "Answer",
-    "Member",
-    "Oracle",
-    "OracleError",
-    "OracleLeaves",
-    "default_oracle",
-    "load_oracle",
-    "open_oracle",
-    "save_oracle",
-]
-
-LEAF_THRESHOLD = 0.999
 RULES, NETWORK = "rules", "network"
 SEARCHES = ("capture search", *(f"{number}-ply search" for number in ("one", "two", "three", "four", "five", "six")))
 """Names of the searches by rounds (``resolve``)."""
 SHIPPED_PACKAGE = "checkpoints"
-_OUTCOME_OF_CLASS = np.array([WIN, DRAW, LOSS], np.uint8)
 
 
 class Answer(NamedTuple):
@@ -49,8 +31,7 @@ class Answer(NamedTuple):
         verdict: "win", "draw" or "loss", the most probable.
         confidence: the verdict's probability.
         source: how it was reached: ``RULES`` where the game is over or the opponent has nothing left, ``NETWORK``, or
-            one of ``SEARCHES``; then, after a comma, "not calibrated" or "never tested on N pieces", where that is so
-            (``Member.calibrated``).
+            one of ``SEARCHES``; then, where it applies, ", not calibrated" or ", never tested on N pieces".
     """
 
     wdl: tuple[float, float, float]
@@ -62,9 +43,8 @@ class Answer(NamedTuple):
 class Oracle:
     """Judges endgames by its members' networks and searches.
 
-    A position belongs to the member with the fewest pieces that is for as many as it has, else to the one with the
-    most. The positions that a search comes to belong to their own members; threshold and rounds are those of the
-    position searched.
+    A position belongs to the member for the fewest pieces that is still for as many as it has, else to the last one.
+    So do positions that a search reaches; threshold and rounds are those of the position searched.
 
     Raises:
         OracleError: no member.
@@ -88,11 +68,20 @@ class Oracle:
 
     @property
     def max_pieces(self) -> int:
-        """Most pieces that a member is for."""
         return self.members[-1].pieces[1]
 
+    @property
+    def networks(self) -> list[tuple[EndgameNetwork, tuple[int, int]]]:
+        """The networks, each with the fewest and most pieces it is for."""
+        return [(member.network, member.pieces) for member in self.members]
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """How each network is used (``Member.settings``)."""
+        return [member.settings for member in self.members]
+
     def member_for(self, pieces: int) -> Member:
-        """The member that positions of so many pieces belong to."""
+        """The member that positions with ``pieces`` pieces belong to."""
         return self.members[self._member_of[pieces]]
 
     def member_of(self, board: Board) -> Member:
@@ -134,10 +123,6 @@ class Oracle:
                 column[places] = values
         return result
 
-    def judge_values(self, positions: np.ndarray) -> np.ndarray:
-        """Verdicts int8 [N] of positions uint32 [N, 4]: 1 win, 0 draw, -1 loss for the side to move."""
-        return self.search(positions).values
-
     def probe(self, board: Board) -> Answer:
         """Judges the position on a board; repetitions and the plies since a capture count only if they end the game."""
         outcome = board.outcome()
@@ -161,54 +146,12 @@ class Oracle:
                 source = f"{source}, not calibrated"
         return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
 
-    def as_leaf_oracle(self, max_pieces: int | None = None, threshold: float = LEAF_THRESHOLD) -> "OracleLeaves":
-        """For ``LockstepSearch``: decides leaves of at most ``max_pieces`` pieces (default: ``max_pieces`` of the
-        oracle) that a capture search is sure of."""
-        return OracleLeaves(self, self.max_pieces if max_pieces is None else max_pieces, threshold)
-
 
 def _bounded(probabilities: np.ndarray, most: float) -> np.ndarray:
     """Probabilities float32 [3], moved as far towards a third each as leaves none larger than ``most``."""
     third, largest = 1 / 3, float(probabilities.max())
     weight = min(1.0, (most - third) / max(largest - third, 1e-9))
     return weight * probabilities + np.float32((1 - weight) * third)
-
-
-class OracleLeaves:
-    """An oracle as the ``LeafOracle`` of a search.
-
-    Args:
-        threshold: least calibrated confidence with which a leaf is taken as decided.
-
-    Raises:
-        OracleError: ``max_pieces`` or ``threshold`` is out of range.
-    """
-
-    def __init__(self, oracle: Oracle, max_pieces: int, threshold: float = LEAF_THRESHOLD) -> None:
-        if not 2 <= max_pieces <= MAX_BOARD_PIECES:
-            raise OracleError(f"leaves of up to {max_pieces} pieces: 2 to {MAX_BOARD_PIECES} are possible")
-        if not 0 <= threshold <= 1:
-            raise OracleError(f"threshold {threshold}: 0 to 1 is possible")
-        self.oracle, self.max_pieces, self.threshold = oracle, max_pieces, threshold
-
-    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outcomes uint8 [N] for the side to move, UNKNOWN below the threshold; plies int16 [N], always -1."""
-        found = self.oracle.capture_search(positions)
-        outcomes = _OUTCOME_OF_CLASS[found.probabilities.argmax(1)]
-        outcomes[found.confidence < self.threshold] = UNKNOWN
-        return outcomes, np.full(len(positions), -1, np.int16)
-
-
-def save_oracle(folder: Path | str, oracle: Oracle, figures: Mapping[str, Any] | None = None) -> OracleCard:
-    """Writes an oracle as a folder, whole or not at all; one that is already there is replaced.
-
-    Args:
-        figures: anything that JSON can hold.
-
-    Raises:
-        CheckpointError: it cannot be written; what was there before is still there.
-    """
-    return write_members(folder, oracle.members, figures)
 
 
 def load_oracle(folder: Path | str) -> Oracle:

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import safetensors.torch
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
-from safetensors import SafetensorError
+from pydantic import BaseModel, ConfigDict, JsonValue
 from torch import Tensor
 
-from engine.files import sha256_of
 from engine.tablebase.material import MAX_PIECES
 from engine.version import installed_version
 
@@ -19,37 +17,28 @@ from ..checkpoint import (
     naming_errors,
     one_line,
     read_fields,
-    read_weights,
     whole_folder,
     write_folder,
 )
 from ..network import NetworkError, check_tensors
 from ..report import make_writable_folder
 from .member import Member, OracleError
-from .networks import EndgameNetwork, Kind, new_network
+from .networks import EndgameNetwork, StoredNetwork
 
 SCHEMA_VERSION: Literal[1] = 1
 ORACLE_FILE = "oracle.json"
 ORACLE_FOLDER = "oracle"  # in the folder of a training, and of what is shipped
 
 
-class MemberCard(BaseModel):
-    """What ``oracle.json`` says of a member (``oracle.Member``).
+class MemberCard(StoredNetwork):
+    """What ``oracle.json`` says of a member (``member.Member``).
 
     Attributes:
         file: of its weights, beside ``oracle.json``.
-        digest: sha256 of that file, in hexadecimal.
         calibrated: None in a card from before this was written down: then what it is for, as far as tables reach.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     file: str
-    digest: str
-    kind: Kind
-    config: dict[str, JsonValue]
-    parameters: int
-    pieces: tuple[int, int]
     temperature: float
     threshold: float
     rounds: int
@@ -74,9 +63,7 @@ class OracleCard(BaseModel):
     crownhead: str
 
 
-def write_members(
-    folder: Path | str, members: Sequence[Member], figures: Mapping[str, Any] | None = None
-) -> OracleCard:
+def save_oracle(folder: Path | str, members: Sequence[Member], figures: Mapping[str, Any] | None = None) -> OracleCard:
     """Writes the members of an oracle as a folder, whole or not at all; one that is already there is replaced.
 
     Weights are stored as 16-bit floating-point numbers: half the size, and verdicts change on fewer than one position
@@ -97,21 +84,8 @@ def write_members(
             contents[name] = safetensors.torch.save(_halved(member.network))
         except NetworkError as error:
             raise CheckpointError(f"{folder}: {one_line(error)}") from error
-        cards.append(
-            MemberCard(
-                file=name,
-                digest=sha256_of(contents[name]),
-                kind=member.network.kind,
-                config=member.network.config.model_dump(mode="json"),
-                parameters=member.network.parameter_count,
-                pieces=member.pieces,
-                temperature=member.temperature,
-                threshold=member.threshold,
-                rounds=member.rounds,
-                search_temperature=member.search_temperature,
-                calibrated=member.calibrated,
-            )
-        )
+        fields = StoredNetwork.fields_of(member.network, member.pieces, contents[name])
+        cards.append(MemberCard(**{**fields, **member.settings}, file=name, calibrated=member.calibrated))
     card = OracleCard(
         members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=installed_version()
     )
@@ -164,29 +138,10 @@ def read_members(folder: Path | str) -> list[Member]:
 
 
 def _load_member(folder: Path, card: MemberCard) -> Member:
-    path = folder / Path(card.file).name
-    data = read_weights(path, card.digest, ORACLE_FILE)
-    try:
-        network = new_network(card.kind, card.config)
-        expected = network.state_dict()
-        tensors = safetensors.torch.load(data)
-        check_tensors(tensors, expected)
-    except ValidationError as error:
-        raise CheckpointError(f"{folder / ORACLE_FILE}: config: {error.errors()[0]['msg']}") from error
-    except (SafetensorError, NetworkError) as error:
-        raise CheckpointError(f"{path}: {one_line(error)}") from error
-    network.load_state_dict(tensors)  # copies into the network's own single precision
+    network = card.load(folder / Path(card.file).name, folder / ORACLE_FILE)
     calibrated = min(card.pieces[1], MAX_PIECES) if card.calibrated is None else card.calibrated
     try:
-        return Member(
-            network.eval(),
-            card.pieces,
-            card.temperature,
-            card.threshold,
-            card.rounds,
-            card.search_temperature,
-            calibrated,
-        )
+        return Member(network, **card.model_dump(include=set(Member.SETTINGS)), calibrated=calibrated)
     except OracleError as error:
         raise CheckpointError(f"{folder / ORACLE_FILE}: {error}") from error
 

@@ -35,9 +35,8 @@ def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, qu
         folder: of the tables; None for the default one.
 
     Returns:
-        For each position ``fen``, ``exact`` ("win", "draw", "loss" for the side to move, or None), ``distance`` (plies
-        to the end of the game or None), ``wdl`` (three probabilities), ``verdict``, ``confidence`` and ``source``
-        (see ``oracle.Answer``).
+        For each position ``fen``, ``exact`` (for the side to move, or None), ``distance`` (plies to the end of the game
+        or None) and the fields of ``oracle.Answer``.
 
     Raises:
         ValueError: no position, a text that is none, or an oracle or a table that cannot be read.
@@ -86,10 +85,8 @@ def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
         "fen": board.fen(),
         "exact": None if value is None else OUTCOMES[1 - value],
         "distance": distance,
+        **answer._asdict(),
         "wdl": list(answer.wdl),
-        "verdict": answer.verdict,
-        "confidence": answer.confidence,
-        "source": answer.source,
     }
 
 

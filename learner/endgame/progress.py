@@ -5,7 +5,7 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from engine.console import progress_console
-from engine.tablebase.build import Step
+from engine.tablebase.dense import Step
 
 from .training import CurvePoint
 
@@ -35,14 +35,14 @@ class OracleProgress:
         self._task = self._progress.add_task(description, total=total)
 
     def part(self, description: str, share: float | None) -> None:
-        """So much, 0 to 1, of something is done; None where that is not known."""
+        """Shows the share, 0 to 1, of something that is done; None where it is not known."""
         task, total = self._progress.tasks[0], None if share is None else 1.0
         if total != task.total or (share or 0.0) < task.completed:
             self.phase(description, total)
         self.done(share or 0.0, description)
 
     def done(self, completed: float, description: str | None = None) -> None:
-        """So many parts are done."""
+        """Shows how many parts are done."""
         self._progress.update(self._task, completed=completed, description=description)
 
     def tables(self, step: Step) -> None:

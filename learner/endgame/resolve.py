@@ -14,11 +14,12 @@ that any of its moves offers::
     P(win) = max over moves of the opponent's P(loss)       P(loss) = min over moves of the opponent's P(win)
 
 and what is left is P(draw), never negative: the distribution of the maximum where the judgements of all moves err
-together, as those of one network on neighbours do. It is exact where the judgements are. (Judgements taken to err
-independently would make a win the surer the more moves might win.) Where a position was judged before it was searched,
-both opinions count: the mean of their logarithms, the former with ``STATIC_WEIGHT``, errs less often than either.
+in the same direction, as those of one network on neighbours do. It is exact where the judgements are. (If errors were
+independent, each further move that might win would make a win more likely.) Where a position was judged before it was
+searched, both opinions count: the mean of their logarithms, the former with ``STATIC_WEIGHT``, errs less often than
+either.
 
-The judge is asked once a round, about all new ends together.
+The judge is asked once a round, about all new ends.
 """
 
 from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ def resolve(
         rounds: 0 is the capture search; 1 with the threshold ``EVERYWHERE`` the one-ply search.
         threshold: only judgements with a smaller probability of the verdict are searched further.
         static_weight: share of a position's own judgement beside that of its moves; 0 is plain negamax.
-        most_evaluations: a position that has taken so many gets no further round.
+        most_evaluations: a position that has taken this many gets no further round.
     """
     parts = []
     for start in range(0, max(1, len(positions)), _CHUNK):
@@ -156,10 +157,8 @@ class _Forest:
         while len(frontier):
             first = len(self.positions)
             self.states[frontier] = _OPEN
-            room = _count_children(self.positions, frontier)
-            children, parents = np.zeros((room, 4), np.uint32), np.empty(room, np.int32)
-            n = _fill_children(self.positions, frontier, children, parents)
-            self._append(children[:n], parents[:n], self.origins[parents[:n]])
+            children, parents = children_of(self.positions, frontier)
+            self._append(children, parents, self.origins[parents])
             frontier = first + np.flatnonzero(self.states[first:] == _OPEN)
 
     def _judge_ends(self) -> None:
@@ -183,6 +182,21 @@ class _Forest:
     def resolved(self) -> Resolved:
         n = len(self.rounds)
         return Resolved(self.values[:n].copy(), self.evaluations.copy(), self.rounds.copy())
+
+
+def children_of(positions: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the distinct moves of some positions lead to.
+
+    Args:
+        positions: uint32 [N, 4]. chosen: int64 [K], the rows whose moves are made.
+
+    Returns:
+        Children uint32 [M, 4], each seen by its own side to move, and the rows of their parents, int32 [M].
+    """
+    room = _count_children(positions, chosen)
+    children, parents = np.zeros((room, 4), np.uint32), np.empty(room, np.int32)
+    n = _fill_children(positions, chosen, children, parents)
+    return children[:n], parents[:n]
 
 
 @njit(cache=True, nogil=True)

@@ -149,7 +149,7 @@ class TimedTrainer(ABC):
         self,
         report: Callable[[CurvePoint], object] = lambda point: None,
         stop: Callable[[], bool] = lambda: False,
-        save: Callable[[], object] | None = None,
+        save: Callable[[], object] = lambda: None,
     ) -> list[CurvePoint]:
         """Trains until the budget is used up or ``stop()`` is true, and returns the learning curve.
 
@@ -160,22 +160,18 @@ class TimedTrainer(ABC):
         Raises:
             KeyboardInterrupt: the user has asked for it; the step that was under way is finished and the state saved.
         """
-        if save is not None:
-            save()
+        save()
         with _denormals_flushed(), interrupt_noted() as interrupted, TorchTeam() as team:
-            curve = self._run(team, report, lambda: interrupted() or stop(), save)
+            self._module.train()
+            for point in self._points(team, lambda: interrupted() or stop(), save):
+                report(point)
+            self._module.eval()
         if interrupted():
             raise KeyboardInterrupt
-        return curve
+        return self.curve
 
-    def _run(
-        self,
-        team: TorchTeam,
-        report: Callable[[CurvePoint], object],
-        stop: Callable[[], bool],
-        save: Callable[[], object] | None,
-    ) -> list[CurvePoint]:
-        self._module.train()
+    def _points(self, team: TorchTeam, stop: Callable[[], bool], save: Callable[[], object]) -> Iterator[CurvePoint]:
+        """Makes the steps; yields each new point of the curve."""
         clock = time.monotonic() - self.seconds
         last_save, start = self.seconds, (self.seconds, self.seen)
         losses: list[float] = []
@@ -186,13 +182,11 @@ class TimedTrainer(ABC):
             done = self.progress >= 1 or stop()
             if done or self.seconds - start[0] >= self.settings.report_s:
                 self.curve.append(self._point(losses, *start))
-                report(self.curve[-1])
+                yield self.curve[-1]
                 losses, start = [], (self.seconds, self.seen)
-            if save is not None and (done or self.seconds - last_save >= self.settings.save_s):
+            if done or self.seconds - last_save >= self.settings.save_s:
                 save()
                 last_save = self.seconds
-        self._module.eval()
-        return self.curve
 
     def _point(self, losses: list[float], seconds: float, seen: int) -> CurvePoint:
         rate = (self.seen - seen) / max(1e-9, self.seconds - seconds)

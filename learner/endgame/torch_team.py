@@ -31,7 +31,6 @@ class TorchTeam:
         torch.set_num_threads(self._all)
 
     def make(self, step: Callable[[], float]) -> float:
-        """Makes one step and returns what it returns."""
         if self._all == 1:
             return step()
         began = time.monotonic()
@@ -48,9 +47,9 @@ class TorchTeam:
     def _judge(self, threads: int, took: float) -> None:
         """Notes a step that was tried; after the last one the faster number is taken."""
         self._seconds[threads].append(took)
-        alone, together = self._seconds[1], self._seconds[self._all]
-        hopeless = bool(together) and together[-1] > _HOPELESS * min(alone)
+        one, all_ = self._seconds[1], self._seconds[self._all]
+        hopeless = bool(all_) and all_[-1] > _HOPELESS * min(one)
         if hopeless or not self._untried:
-            faster = not hopeless and sum(sorted(together)[:-1]) < sum(sorted(alone)[:-1])
+            faster = not hopeless and sum(sorted(all_)[:-1]) < sum(sorted(one)[:-1])
             torch.set_num_threads(self._all if faster else 1)
             self._untried, self._again = [], time.monotonic() + _AGAIN_S

@@ -21,7 +21,7 @@ from .timed_training import CurvePoint, TimedTrainer, TrainingSettings
 STATE_SCHEMA_VERSION: Literal[1] = 1
 _CLASS_SAMPLE = 1 << 16
 _FOCUS_STEPS, _FOCUS_DECAY = 50, 0.99
-_FOCUS_PRIOR = np.array([0.1, 1.0])  # as if each slice had cost this much in so many positions
+_FOCUS_PRIOR = np.array([0.1, 1.0])  # a cost, and the number of positions that it counts as, for every slice
 _MODEL, _OPTIMIZER = "model.", "optimizer."
 
 DEFAULT_SETTINGS = {
@@ -40,13 +40,15 @@ def accuracy_of(network: EndgameNetwork, batch: EndgameBatch) -> float:
 
 
 class EndgameTrainer(TimedTrainer):
-    """One training run: ``run`` trains to its end, ``save`` and ``load`` carry it over to another process.
+    """One training run of an endgame network, resumable at any moment.
 
     Args:
-        sampler: where every batch comes from; its state is saved too, so a run that is resumed sees what it would have
-            seen.
+        sampler: where every batch comes from. Its state is saved too, so a resumed run sees the same positions.
         minutes, positions: the budget, one of them.
         validation: a fixed batch for the learning curve.
+
+    Raises:
+        EndgameTrainingError: an impossible budget.
     """
 
     def __init__(
@@ -75,8 +77,21 @@ class EndgameTrainer(TimedTrainer):
         report: Callable[[CurvePoint], object] = lambda point: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> list[CurvePoint]:
-        """Trains as ``train`` does; the state is saved to ``state_path``."""
-        return self.train(report, stop, None if state_path is None else partial(self.save, state_path))
+        """Trains to the end of the budget and returns the learning curve (``TimedTrainer.train``).
+
+        Args:
+            state_path: where the state is saved; if it exists, the training goes on from it.
+
+        Raises:
+            KeyboardInterrupt: see ``TimedTrainer.train``.
+            EndgameTrainingError: the training diverged.
+            CheckpointError: the state belongs to another training, is damaged, or cannot be written.
+        """
+        if state_path is None:
+            return self.train(report, stop)
+        if Path(state_path).exists():
+            self.load(state_path)
+        return self.train(report, stop, partial(self.save, state_path))
 
     def _loss(self) -> tuple[Tensor, int]:
         batch = self.sampler.draw(self.settings.batch_size)
@@ -171,27 +186,3 @@ class EndgameTrainer(TimedTrainer):
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def train_endgame(
-    network: EndgameNetwork,
-    sampler: EndgameSampler,
-    settings: TrainingSettings | None = None,
-    minutes: float | None = None,
-    positions: int | None = None,
-    validation: EndgameBatch | None = None,
-    state_path: Path | str | None = None,
-    report: Callable[[CurvePoint], object] = lambda point: None,
-    stop: Callable[[], bool] = lambda: False,
-) -> list[CurvePoint]:
-    """Trains a network within a budget, from ``state_path`` on if that exists (see ``EndgameTrainer``).
-
-    Raises:
-        KeyboardInterrupt: see ``EndgameTrainer.run``.
-        EndgameTrainingError: an impossible budget, or a training that diverged.
-        CheckpointError: the state belongs to another training, is damaged, or cannot be written.
-    """
-    trainer = EndgameTrainer(network, sampler, settings, minutes, positions, validation)
-    if state_path is not None and Path(state_path).exists():
-        trainer.load(state_path)
-    return trainer.run(state_path, report, stop)

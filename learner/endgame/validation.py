@@ -1,7 +1,6 @@
 """How good the endgame oracle is: statistics of its answers beside the exact values (the reports of Wang 2023)."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +17,11 @@ ACCURACY_KEYS = {"network": "accuracy", "search": "accuracy_search", "oracle": "
 
 RELIABILITY_BINS = 15  # Guo et al. 2017, "On Calibration of Modern Neural Networks", section 3
 HISTOGRAM_EDGES = np.round(np.arange(0.32, 1.001, 0.02), 2)  # the largest of three probabilities is at least 1/3
-_Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 _TOLERANCE = 1e-3  # of probabilities: their sum, and the verdict's beside the largest
 
 
 class ValidationError(ValueError):
-    """Judgements that do not fit together; the message names the array and says what is wrong."""
+    """Judgements that contradict one another; the message names the array and says what is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +130,6 @@ class Confidence:
     wrong: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """``mean`` (outcome → ``right``, ``wrong``) and ``histogram`` (``edges``, ``right``, ``wrong``)."""
         return {
             "mean": {outcome: {"right": mean[0], "wrong": mean[1]} for outcome, mean in self.means.items()},
             "histogram": {"edges": HISTOGRAM_EDGES.tolist(), "right": list(self.right), "wrong": list(self.wrong)},
@@ -151,7 +148,6 @@ class ReliabilityBin:
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers."""
         return self.right / self.count
 
 
@@ -167,11 +163,9 @@ class WorstPosition:
 
     @property
     def confidence(self) -> float:
-        """The oracle's largest probability."""
         return max(self.wdl)
 
     def to_json(self) -> dict[str, Any]:
-        """``fen``, ``exact``, the verdicts by method, ``confidence``, ``wdl`` and ``flag``."""
         return {
             "fen": self.fen,
             "exact": self.exact,
@@ -210,8 +204,7 @@ class Validation:
     @property
     def ece(self) -> float:
         """Expected calibration error (Guo et al. 2017): mean distance of confidence and accuracy over the bins."""
-        n = self.overall.positions
-        return sum(abs(bin_.accuracy - bin_.confidence) * bin_.count for bin_ in self.reliability) / n
+        return calibration_error(self.reliability)
 
     def precision(self, method: str) -> dict[str, float | None]:
         """Outcome → share of the answers "it is this" that are right; None where it was never answered."""
@@ -250,7 +243,7 @@ class Validation:
             },
             "confidence": self.confidence.to_json(),
             "reliability": [
-                {"low": b.low, "high": b.high, "confidence": b.confidence, "accuracy": b.accuracy, "count": b.count}
+                {name: getattr(b, name) for name in ("low", "high", "confidence", "accuracy", "count")}
                 for b in self.reliability
             ],
             "worst": [position.to_json() for position in self.worst],
@@ -263,12 +256,12 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
     Raises:
         ValidationError: not 0 ≤ ``right`` ≤ ``count``, or ``count`` is 0.
     """
+    from scipy.stats import binomtest  # takes a second, and only reports need it
+
     if not 0 <= right <= count or count == 0:
         raise ValidationError(f"{right} right answers of {count} have no interval")
-    share, square = right / count, _Z_95**2
-    centre = (share + square / (2 * count)) / (1 + square / count)
-    half = _Z_95 * math.sqrt(share * (1 - share) / count + square / (4 * count**2)) / (1 + square / count)
-    return (0.0 if right == 0 else centre - half, 1.0 if right == count else centre + half)
+    low, high = binomtest(right, count).proportion_ci(0.95, "wilson")
+    return float(low), float(high)
 
 
 def validate(judgements: Judgements, *, threshold: float | None, parameters: int, worst: int = 24) -> Validation:
@@ -287,21 +280,21 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
     by_outcome, by_flag = _scores(exact, len(OUTCOMES), right), _scores(j.flags, len(FLAGS), right)
     by_pieces = _scores(pieces, int(pieces.max()) + 1, right)
     by_code = _scores(j.codes, NUM_CODES, right)
-    present = sorted((code for code, score in enumerate(by_code) if score.positions), key=_slice_order)
+    present = [Material.of_code(code) for code, score in enumerate(by_code) if score.positions]
     network, search = right["network"], right["search"]
     return Validation(
         overall=_scores(np.zeros(len(exact), np.int64), 1, right)[0],
         by_outcome=dict(zip(OUTCOMES, by_outcome, strict=True)),
         by_flag=dict(zip(FLAGS, by_flag, strict=True)),
         by_pieces={count: score for count, score in enumerate(by_pieces) if score.positions},
-        by_slice={_material(code).name: by_code[code] for code in present},
+        by_slice={m.name: by_code[m.code] for m in sorted(present, key=lambda m: (m.pieces, m.name))},
         confusion={
             method: np.bincount(3 * exact + _classes(j.verdicts[method]), minlength=9).reshape(3, 3)
             for method in METHODS
         },
         correlation=np.bincount(2 * ~network + 1 * ~search, minlength=4).reshape(2, 2),
         confidence=_confidence(confidence, right["oracle"], exact),
-        reliability=_reliability(confidence, right["oracle"]),
+        reliability=reliability_bins(confidence, right["oracle"]),
         threshold=threshold,
         parameters=parameters,
         worst=_worst(j, confidence, worst),
@@ -328,14 +321,6 @@ def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> list[float |
     return [int(part) / int(whole) if whole else None for part, whole in zip(parts, wholes, strict=True)]
 
 
-def _material(code: int) -> Material:
-    return Material(code >> 9 & 7, code >> 6 & 7, code >> 3 & 7, code & 7)
-
-
-def _slice_order(code: int) -> tuple[int, str]:
-    return _material(code).pieces, _material(code).name
-
-
 def _scores(groups: NDArray[Any], size: int, right: Mapping[str, NDArray[np.bool_]]) -> list[Score]:
     """The score of each group, given its number for every position."""
     counts = np.bincount(groups, minlength=size).tolist()
@@ -357,9 +342,10 @@ def _confidence(confidence: NDArray[np.float64], right: NDArray[np.bool_], exact
     return Confidence(means, histogram(right), histogram(~right))
 
 
-def _reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
+def reliability_bins(confidence: NDArray[np.floating], right: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
+    """The answers in bins of equal width by their confidence [N]; ``right`` bool [N]. Empty bins are left out."""
     edges = np.arange(RELIABILITY_BINS + 1) / RELIABILITY_BINS
-    bins = np.searchsorted(edges, confidence, side="left") - 1
+    bins = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, RELIABILITY_BINS - 1)
     counts = np.bincount(bins, minlength=RELIABILITY_BINS)
     sums = np.bincount(bins, confidence, minlength=RELIABILITY_BINS)
     rights = np.bincount(bins[right], minlength=RELIABILITY_BINS)
@@ -367,6 +353,11 @@ def _reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> t
         ReliabilityBin(float(edges[i]), float(edges[i + 1]), float(sums[i] / counts[i]), int(rights[i]), int(counts[i]))
         for i in np.flatnonzero(counts)
     )
+
+
+def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
+    """Expected calibration error (Guo et al. 2017): mean distance of confidence and accuracy over the bins."""
+    return sum(abs(b.accuracy - b.confidence) * b.count for b in bins) / sum(b.count for b in bins)
 
 
 def _worst(j: Judgements, confidence: NDArray[np.float64], limit: int) -> tuple[WorstPosition, ...]:

@@ -41,7 +41,6 @@ class MoveAccuracy:
     outcome: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """All figures."""
         tops = {name: {str(k): v for k, v in getattr(self, name).items()} for name in ("legal", "raw", "with_choice")}
         pieces = {name: {"samples": count, "share": share} for name, (count, share) in self.by_pieces.items()}
         return {"samples": self.samples, **tops, "by_pieces": pieces, "outcome": self.outcome}

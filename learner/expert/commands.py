@@ -11,9 +11,9 @@ from rich.table import Table
 
 from ..checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ..endgame.progress import OracleProgress
-from ..network import NETWORKS, Network
+from ..network import NETWORKS, Network, make_network
 from .accuracy import TOPS, MoveAccuracy, move_accuracy
-from .games import ExpertGames, ExpertGamesError, Split, read_expert_games, split_by_game
+from .games import ExpertGames, ExpertGamesError, read_expert_games, split_by_game
 from .pretrain import Pretraining, PretrainPoint
 
 
@@ -25,9 +25,8 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
         net: size of a new network, or the folder of a checkpoint to begin with.
 
     Returns:
-        ``checkpoint``, ``games``, ``twice``, ``unread``, ``unfinished``; ``positions`` to learn from; ``seen`` (left
-        out of the test because other games have them too); ``steps``, ``epochs``; ``validation``, ``test`` and, with
-        those seen, ``test_with_seen`` (``MoveAccuracy.to_json``).
+        The figures of ``--json``. ``seen`` counts moves that ``test`` leaves out, because other games have their
+        positions too; ``test_with_seen`` has them.
 
     Raises:
         ValueError: no such network, bad minutes, or games that cannot be learnt from.
@@ -46,7 +45,16 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
         interrupted = train_with_progress(training, minutes, progress) is None
         progress.phase("measuring")
         learnt = training.trainer.ema_network
-        figures = {**describe(read, split), "steps": training.trainer.steps, "epochs": training.epochs}
+        figures: dict[str, Any] = {
+            "games": len(read.keys),
+            "twice": read.twice,
+            "unread": len(read.unread),
+            "unfinished": read.unfinished,
+            "positions": len(split.train.moves),
+            "seen": len(split.seen.moves),
+            "steps": training.trainer.steps,
+            "epochs": training.epochs,
+        }
         try:
             validation, test, both = (
                 move_accuracy(learnt, samples) for samples in (split.validation, split.test, split.test_with_seen)
@@ -72,14 +80,13 @@ def named_network(net: str, seed: int) -> Network:
     """
     if net in NETWORKS:
         torch.manual_seed(seed)
-        return Network(NETWORKS[net])
+        return make_network(NETWORKS[net])
     if not Path(net).is_dir():
         raise ExpertGamesError(f"--net {net}: choose one of {', '.join(NETWORKS)}, or the folder of a checkpoint")
     return load_checkpoint(net).network
 
 
 def read_with_progress(games: Path, progress: OracleProgress) -> ExpertGames:
-    """Reads the games, and shows how many."""
     progress.phase("reading games")
     return read_expert_games(games, lambda number, share: progress.part(f"reading games: {number}", share))
 
@@ -96,18 +103,6 @@ def train_with_progress(training: Pretraining, minutes: float, progress: OracleP
         return training.run(show)
     except KeyboardInterrupt:
         return None
-
-
-def describe(games: ExpertGames, split: Split) -> dict[str, Any]:
-    """What was learnt from, in numbers."""
-    return {
-        "games": len(games.keys),
-        "twice": games.twice,
-        "unread": len(games.unread),
-        "unfinished": games.unfinished,
-        "positions": len(split.train.moves),
-        "seen": len(split.seen.moves),
-    }
 
 
 def _print(figures: dict[str, Any], test: MoveAccuracy, with_seen: MoveAccuracy) -> None:

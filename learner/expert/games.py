@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.board import Board
-from engine.errors import PdnError
 from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import PdnGame, read_games
@@ -84,7 +83,6 @@ class Split:
 
     @property
     def test_with_seen(self) -> ExpertSamples:
-        """All samples of the test games."""
         return ExpertSamples(*(np.concatenate(columns) for columns in zip(self.test, self.seen, strict=True)))
 
 
@@ -98,33 +96,55 @@ def read_expert_games(path: Path, report: Callable[[int, float], None] = lambda 
         ExpertGamesError: there is no game with a move in it.
         StorageError: the file cannot be read.
     """
-    collector, keys, unread, twice, unfinished = _Collector(), Counter[bytes](), [], 0, 0
+    rows, keys, unread, unfinished, letters = list[tuple[int, ...]](), Counter[bytes](), list[str](), 0, 0
 
-    def complain(error: PdnError) -> None:
-        unread.append(str(error))
+    def counted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal letters
+        for line in lines:
+            letters += len(line)
+            yield line
 
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
-            counted = _CountedLines(lines)
-            size = path.stat().st_size
-            for number, game in enumerate(read_games(counted, complain), 1):
+            size = max(1, path.stat().st_size)
+            for number, game in enumerate(read_games(counted(lines), lambda error: unread.append(str(error))), 1):
                 if number % _REPORT_GAMES == 0:
-                    report(number, min(1.0, counted.letters / max(1, size)))
+                    report(number, min(1.0, letters / size))
                 if not game.moves:
                     continue
                 key = _key(game)
                 keys[key] += 1
-                if keys[key] > 1:
-                    twice += 1
-                    continue
-                unfinished += game.result not in (_BLACK_WON, _WHITE_WON, _DRAWN)
-                collector.add(game)
+                if keys[key] == 1:
+                    unfinished += game.result not in (_BLACK_WON, _WHITE_WON, _DRAWN)
+                    rows += _rows_of(game, len(keys) - 1)
     except OSError as error:
         raise StorageError(error.errno, f"{path}: cannot be read: {error.strerror or error}") from error
     if not keys:
         reason = f"; the first: {unread[0]}" if unread else ""
         raise ExpertGamesError(f"{path} has no game that can be learnt from ({len(unread)} cannot be read{reason})")
-    return ExpertGames(collector.samples(), tuple(keys), twice, tuple(unread), unfinished)
+    return ExpertGames(_samples_of(rows), tuple(keys), keys.total() - len(keys), tuple(unread), unfinished)
+
+
+def _rows_of(game: PdnGame, number: int) -> Iterator[tuple[int, ...]]:
+    """The columns of ``ExpertSamples`` for each move: four words of the position, then the others."""
+    board = Board(game.start_fen)
+    for node in game.moves:
+        legal = board.distinct_moves
+        made = legal.index(node.move), len(legal), _result(game, board.turn), number
+        yield *board.words(), board.reversible_plies, *made
+        board.push(node.move)
+
+
+def _samples_of(rows: Sequence[tuple[int, ...]]) -> ExpertSamples:
+    table = np.array(rows, np.int64).reshape(-1, 8)
+    moves, choices, results, games = table[:, 4:].T
+    return ExpertSamples(
+        table[:, :4].astype(np.uint32),
+        moves.astype(np.int16),
+        choices.astype(np.int16),
+        results.astype(np.uint8),
+        games.astype(np.int32),
+    )
 
 
 def split_by_game(games: ExpertGames, seed: int) -> Split:
@@ -140,47 +160,6 @@ def split_by_game(games: ExpertGames, seed: int) -> Split:
     known = _position_keys(games.samples.take(parts != TEST))
     seen = np.isin(_position_keys(test), known)
     return Split(train, validation, test.take(~seen), test.take(seen))
-
-
-class _CountedLines:
-    """Lines of a text, and how many letters have been taken."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines, self.letters = lines, 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self.letters += len(line)
-            yield line
-
-
-class _Collector:
-    """Columns that grow game by game."""
-
-    def __init__(self) -> None:
-        self._positions: list[tuple[int, int, int, int]] = []
-        self._rows: list[tuple[int, int, int, int]] = []
-        self._games = 0
-
-    def add(self, game: PdnGame) -> None:
-        board = Board(game.start_fen)
-        for node in game.moves:
-            legal = board.distinct_moves
-            self._positions.append((*board.words(), board.reversible_plies))
-            self._rows.append((legal.index(node.move), len(legal), _result(game, board.turn), self._games))
-            board.push(node.move)
-        self._games += 1
-
-    def samples(self) -> ExpertSamples:
-        positions = np.array(self._positions, np.uint32).reshape(-1, 4)
-        moves, choices, results, games = np.array(self._rows, np.int64).reshape(-1, 4).T
-        return ExpertSamples(
-            positions,
-            moves.astype(np.int16),
-            choices.astype(np.int16),
-            results.astype(np.uint8),
-            games.astype(np.int32),
-        )
 
 
 def _result(game: PdnGame, turn: Color) -> int:

@@ -81,7 +81,6 @@ class Pretraining:
         return self.trainer.steps * self._config.batch_size / len(self._samples.moves)
 
     def draw(self, size: int) -> TrainingBatch:
-        """A batch of samples drawn with replacement."""
         return self._batch_of(self._samples.take(self._rng.integers(len(self._samples.moves), size=size)))
 
 

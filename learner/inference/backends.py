@@ -1,31 +1,14 @@
-"""The inference backends by their names."""
-
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+"""The inference backends by their names, and the rule by which ``auto`` chooses one."""
 
 from engine.players.network_text import BackendName, one_of
 
-from ..network import Network
+from ..network import Network, WideNetwork
 from .evaluator import BackendError, NetworkEvaluator
-from .judged import ROUNDED, JudgedEvaluator
-from .numba_evaluator import NumbaEvaluator
-from .runtimes import OnnxRuntimeEvaluator, OpenVinoEvaluator
+from .numba_evaluator import NumbaEvaluator, can_compute
 from .torch_evaluator import TorchEvaluator
+from .wide_evaluator import WideEvaluator
 
-ROUNDED_ENDINGS = tuple(f"-{precision}" for precision in ROUNDED)
-
-RUNTIMES: dict[str, Callable[..., JudgedEvaluator]] = {
-    "onnxruntime": OnnxRuntimeEvaluator,
-    "onnxruntime-int8": partial(OnnxRuntimeEvaluator, precision="int8"),
-    "openvino": OpenVinoEvaluator,
-    "openvino-bf16": partial(OpenVinoEvaluator, precision="bf16"),
-    "openvino-int8": partial(OpenVinoEvaluator, precision="int8"),
-}
-KERNELS: dict[str, Callable[..., JudgedEvaluator]] = {
-    "numba": NumbaEvaluator,
-    "numba-int16": partial(NumbaEvaluator, precision="int16"),
-}
+KERNELS = ("numba", "numba-int16")
 
 
 def backend_name(text: str) -> BackendName:
@@ -38,24 +21,28 @@ def backend_name(text: str) -> BackendName:
     return name
 
 
-def open_backend(
-    network: Network, name: str, device: str = "cpu", threads: int = 1, bounded: bool = False
-) -> NetworkEvaluator:
-    """An evaluator by the name of its backend, which is not ``auto``.
+def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu") -> NetworkEvaluator:
+    """An evaluator by the name of its backend.
 
     Args:
-        device: of torch; the others compute on the CPU.
-        threads: of one evaluation; those of torch are set by the caller.
-        bounded: of integers, see ``JudgedEvaluator``.
+        backend: a ``BackendName``. ``auto`` is, on the CPU, our own kernels for the networks that they can compute, in
+            16-bit integers where these do not stray too far (``NumbaEvaluator``); else it is torch. Wide networks are
+            computed in float32 whichever kernels are named.
+        device: of torch; the kernels compute on the CPU.
 
     Raises:
-        BackendError: it is not installed, or cannot compute this network.
+        BackendError: no such backend, or it cannot compute this network.
     """
+    name = backend_name(backend)
+    by_kernels = name in KERNELS or (name == "auto" and device == "cpu")
+    if by_kernels and isinstance(network, WideNetwork):
+        return WideEvaluator(network)
+    if name == "auto":
+        if by_kernels and can_compute(network.config):
+            return NumbaEvaluator(network, "int16", bounded=True)
+        name = "torch"
     if name == "student":
         raise BackendError("backend student is for players whose folder has a student beside the network")
-    if name in RUNTIMES:
-        return RUNTIMES[name](network, bounded=bounded, threads=threads)
     if name in KERNELS:
-        return KERNELS[name](network, bounded=bounded, threads=threads)
-    options: dict[str, Any] = {"precision": "float32"} if name == "torch-float32" else {}
-    return TorchEvaluator(network, device, **options)
+        return NumbaEvaluator(network, "float32" if name == "numba" else "int16")
+    return TorchEvaluator(network, device, "float32" if name == "torch-float32" else "auto")

@@ -7,21 +7,24 @@ times less true to the network.
 """
 
 import copy
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from engine.board import Board
 from engine.encoding import encode_planes
 
-from ..network import Block, Network, choose_dtype, choose_layout
+from ..network_base import Network
+from ..residual import Block
 
 CALIBRATION_POSITIONS = 64
 _MAX_PLIES = 120
+
+Ranges = Mapping[str, tuple[float, float]]
+"""Name of a module (``Network.named_modules``) → least and greatest value it puts out."""
 
 
 @cache
@@ -40,30 +43,10 @@ def random_positions(number: int, seed: int = 0) -> np.ndarray:
     return np.array(positions, np.uint32).reshape(number, 4)
 
 
-class Calibration(NamedTuple):
-    """What a network did with the calibration positions.
-
-    Attributes:
-        ranges: name of a module (``Network.named_modules``) → least and greatest value it put out.
-        policy_logits, wdl_logits: float32 [N, 128] and [N, 3], its answers.
-    """
-
-    ranges: dict[str, tuple[float, float]]
-    policy_logits: np.ndarray
-    wdl_logits: np.ndarray
-
-
 @torch.inference_mode()
-def calibrate(folded: Network, positions: np.ndarray) -> Calibration:
-    """Runs a folded network (``Network.folded``) over positions uint32 [N, 4] and notes what its trunk puts out.
-
-    It runs in bf16 where the processor has it: ranges need no more, and an actor waits for them.
-    """
-    device = torch.device("cpu")
-    dtype = choose_dtype(device, "auto")
-    layout = choose_layout(device, dtype, folded.config.channels)
-    network = copy.deepcopy(folded).to(dtype)
-    convert_conv2d_weight_memory_format(network, layout)
+def calibrate(folded: Network, positions: np.ndarray) -> Ranges:
+    """The ranges of what the trunk of a folded network (``Network.folded``) puts out on positions uint32 [N, 4]."""
+    network = copy.deepcopy(folded)
     ranges: dict[str, tuple[float, float]] = {}
 
     def watch(name: str, module: nn.Module) -> None:
@@ -79,6 +62,5 @@ def calibrate(folded: Network, positions: np.ndarray) -> Calibration:
         watch(f"blocks.{number}.first", block.first)
         watch(f"blocks.{number}.second.conv", block.second.conv)
         watch(f"blocks.{number}.second", block.second)
-    planes = torch.from_numpy(encode_planes(positions)).to(dtype).contiguous(memory_format=layout)
-    policy_logits, wdl_logits = (output.float().numpy() for output in network(planes))
-    return Calibration(ranges, policy_logits, wdl_logits)
+    network(torch.from_numpy(encode_planes(positions)))
+    return ranges

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 
-from ..network import Network
+from ..network import Network, make_network
 
 CPU_BUCKETS = (1, 2, 4, *range(8, 129, 8))
 CUDA_BUCKETS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048)
 
 
 class BackendError(ValueError):
-    """A backend that does not exist, is not installed or cannot run here; the message says what to do."""
+    """A backend that does not exist or cannot run here, or a package that is missing; the message says what to do."""
 
 
 class NetworkEvaluator(ABC):
@@ -37,7 +37,7 @@ class NetworkEvaluator(ABC):
         if min(batch_buckets) < 1:
             raise ValueError(f"batch buckets {list(batch_buckets)} are not all positive")
         self._buckets = np.array(sorted(set(batch_buckets)))
-        self._network = Network(network.config).eval()
+        self._network = make_network(network.config).eval()
         self._lock = threading.Lock()
         self.update(network)
 
@@ -69,12 +69,17 @@ class NetworkEvaluator(ABC):
         n = len(positions)
         if positions.dtype != np.uint32 or positions.shape != (n, 4):
             raise ValueError(f"positions are {positions.dtype} {list(positions.shape)}, not uint32 [N, 4]")
+        with self._lock:
+            return self._evaluate_all(positions)
+
+    def _evaluate_all(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``evaluate`` for whoever holds the lock."""
+        n = len(positions)
         policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
         largest = int(self._buckets[-1])
-        with self._lock:
-            for start in range(0, n, largest):
-                part = slice(start, start + largest)
-                policy_logits[part], wdl_logits[part] = self._evaluate_part(np.ascontiguousarray(positions[part]))
+        for start in range(0, n, largest):
+            part = slice(start, start + largest)
+            policy_logits[part], wdl_logits[part] = self._evaluate_part(np.ascontiguousarray(positions[part]))
         return policy_logits, wdl_logits
 
     @property

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import nn
 
 from engine.encoding import NUM_PLANES, encode_planes
 from engine.files import atomic_write
@@ -28,8 +29,7 @@ from ..endgame.resolve import resolve
 from ..network import COLUMNS, ROWS, Network
 from .calibration import CALIBRATION_POSITIONS, calibrate, random_positions
 from .fidelity import Answers, compare
-from .onnx_graph import INPUT, INTERFACE, POLICY, WDL, onnx_model
-from .runtimes import open_session
+from .onnx_graph import INPUT, INTERFACE, POLICY, WDL, import_onnx, onnx_model
 from .torch_evaluator import TorchEvaluator
 
 ExportFormat = Literal["onnx", "torchscript"]
@@ -47,7 +47,7 @@ def export_onnx(
     calibration: np.ndarray | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a network as an ONNX file (opset 18), whole or not at all.
+    """Writes a network as an ONNX file (opset 19), whole or not at all.
 
     Args:
         quantised: the trunk in int8 (``onnx_graph``).
@@ -62,7 +62,7 @@ def export_onnx(
     ranges = None
     if quantised:
         positions = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
-        ranges = calibrate(folded, positions).ranges
+        ranges = calibrate(folded, positions)
     precision = "int8" if quantised else "float32"
     atomic_write(path, onnx_model(folded, ranges, {"precision": precision, **(metadata or {})}))
 
@@ -89,11 +89,37 @@ def export_torchscript(
     atomic_write(path, buffer.getvalue())
 
 
-class ExportedNetwork:
-    """An exported file as an ``engine.search.Evaluator``, run by ONNX Runtime or by torch.
+def open_reference(model: bytes) -> Any:
+    """An ONNX file in the reference implementation of ONNX, which is plain numpy; only convolutions are by torch.
+
+    Those take nearly all the time, and torch needs a quarter of it.
 
     Raises:
-        BackendError: ONNX Runtime is not installed.
+        BackendError: onnx is not installed.
+    """
+    import_onnx()
+    from onnx.reference import ReferenceEvaluator
+    from onnx.reference.op_run import OpRun
+
+    class Conv(OpRun):
+        """The operator of this name, with the attributes that ``onnx_graph`` writes."""
+
+        def _run(
+            self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, pads: list[int] | None = None, **_others: object
+        ) -> tuple[np.ndarray]:
+            top, left, bottom, right = pads or (0, 0, 0, 0)
+            padded = nn.functional.pad(torch.from_numpy(x), (left, right, top, bottom))
+            with torch.inference_mode():
+                return (nn.functional.conv2d(padded, torch.tensor(weight), torch.tensor(bias)).numpy(),)
+
+    return ReferenceEvaluator(model, new_ops=[Conv])
+
+
+class ExportedNetwork:
+    """An exported file as an ``engine.search.Evaluator``, run by the reference implementation of ONNX or by torch.
+
+    Raises:
+        BackendError: onnx is not installed.
         OSError: the file cannot be read.
     """
 
@@ -101,8 +127,8 @@ class ExportedNetwork:
         with open(path, "rb") as file:
             data = file.read()
         if format == "onnx":
-            session = open_session(data)
-            self._run = lambda planes: session.run([POLICY, WDL], {INPUT: planes})
+            reference = open_reference(data)
+            self._run = lambda planes: reference.run([POLICY, WDL], {INPUT: planes})
             return
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*torch.jit")
@@ -142,7 +168,7 @@ def check_export(
         file and ``endgame_accuracy_network`` of the network.
 
     Raises:
-        BackendError: ONNX Runtime is not installed.
+        BackendError: onnx is not installed.
         OSError: the file cannot be read.
     """
     exported, exact = ExportedNetwork(path, format), TorchEvaluator(network, precision="float32")

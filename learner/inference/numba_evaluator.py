@@ -1,6 +1,7 @@
 """Inference by our own kernels (``winograd``): needs no other package, and any batch size is as good as another."""
 
 import copy
+import logging
 from collections.abc import Iterator
 from typing import Literal
 
@@ -10,19 +11,21 @@ from torch import Tensor, nn
 
 from engine.bitboard import NUM_SQUARES
 from engine.encoding import NUM_POLICY, encode_planes
-from engine.search.batches import BackupArguments, BatchCounts, Memory, SelectArguments
+from engine.search.cache import Memory
+from engine.search.state import SearchState, Settings
+from engine.search.step_loop import StepCounts
+from engine.tablebase.probing import Tables
 
-from ..network import ConvUnit, Network
-from .batches import search_batches
-from .calibration import Calibration
-from .evaluator import BackendError
-from .helper import Helper, forward_together, new_desks
-from .judged import JudgedEvaluator
+from ..network import Network, NetworkConfig, ResidualConfig
+from ..residual import ConvUnit, ResidualNetwork
+from .calibration import CALIBRATION_POSITIONS, random_positions
+from .evaluator import BackendError, NetworkEvaluator
+from .fidelity import Answers, Fidelity, compare
 from .lanes import LARGEST_SHORT, WIDTH
+from .residual_kernels import LARGEST_BATCH, forward_many, search_residual, search_residual_remembering
 from .tiles import BLOCK, LARGEST_SUM
 from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows
 
-LARGEST_BATCH = 16  # weights are read once for so many positions, and what lies between two layers stays in the cache
 _KERNEL = 3
 _FILTER_POINTS = np.array(
     [
@@ -47,22 +50,37 @@ _BOARD_POINTS = torch.tensor(
 )
 """Points of six numbers (the same)."""
 _HEADROOM = 2.0  # times what the calibration positions need
+_LOG = logging.getLogger(__name__)
+
+Precision = Literal["float32", "int16"]
 
 
-class NumbaEvaluator(JudgedEvaluator):
+def can_compute(config: NetworkConfig) -> bool:
+    """Whether the kernels compute such networks."""
+    if not isinstance(config, ResidualConfig):
+        return False
+    is_plain = config.board == "8x4" and config.kernel_size == _KERNEL
+    return is_plain and config.activation in ("relu", "leaky_relu")
+
+
+class NumbaEvaluator(NetworkEvaluator):
     """Evaluates with kernels of our own, for networks of 3 by 3 convolutions over the dark squares.
 
     With 16-bit integers the convolutions' points and filters are rounded to them: each convolution's points with one
     step, twice what the calibration positions need, each filter point with a step for every output. The heads stay in
-    float32.
+    float32. Integers are judged at every ``update``: the answers to the calibration positions are compared with the
+    network's.
 
     Args:
-        network, bounded, calibration: as for ``JudgedEvaluator``.
+        network: as for ``NetworkEvaluator``.
         precision: of the convolutions.
-        threads: that share every call (``Helper``).
+        bounded: where integers stray further from the network than ``fidelity`` allows, evaluate in float32 until the
+            next update; a warning is logged.
+        calibration: positions uint32 [N, 4]; by default ``random_positions``.
 
     Attributes:
-        threads: see above.
+        precision: the one in use; with ``bounded`` it may be float32 where integers were asked for.
+        fidelity: of integers with the present weights, on the calibration positions; None if they were not asked for.
 
     Raises:
         BackendError: a network of another kind.
@@ -71,19 +89,21 @@ class NumbaEvaluator(JudgedEvaluator):
     def __init__(
         self,
         network: Network,
-        precision: Literal["float32", "int16"] = "float32",
+        precision: Precision = "float32",
         bounded: bool = False,
         calibration: np.ndarray | None = None,
-        threads: int = 1,
     ) -> None:
         config = network.config
-        if config.board != "8x4" or config.kernel_size != _KERNEL or config.activation not in ("relu", "leaky_relu"):
+        if not can_compute(config):
             raise BackendError(
-                "backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not "
-                f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
+                f"backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not {config}"
             )
-        self.threads = threads
-        super().__init__(network, precision, bounded, calibration, range(1, threads * LARGEST_BATCH + 1))
+        self._asked: Precision = precision
+        self._bounded = bounded
+        self._calibration = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
+        self.precision: Precision = precision
+        self.fidelity: Fidelity | None = None
+        super().__init__(network, range(1, LARGEST_BATCH + 1))
         self.evaluate(np.zeros((1, 4), np.uint32))  # compiles, or loads what has been compiled before
 
     @property
@@ -91,43 +111,50 @@ class NumbaEvaluator(JudgedEvaluator):
         """See ``NetworkEvaluator.backend``."""
         return "numba" if self.precision == "float32" else f"numba-{self.precision}"
 
-    def _load_exact(self, folded: Network) -> None:
-        self._load_weights(pack(folded))
-
-    def _load_rounded(self, folded: Network, found: Calibration) -> None:
-        self._load_weights(pack(folded, largest_points(folded, self._calibration)))
+    def _load(self, folded: Network) -> None:
+        assert isinstance(folded, ResidualNetwork)
+        self.precision = self._asked
+        if self._asked == "float32":
+            self._load_weights(pack(folded))
+            return
+        largest, expected = largest_points(folded, self._calibration)
+        self._load_weights(pack(folded, largest))
+        self.fidelity = compare(self._calibration, expected, self._evaluate_all(self._calibration))
+        if self._bounded and not self.fidelity.acceptable:
+            reason = f"{self.precision} strays too far from this network ({self.fidelity}): float32 is used instead"
+            _LOG.warning(reason)
+            self.precision = "float32"
+            self._load_weights(pack(folded))
 
     def _load_weights(self, weights: Weights) -> None:
         self._weights = weights
-        self._buffers, *others = (_room_for(weights, LARGEST_BATCH) for _ in range(self.threads))
-        self._desks = new_desks(len(others), LARGEST_BATCH)
-        self._helpers = [Helper(weights, buffers, self._desks, at) for at, buffers in enumerate(others)]
+        self._buffers = _room_for(weights, LARGEST_BATCH)
 
-    def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _evaluate_part(self, positions: np.ndarray) -> Answers:
         n = len(positions)
         policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
-        for helper in self._helpers:
-            helper.wake()
-        forward_together(positions, self._weights, self._buffers, self._desks, policy_logits, wdl_logits)
+        forward_many(positions, (self._weights, self._buffers), policy_logits, wdl_logits)
         return policy_logits, wdl_logits
 
-    def search_remembering(
-        self, select: SelectArguments, backup: BackupArguments, memory: Memory, few: int, batches: int
-    ) -> BatchCounts:
-        """See ``RememberingSearcher``."""
+    def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
+        """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
         with self._lock:
-            for helper in self._helpers:
-                helper.wake()
-            network = self._weights, self._buffers, self._desks
-            trees = tuple(select), tuple(backup), select.leaves
-            return BatchCounts(*search_batches(*trees, memory, *network, few, batches))
+            return StepCounts(*search_residual(state, settings, tables, self._weights, self._buffers, steps))
+
+    def search_remembering(
+        self, state: SearchState, settings: Settings, tables: Tables, memory: Memory, steps: int
+    ) -> StepCounts:
+        """See ``RememberingEvaluator``."""
+        with self._lock:
+            network = self._weights, self._buffers
+            return StepCounts(*search_residual_remembering(state, settings, tables, memory, *network, steps))
 
 
-def pack(folded: Network, largest: np.ndarray | None = None) -> Weights:
+def pack(folded: ResidualNetwork, largest: np.ndarray | None = None) -> Weights:
     """The weights of a folded float32 network on the CPU (``Network.folded``) as the kernels read them.
 
     Args:
-        largest: ``largest_points``, for convolutions in int16; None for float32.
+        largest: see ``largest_points``, for convolutions in int16; None for float32.
     """
     channels, stem = filled(folded.config.channels), folded.stem
     units = [stem, *(unit for unit in folded.blocks.modules() if isinstance(unit, ConvUnit))]
@@ -180,8 +207,8 @@ def steps_of(points: np.ndarray) -> np.ndarray:
 
 
 @torch.inference_mode()
-def largest_points(folded: Network, positions: np.ndarray) -> np.ndarray:
-    """The greatest absolute value of a point before each convolution, float64 [convolutions]."""
+def largest_points(folded: ResidualNetwork, positions: np.ndarray) -> tuple[np.ndarray, Answers]:
+    """The greatest absolute value of a point before each convolution, float64 [convolutions], and the answers."""
     largest: list[float] = []
 
     def note(_module: nn.Module, inputs: tuple[Tensor]) -> None:
@@ -193,8 +220,8 @@ def largest_points(folded: Network, positions: np.ndarray) -> np.ndarray:
     for unit in (network.stem, *network.blocks.modules()):
         if isinstance(unit, ConvUnit):
             unit.conv.register_forward_pre_hook(note)
-    network(torch.from_numpy(encode_planes(positions)))
-    return np.array(largest)
+    policy_logits, wdl_logits = (logits.numpy() for logits in network(torch.from_numpy(encode_planes(positions))))
+    return np.array(largest), (policy_logits, wdl_logits)
 
 
 def blocked(matrix: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """A network as an ONNX graph, written node by node: in float32, or in int8 as QuantizeLinear/DequantizeLinear pairs.
 
-Writing the graph takes milliseconds, so that new weights reach an actor at once; exporting by tracing takes seconds.
-
 **Input** ``planes`` float32 [batch, 6, 8, 4], **outputs** ``policy_logits`` float32 [batch, 128] and ``wdl_logits``
 float32 [batch, 3]; their meaning (``INTERFACE``) is part of every file.
 
@@ -20,7 +18,9 @@ from torch import nn
 
 from engine.encoding import NUM_PLANES, NUM_POLICY
 
-from ..network import COLUMNS, DARK_SQUARES, ROWS, Block, ConvUnit, Network
+from ..network_base import COLUMNS, ROWS, Network
+from ..residual import DARK_SQUARES, Block, ConvUnit
+from .calibration import Ranges
 from .evaluator import BackendError
 
 INPUT, POLICY, WDL = "planes", "policy_logits", "wdl_logits"
@@ -39,15 +39,12 @@ INTERFACE = {
     WDL: "float32 [batch, 3]: softmax gives the probabilities of win, draw and loss for the side to move",
 }
 _PLANES_SCALE = 1 / 240
-_OPSET, _IR_VERSION = 18, 9
+_OPSET, _IR_VERSION = 19, 9
 _ACTIVATIONS: dict[type[nn.Module], tuple[str, dict[str, Any]]] = {
     nn.ReLU: ("Relu", {}),
     nn.LeakyReLU: ("LeakyRelu", {"alpha": nn.LeakyReLU().negative_slope}),
     nn.Mish: ("Mish", {}),
 }
-
-Ranges = Mapping[str, tuple[float, float]]
-"""Name of a module → least and greatest value it puts out (``calibration.calibrate``)."""
 
 
 def import_onnx() -> Any:
@@ -59,7 +56,7 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise BackendError(f"ONNX graphs need onnx (pip install 'crownhead[inference]'): {error}") from error
+        raise BackendError(f"ONNX graphs need onnx (pip install 'crownhead[export]'): {error}") from error
     return onnx
 
 
@@ -134,7 +131,7 @@ class _Writer:
         for number, block in enumerate(network.blocks):
             assert isinstance(block, Block)
             y = self._output_of(f"blocks.{number}.first", self._unit(x, block.first))
-            # The sum's other term is quantised too: ONNX Runtime then adds in int8; OpenVINO adds before it rounds.
+            # The sum's other term is quantised too, so that a runtime may add in int8.
             y = self._output_of(f"blocks.{number}.second.conv", self._convolution(y, block.second))
             total = self._node("Add", y.name, x.name)
             x = self._output_of(f"blocks.{number}.second", self._activation(total, block.second.activation))

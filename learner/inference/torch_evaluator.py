@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from engine.encoding import NUM_POLICY
 
-from ..network import Network, Precision, choose_dtype, choose_layout, planes_on
+from ..network import Network, Precision, choose_dtype, planes_on
 from .cuda_graphs import GraphedForward, capture_cuda_graph
 from .evaluator import CPU_BUCKETS, CUDA_BUCKETS, NetworkEvaluator
 
@@ -39,7 +38,7 @@ class TorchEvaluator(NetworkEvaluator):
         self.device = torch.device(device)
         self.dtype = choose_dtype(self.device, precision)
         self._on_cuda = self.device.type == "cuda"
-        self._layout = choose_layout(self.device, self.dtype, network.config.channels)
+        self._layout = network.layout(self.device, self.dtype)
         self._compile = compile
         self._folded: Network | None = None
         self._forward: Callable[..., Any]
@@ -55,7 +54,7 @@ class TorchEvaluator(NetworkEvaluator):
 
     def _load(self, folded: Network) -> None:
         folded = folded.to(self.device, self.dtype)
-        convert_conv2d_weight_memory_format(folded, self._layout)
+        folded.lay_out(self._layout)
         if self._folded is not None:  # what has been compiled or captured reads these tensors
             self._folded.load_state_dict(folded.state_dict())
         else:

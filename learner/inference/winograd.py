@@ -283,7 +283,7 @@ def _win_draw_loss(x, weights, buffers, n, wdl_logits):
             wdl_logits[i, result] = logits[place(i, 0, BLOCK) + result]
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def forward(positions, weights, buffers, policy_logits, wdl_logits):
     """Policy and win/draw/loss logits of positions.
 

@@ -45,7 +45,7 @@ def abdalla_command(
 
     Args:
         experiment: of ``EXPERIMENTS``; None for all.
-        minutes: of labelling and training together. Tests come on top, about a minute.
+        minutes: of labelling and training. Tests come on top, about a minute.
         syzygy: folder of the tables of 3 and 4 men; positions that need one it lacks are left out.
         out: gets the report, after each experiment.
 

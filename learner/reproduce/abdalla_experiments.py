@@ -32,7 +32,6 @@ _MICROSECONDS = 1e6
 
 
 def share(answers: np.ndarray, test: Test) -> float:
-    """Share of right answers."""
     return float((answers == test.labelled.classes).mean())
 
 
@@ -116,7 +115,6 @@ def accuracy(lab: ChessLab, kinds: Sequence[Kind]) -> Experiment:
 
 
 def _by_class(test_name: str, test: Test, answers: dict[Kind, np.ndarray]) -> list[Row]:
-    """Right answers by the tables' class."""
     rows = []
     for place, name in enumerate(CLASSES):
         chosen = test.labelled.classes == place
@@ -223,7 +221,6 @@ def probe_time(lab: ChessLab) -> Experiment:
 
 
 def _slower(rows: Sequence[Row]) -> str:
-    """How the published network stands beside the tables."""
     tables, network = rows[0].measured["one"], rows[1].measured
     return (
         f"Asked one at a time, {NAMES['cnn']} takes {network['one'] / tables:.1f} times as long as that, in batches "

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from random import Random
 from typing import Literal, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..endgame.data import ShuffledRows
 from ..endgame.progress import OracleProgress
 from ..endgame.timed_training import TimedTrainer, TrainingSettings
 from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
@@ -46,15 +47,11 @@ class PoolTrainer(TimedTrainer):
         self, network: ChessNetwork, pool: Labelled, settings: TrainingSettings, minutes: float, seed: int
     ) -> None:
         super().__init__(network, settings, minutes, None)
-        self._network, self._pool = network, pool
-        self._random = np.random.default_rng(seed)
-        self._order = np.zeros(0, np.int64)
+        self._network, self._pool, self._rows = network, pool, ShuffledRows(len(pool.men), seed)
 
     def _loss(self) -> tuple[Tensor, int]:
         size = self.settings.batch_size
-        while len(self._order) < size:
-            self._order = np.concatenate([self._order, self._random.permutation(len(self._pool.men))])
-        chosen, self._order = self._order[:size], self._order[size:]
+        chosen = self._rows.take(size)
         classes = torch.from_numpy(self._pool.classes[chosen])
         return nn.functional.cross_entropy(self._network(self._pool.men[chosen]), classes), size
 
@@ -63,7 +60,7 @@ class ChessLab:
     """Labels positions once, trains each network once, whichever experiments ask for it, and draws the tests.
 
     Args:
-        minutes: for labelling and both trainings together, shared as ``SHARES`` says.
+        minutes: for labelling and both trainings, shared as ``SHARES`` says.
 
     Attributes:
         seen: positions that each network has been trained on, each time counted.
@@ -74,18 +71,13 @@ class ChessLab:
         self.tables, self.minutes, self.seed, self.progress = tables, minutes, seed, progress
         self.seen: dict[Kind, int] = {}
         self.labelling_rate = 0.0
-        self._pool: Labelled | None = None
         self._networks: dict[Kind, ChessNetwork] = {}
         self._tests: dict[tuple[int, ...], Test] = {}
 
-    @property
+    @cached_property
     def pool(self) -> Labelled:
         """Labelled positions to train on, made when first asked for; a tenth have three men."""
-        if self._pool is None:
-            self._pool = self._label(60 * self.minutes * SHARES["label"])
-        return self._pool
-
-    def _label(self, seconds: float) -> Labelled:
+        seconds = 60 * self.minutes * SHARES["label"]
         self.progress.phase("labelling positions", seconds)
         counts = {3: _CHUNK_OF_THREE, 4: _CHUNK - _CHUNK_OF_THREE} if len(self.tables.men) == 2 else {}
         sources = [
@@ -115,7 +107,7 @@ class ChessLab:
         return self._networks[kind]
 
     def test(self, men: Sequence[int]) -> Test:
-        """``TESTED`` fresh positions of so many men, always the same; none is a mirror image of one in the pool."""
+        """``TESTED`` fresh positions with these numbers of men, always the same; the pool has no image of one."""
         key = tuple(men)
         if key not in self._tests:
             self.progress.phase(f"drawing positions of {named(men)} men to test on")

@@ -25,14 +25,14 @@ CLASSES = ("loss", "blessed loss", "draw", "cursed win", "win")
 rule."""
 TRAIN, TEST = 0, 1
 TEST_SHARE = 16
-"""One position of so many is kept for tests, with all its mirror images."""
+"""One position in 16 is kept for tests, with all its mirror images."""
 _KIND_OF_TYPE = (0, 5, 4, 3, 2, 1, 0)  # by python-chess's types, pawn 1 to king 6
 _TYPES = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
 _MAN_BITS = 10
 _UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError, struct.error)
 _TRIED = 50  # positions of each table, before the work
 _DRAWN = 256
-# How many ways there are to set up so many men; both orders of the two beside the kings are the same.
+# How many ways there are to set up the men, by their number; both orders of the two beside the kings are the same.
 _WAYS = {3: 64 * 63 * 62 * 10, 4: 64 * 63 * 62 * 61 * 10 * 10 // 2}
 
 
@@ -114,7 +114,7 @@ class SyzygyTables:
 
     @property
     def bytes(self) -> int:
-        """Of all files together."""
+        """Size of all files."""
         return sum(path.stat().st_size for path in self.paths)
 
     def holds(self, board: chess.Board) -> bool:
@@ -131,7 +131,7 @@ class SyzygyTables:
 
 
 def draw_board(men: Sequence[int], source: Random) -> chess.Board:
-    """A legal position, either side to move, drawn uniformly from all of so many men: each as likely as any other.
+    """A legal position, either side to move, drawn uniformly from all with this number of men.
 
     Men are set up without regard to the rules, and what these forbid is thrown away.
 

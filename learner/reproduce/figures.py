@@ -1,30 +1,18 @@
 """Figures of experiments done again, as the bytes of PNG images: hollow marks and pale bars are published."""
 
-import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
+
+from ..endgame.figures import png_of, tidy
 
 PALE, DARK, OURS = "#b9c9da", "#1f4e79", "#c0504d"
 _MEASURED = (DARK, OURS, "#5fae9f", "#7a5c99")
 _LEGEND_LETTERS = 90  # of a line
 Curve = Sequence[tuple[float, float]]
-
-
-def _png(figure: Figure) -> bytes:
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=120)
-    return image.getvalue()
-
-
-def _tidy(axes: Axes) -> None:
-    axes.grid(alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def draw_curves(
@@ -48,8 +36,8 @@ def draw_curves(
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel=label, ylabel="right answers, %")
     axes.legend(fontsize=9, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    _tidy(axes)
-    return _png(figure)
+    tidy(axes)
+    return png_of(figure)
 
 
 def _percent(points: Curve) -> tuple[list[float], list[float]]:
@@ -86,8 +74,8 @@ def draw_bars(groups: Mapping[str, Mapping[str, float | None]], published: bool 
     axes.set(xlabel="wrong answers, % (numbers: right answers, %)", xlim=(0, 1.1 * longest))
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    _tidy(axes)
-    return _png(figure)
+    tidy(axes)
+    return png_of(figure)
 
 
 def draw_sizes(sizes: Mapping[str, tuple[float, float]]) -> bytes:
@@ -108,5 +96,5 @@ def draw_sizes(sizes: Mapping[str, tuple[float, float]]) -> bytes:
     axes.set(xlabel="MB (a million bytes)", xlim=(0, 1.1 * parts.sum(1).max()), ylim=(len(sizes) - 0.5, -0.5))
     axes.tick_params(axis="y", length=0)
     figure.legend(loc="outside upper right", ncols=2, frameon=False)
-    _tidy(axes)
-    return _png(figure)
+    tidy(axes)
+    return png_of(figure)

@@ -17,8 +17,9 @@ from ..expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy
 from ..expert.commands import read_with_progress, train_with_progress
 from ..expert.games import ExpertSamples, Split, split_by_game
 from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
-from ..network import NETWORKS, ConvUnit, Network, NetworkConfig
+from ..network import NETWORKS, Network, make_network
 from ..report import Figure, Table, make_writable_folder, percent
+from ..residual import ConvUnit, ResidualConfig, ResidualNetwork
 from ..trainer import TrainerConfig
 from .experiment import Experiment, Facts, Measure, Row, chosen_experiments, print_experiments, run_experiments
 from .figures import draw_curves
@@ -45,14 +46,14 @@ _NOTES = (
 _MEASURES = [Measure(f"top{k}", f"among the first {k}") for k in TOPS]
 
 
-class InceptionNetwork(Network):
+class InceptionNetwork(ResidualNetwork):
     """The network of Larson 2016, as far as it is described: one number a square, convolutions of several sizes.
 
-    Its heads are those of ``Network``. ``config`` gives modules and channels; the rest of it does not count.
+    Its heads are those of ``ResidualNetwork``. ``config`` gives modules and channels; the rest of it does not count.
     """
 
     def __init__(self, modules: int = MODULES, channels: int = CHANNELS) -> None:
-        super().__init__(NetworkConfig(blocks=modules, channels=channels))
+        super().__init__(ResidualConfig(blocks=modules, channels=channels))
         self.stem = ConvUnit(1, channels, 3, "relu")
         self.blocks = nn.Sequential(*(_Inception(channels) for _ in range(modules)))
 
@@ -62,7 +63,7 @@ class InceptionNetwork(Network):
 
 
 class _Inception(nn.Module):
-    """Convolutions of 1x1, 3x3 and 5x5 side by side, their channels put together (Szegedy et al. 2015)."""
+    """Convolutions of 1x1, 3x3 and 5x5 side by side, their channels in one list (Szegedy et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -87,7 +88,7 @@ def larson_command(
     Args:
         games: a collection in PDN.
         experiment: of ``NETWORKS_COMPARED``; None for both.
-        minutes: of the trainings together.
+        minutes: of the trainings.
         out: gets the report, after each network; after Ctrl-C in a training, with what was learnt until then.
 
     Returns:
@@ -139,7 +140,7 @@ class Compared:
 
 NETWORKS_COMPARED = {
     "published": Compared("network as published", InceptionNetwork, PUBLISHED_CONFIG, output_batch),
-    "own": Compared(f"this project's {OWN_NETWORK}", lambda: Network(NETWORKS[OWN_NETWORK]), CONFIG, expert_batch),
+    "own": Compared(f"this project's {OWN_NETWORK}", lambda: make_network(NETWORKS[OWN_NETWORK]), CONFIG, expert_batch),
 }
 """By name of the experiment."""
 

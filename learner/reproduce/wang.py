@@ -45,8 +45,8 @@ def wang_command(
 
     Args:
         experiment: of ``EXPERIMENTS``; None for all.
-        minutes: of all trainings together. Tables, tests and coding come on top, some minutes more.
-        pieces: positions of 2 to so many pieces, 4 to 6.
+        minutes: of all trainings. Tables, tests and coding come on top, some minutes more.
+        pieces: most pieces of the positions, 4 to 6.
         folder: of the tables; what it lacks is solved in memory. None for the default one.
         out: gets the report, after each experiment.
         as_published: Wang's network is trained with the published settings, not with such as learn in minutes.

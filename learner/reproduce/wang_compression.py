@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from engine.tablebase.material import MIN_PIECES
+from engine.tablebase.material import MIN_PIECES, materials_between
 
 from ..endgame.codec_commands import train_codec_network
 from ..endgame.codec_file import CodecError, CodecHeader, read_coded, write_coded
@@ -14,7 +14,7 @@ from ..report import Figure
 from . import published
 from .experiment import Experiment, Measure, Row
 from .figures import draw_sizes
-from .wang_lab import Lab, Training, slices
+from .wang_lab import Lab, Training
 
 CODEC_WEIGHT = 2.0  # share of the time, in the unit of ``Training.weight``
 _MOST_PIECES = 5
@@ -40,7 +40,7 @@ def _coded(lab: Lab, pieces: int) -> tuple[int, CodecHeader]:
         write_coded(path, lab.tables, pieces, network, report=lab.progress.tables)
         lab.progress.phase("decoding")
         decoded, header = read_coded(path, report=lab.progress.tables)
-        for material in slices(MIN_PIECES, pieces):
+        for material in materials_between(MIN_PIECES, pieces):
             if not np.array_equal(decoded.slice_rows(material), lab.tables.slice_rows(material)):
                 raise CodecError(f"slice {material.name} is not decoded as it was encoded: the codec is at fault")
         return path.stat().st_size, header
@@ -51,7 +51,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
     training = _training(pieces)
     most = training.most
     scores = lab.scores(training, MIN_PIECES, most, published.THRESHOLD)
-    positions = sum(map(count_positions, slices(MIN_PIECES, most)))
+    positions = sum(map(count_positions, materials_between(MIN_PIECES, most)))
     network_bytes = _FLOAT_BYTES * lab.trained(training).network.parameter_count
     exceptions = round((1 - max(scores.values())) * positions)
     exception_bytes = published.EXCEPTION_BYTES * exceptions

@@ -28,7 +28,7 @@ def named(fewest: int, most: int) -> str:
 
 
 def _measured(lab: Lab, wang: Training, pair: Training, fewest: int, most: int) -> dict[str, float]:
-    """The four accuracies on positions of so many pieces."""
+    """The four accuracies on positions of ``fewest`` to ``most`` pieces."""
     scores = lab.scores(wang, fewest, most, published.THRESHOLD)
     return scores | {"pair": lab.capture_score(pair, fewest, most)}
 
@@ -73,7 +73,7 @@ def sampling(lab: Lab, pieces: int) -> Experiment:
         [_draw_sampling(rows, pieces)],
         [
             f"Scaled: 2–{pieces} pieces instead of 2–7; the largest sample is what a network sees once in its time, "
-            "not 202 million positions. The smaller ones are gone through as many times oftener: all trainings take "
+            "not 202 million positions. The smaller ones are gone through more often: all trainings take "
             "equally long, only the number of different positions differs.",
             comparison_note(rows, ACCURACIES, lab.why_missed()),
         ],

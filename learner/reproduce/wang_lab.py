@@ -9,16 +9,15 @@ import numpy as np
 import torch
 
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.material import MIN_PIECES, Material, materials
+from engine.tablebase.material import MIN_PIECES, Material, materials, materials_between
 
-from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler
+from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler, ShuffledRows
 from ..endgame.member import softmax
 from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
 from ..endgame.progress import OracleProgress
-from ..endgame.resolve import resolve
-from ..endgame.training import DEFAULT_SETTINGS, TrainingSettings, accuracy_of, train_endgame
+from ..endgame.resolve import children_of, resolve
+from ..endgame.training import DEFAULT_SETTINGS, EndgameTrainer, TrainingSettings, accuracy_of
 from . import published
-from .one_ply import one_ply_search
 
 Kind = Literal["wang", "pair"]
 NAMES: dict[Kind, str] = {"wang": "Wang's network", "pair": "PairNetwork"}
@@ -33,6 +32,7 @@ MOST_SAMPLED = 20_000_000
 _FEWEST_SAMPLED = 10
 _WEIGHTS: dict[Kind, float] = {"wang": 1.0, "pair": 0.5}  # shares of the time; the second learns faster
 _TUNING_SHARE = 0.5
+_SEARCH_CHUNK = 1 << 13  # positions searched at a time: bounds the memory
 _TEST_RATE, _FEWEST_TESTED, _MOST_TESTED = 1000, 300, 50_000  # positions per minute of training
 
 
@@ -94,35 +94,31 @@ class FixedSample(EndgameSampler):
     def __init__(self, tables: DenseTables, materials: Sequence[Material], seed: int, quiet: bool, size: int) -> None:
         super().__init__(tables, materials, seed, TRAIN, quiet)
         self.sample = super().draw(size)
-        self._random = np.random.default_rng(seed)
-        self._order = np.zeros(0, np.int64)
+        self._rows = ShuffledRows(size, seed)
 
     def draw(self, n: int) -> EndgameBatch:
-        size = len(self.sample.values)
-        rounds = max(0, -(-(n - len(self._order)) // size))
-        self._order = np.concatenate([self._order, *(self._random.permutation(size) for _ in range(rounds))])
-        chosen, self._order = self._order[:n], self._order[n:]
+        chosen = self._rows.take(n)
         return EndgameBatch(*(column[chosen] for column in self.sample))
 
 
-class _FrozenWang(WangNetwork):
-    """Its classifier alone learns; the batch-norm statistics of the body stay too."""
+def one_ply_search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
+    """Verdicts int8 [N] (1 win, 0 draw, -1 loss for the side to move) of positions uint32 [N, 4].
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem.requires_grad_(False)
-        self.blocks.requires_grad_(False)
-
-    def train(self, mode: bool = True) -> "_FrozenWang":
-        super().train(mode)
-        self.stem.eval()
-        self.blocks.eval()
-        return self
+    The search of Wang 2023, to the letter: unlike those of ``endgame.resolve`` it follows no exchange to its end. A
+    move to a position that the opponent has lost wins, else one to a draw draws, else all is lost; no move loses, and
+    who takes the last piece has won.
+    """
+    chunks = np.array_split(positions, -(-len(positions) // _SEARCH_CHUNK) or 1)
+    return np.concatenate([_search(network, chunk) for chunk in chunks])
 
 
-def slices(fewest: int, most: int) -> list[Material]:
-    """All slices of so many pieces."""
-    return [material for n in range(fewest, most + 1) for material in materials(n)]
+def _search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
+    children, parents = children_of(positions, np.arange(len(positions)))
+    values = (1 - network.wdl_logits(children).argmax(1)).astype(np.int8)
+    values[children[:, 0] == 0] = -1
+    verdicts = np.full(len(positions), -1, np.int8)
+    np.maximum.at(verdicts, parents, -values)
+    return verdicts
 
 
 def share(right: np.ndarray) -> float:
@@ -137,7 +133,7 @@ class Lab:
     capture search.
 
     Args:
-        minutes: for all trainings together. wanted: these trainings, those before them left out.
+        minutes: for all trainings. wanted: these trainings, those before them left out.
         extra: share of the time that is taken by something else, in the unit of ``Training.weight``.
         as_published: Wang's network is trained with the published settings.
 
@@ -189,7 +185,7 @@ class Lab:
     def _train(self, training: Training) -> Trained:
         place, minutes = self._plan.index(training), self._minutes[training]
         network = self._new_network(training, self.seed + place)
-        source = self.tables, slices(training.fewest, training.most), self.seed + place
+        source = self.tables, materials_between(training.fewest, training.most), self.seed + place
         quiet = training.kind == "pair"
         sampler, settings, size = EndgameSampler(*source, TRAIN, quiet), self.settings[training.kind], None
         if training.tenths:
@@ -202,16 +198,16 @@ class Lab:
         self._warm_up(training.kind)
         self.progress.phase(label, 60 * minutes)
         report = partial(self.progress.rate, label)
-        seen = train_endgame(network, sampler, settings, minutes=minutes, report=report)[-1].positions
+        seen = EndgameTrainer(network, sampler, settings, minutes).run(report=report)[-1].positions
         return Trained(network, seen, min(seen, size or seen))
 
     def _warm_up(self, kind: Kind) -> None:
         """Compiles what a kind of network needs: the first training would pay for it with most of a short time."""
         if kind not in self._warm:
             self.progress.phase("compiling")
-            few = EndgameSampler(self.tables, slices(MIN_PIECES, MIN_PIECES), self.seed, TRAIN, kind == "pair")
+            few = EndgameSampler(self.tables, materials(MIN_PIECES), self.seed, TRAIN, kind == "pair")
             network = self._new_network(Training(kind, MIN_PIECES, MIN_PIECES), self.seed)
-            train_endgame(network, few, self.settings[kind], positions=1)
+            EndgameTrainer(network, few, self.settings[kind], positions=1).run()
             self._warm.add(kind)
 
     def why_missed(self) -> str:
@@ -228,19 +224,20 @@ class Lab:
         torch.manual_seed(seed)
         network: EndgameNetwork
         if training.kind == "wang":
-            network = _FrozenWang() if training.freeze_body else WangNetwork()
+            network = WangNetwork()
+            if training.freeze_body:
+                network.freeze(network.stem, network.blocks)
         else:
             network = PairNetwork(PairConfig(pieces=(training.start or training).most))
-            if training.freeze_body:
-                network.pairs.requires_grad_(False)
-                network.biases.requires_grad_(False)
+            network.pairs.requires_grad_(not training.freeze_body)
+            network.biases.requires_grad_(not training.freeze_body)
         if training.start is not None:
             network.load_state_dict(self.trained(training.start).network.state_dict())
         return network
 
     def draw(self, fewest: int, most: int, split: int) -> EndgameBatch:
         """Fresh positions, always the same for a split."""
-        return EndgameSampler(self.tables, slices(fewest, most), self.seed, split).draw(self.tested)
+        return EndgameSampler(self.tables, materials_between(fewest, most), self.seed, split).draw(self.tested)
 
     def answers(self, training: Training, fewest: int, most: int, split: int = TEST) -> tuple[EndgameBatch, Answers]:
         """Fresh positions and what a network says of them, alone and by one-ply search."""

@@ -46,7 +46,7 @@ def _chosen(lab: Lab, training: Training) -> float:
 
 
 def _row(lab: Lab, pieces: int, name: str, thresholds: dict[str, float], figure: float | None = None) -> Row:
-    """What network and search give together with these thresholds, by key of the measures."""
+    """Right answers of network and search with these thresholds, by key of the measures."""
     measured = {}
     for key, training in _trainings(pieces).items():
         batch, answers = lab.answers(training, MIN_PIECES, pieces)

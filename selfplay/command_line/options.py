@@ -21,11 +21,11 @@ MAX_SEED = (1 << 32) - 1
 MAX_GAMES = 20_000  # the openings of all are made beforehand
 Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the positions drawn.")]
 Backend = Annotated[
-    str, typer.Option(help="What computes networks, like torch or openvino-int8; auto: the fastest here.")
+    str, typer.Option(help="What computes networks, like torch or numba-int16; auto: the fastest for them.")
 ]
 PLAYER = (
     "random, rollout:N, alphabeta:N, tablebase, hub:COMMAND, champion, FOLDER; "
-    "networks also @off, @800, @threads:2, @ponder, @impartial."
+    "networks also @off, @800, @ponder, @impartial."
 )
 
 

@@ -2,7 +2,7 @@
 the gradients that its training rests on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from ..match import make_openings, play_match
 from ..match_record import MatchGame
 from ..players import network_player
 from ..progress import MatchProgress
-from .runs import Version, check_run, is_over, played_games, read_run, train_run
+from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished_training
 
 EXPERIMENTS = ("gradients", "match")
 _CONCURRENCY = 64
@@ -39,7 +39,7 @@ _INTRODUCTION = (
     "Published figures to set beside these are not known."
 )
 _MATCH_NOTES = (
-    "As in the report: an iteration is so many games of self-play, training for so many epochs, and games of "
+    "As in the report: an iteration is a number of games of self-play, of epochs of training, and of games of "
     "comparison in which the new network must reach the replacement threshold; the search is PUCT with a network, its "
     "opponent UCT with random roll-outs.",
     "Otherwise: a game is drawn after 80 plies without a capture or a move of a man, by repetition, and in self-play "
@@ -104,8 +104,8 @@ class _MatchStudy:
 
     def versions(self) -> list[Version]:
         """The first version and the last; one if they are the same, none before the run has begun."""
-        found = read_run(self.run)
-        return [] if found is None else list(dict.fromkeys([found[1][0], found[1][-1]]))
+        _, versions = read_run(self.run)
+        return list(dict.fromkeys([*versions[:1], *versions[-1:]]))
 
     def play(self, quiet: bool) -> None:
         """All games, of random weights and of the last version."""
@@ -117,14 +117,12 @@ class _MatchStudy:
 
     def _play(self, version: Version, tally: Tally, progress: MatchProgress) -> None:
         config, pair = self.config, []
-        network = load_checkpoint(version.checkpoint).network
         agent = network_player(
-            network,
+            load_checkpoint(version.checkpoint).network,
             version.name,
             config.match_search,
             device=config.device,
             backend=config.selfplay.backend,
-            batch=_CONCURRENCY,
         )
         rollout = parse_player(self.opponent)
         assert rollout is not None
@@ -140,53 +138,47 @@ class _MatchStudy:
         play_match(agent, rollout, openings, self.games, seed=config.seed, concurrency=_CONCURRENCY, on_game=on_game)
 
     def experiment(self) -> Experiment:
-        """What there is so far."""
-        found = read_run(self.run)
-        notes = []
-        if found is None or not is_over(found[0], self.config):
-            minutes = found[0].minutes if found else 0.0
-            notes.append(
-                f"Not finished: {minutes:.1f} of {self.config.loop.minutes:g} minutes of training are done; the same "
-                "command goes on."
+        versions = self.versions()
+        rows = [
+            Row(
+                f"{_described(version)} v {self.opponent}",
+                {},
+                {"minutes": version.minutes, **tally_figures(self.tallies.get(version.name))},
             )
-        elif len(found[1]) == 1:
-            notes.append("No network has passed the comparison yet: the agent plays with its random weights.")
-        wanted = self.games * len(self.versions())
-        played = sum(tally.games for tally in self.tallies.values())
-        if played < wanted:
-            notes.append(f"Not finished: {played} of {wanted} games are played; the same command plays them.")
-        rows = []
-        for version in self.versions():
-            name = f"{_described(version)} v {self.opponent}"
-            rows.append(Row(name, {}, self._figures(version)))
-        for name, tally in self.tallies.items():
-            if tally.games:
-                elo = tally.elo_diff()
-                notes.append(f"{name} is {elo.elo:+.0f} ± {elo.elo_error:.0f} Elo against {self.opponent}.")
-        if found is not None:
-            notes.append(
-                f"The run: {found[0].iteration} iterations, {played_games(self.run)} games of self-play, "
-                f"{len(found[1]) - 1} replacements in {found[0].minutes:.1f} minutes."
-            )
+            for version in versions
+        ]
         return Experiment(
             "match",
             "The agent against tree search with random roll-outs",
             "Is the trained agent stronger than roll-out MCTS with as many searches per move?",
-            (
-                Measure("wins", "won", "count"),
-                Measure("draws", "drawn", "count"),
-                Measure("losses", "lost", "count"),
-                Measure("score", "score"),
-                Measure("minutes", "minutes of training", "number"),
-            ),
+            (*RESULTS, Measure("minutes", "minutes of training", "number")),
             rows,
-            self._drawn(),
-            [*notes, *_MATCH_NOTES],
+            self._drawn(versions),
+            [*self._notes(self.games * len(versions)), *_MATCH_NOTES],
         )
 
-    def _drawn(self) -> list[Figure]:
-        """Elo of the versions that have played."""
-        minutes = {version.name: version.minutes for version in self.versions()}
+    def _notes(self, wanted: int) -> list[str]:
+        """What is missing, and what came out; ``wanted``: games to be played."""
+        state, versions = read_run(self.run)
+        notes = unfinished_training(state, self.config)
+        if not notes and len(versions) == 1:
+            notes.append("No network has passed the comparison yet: the agent plays with its random weights.")
+        played = sum(tally.games for tally in self.tallies.values())
+        if played < wanted:
+            notes.append(f"Not finished: {played} of {wanted} games are played; the same command plays them.")
+        for name, tally in self.tallies.items():
+            if tally.games:
+                elo = tally.elo_diff()
+                notes.append(f"{name} is {elo.elo:+.0f} ± {elo.elo_error:.0f} Elo against {self.opponent}.")
+        if versions:
+            notes.append(
+                f"The run: {state.iteration} iterations, {played_games(self.run)} games of self-play, "
+                f"{len(versions) - 1} replacements in {state.minutes:.1f} minutes."
+            )
+        return notes
+
+    def _drawn(self, versions: Sequence[Version]) -> list[Figure]:
+        minutes = {version.name: version.minutes for version in versions}
         results = [(name, self.opponent, tally) for name, tally in self.tallies.items() if tally.games]
         if not results:
             return []
@@ -194,14 +186,6 @@ class _MatchStudy:
         title = f"the agent before and after {played_games(self.run):,} games of self-play"
         image = ratings_image(table, self.opponent, minutes, title, "agent")
         return [Figure("match", image, f"Elo against {self.opponent}, which has as many searches per move.")]
-
-    def _figures(self, version: Version) -> dict[str, float]:
-        tally = self.tallies.get(version.name, Tally())
-        figures: dict[str, float] = {"minutes": version.minutes}
-        if tally.games:
-            counts = {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses}
-            figures |= {**counts, "score": tally.points / tally.games}
-        return figures
 
 
 def _described(version: Version) -> str:
@@ -220,14 +204,7 @@ def _gradients(checks: Sequence[GradientCheck]) -> Experiment:
             Measure("error", "largest error", "number"),
             Measure("passed", "passes", "truth"),
         ),
-        [
-            Row(
-                check.name,
-                {},
-                {"derivatives": check.derivatives, "error": check.error, "passed": float(check.passed)},
-            )
-            for check in checks
-        ],
+        [Row(c.name, {}, {"derivatives": c.derivatives, "error": c.error, "passed": float(c.passed)}) for c in checks],
         [],
         [
             f"{len(checks)} operations: {verdict}",
@@ -251,7 +228,7 @@ def maddocks_command(
 
     Args:
         experiment: of ``EXPERIMENTS``; None for both.
-        minutes: the training ends after so long, or after its iterations; what was done before counts.
+        minutes: the training ends after that time, or after its iterations; what was done before counts.
         games: of the first network and of the last against roll-out MCTS.
         out: gets the run (``run``) and the report. Given again, the training goes on.
         settings: ``key=value``, changed in the preset: for tests.
@@ -274,29 +251,23 @@ def maddocks_command(
     facts = {**{name.replace("_", " "): value for name, value in asdict(agent).items()}, "minutes": minutes}
     facts |= {"games of each match": games, "seed": seed}
     checks: list[GradientCheck] = []
+
+    def write() -> tuple[Path, list[Experiment]]:
+        """The report of all that is there; its page and its parts."""
+        experiments = [_gradients(checks)] if "gradients" in names else []
+        experiments += [study.experiment()] if "match" in names else []
+        return report_experiments(out, _TITLE, _INTRODUCTION, facts, experiments), experiments
+
     try:
         if "gradients" in names:
             checks += map(check_gradients, operations(seed))
-            _write(names, study, checks, facts, out)
+            write()
         if "match" in names:
             train_run(study.run, study.config, quiet)
-            _write(names, study, checks, facts, out)  # a kill from now on leaves it
+            write()  # a kill from now on leaves it
             study.play(quiet)
     except KeyboardInterrupt as error:
-        page, _ = _write(names, study, checks, facts, out)
+        page, _ = write()
         text = f"the run is saved in {study.run}, and {page} shows what there is; the same command goes on"
         raise KeyboardInterrupt(text) from error
-    return print_experiments(*_write(names, study, checks, facts, out), quiet)
-
-
-def _write(
-    names: Sequence[str],
-    study: _MatchStudy,
-    checks: Sequence[GradientCheck],
-    facts: Mapping[str, str | int | float],
-    out: Path,
-) -> tuple[Path, list[Experiment]]:
-    """The report of all that is there; its page and its parts."""
-    experiments = [_gradients(checks)] if "gradients" in names else []
-    experiments += [study.experiment()] if "match" in names else []
-    return report_experiments(out, _TITLE, _INTRODUCTION, facts, experiments), experiments
+    return print_experiments(*write(), quiet)

@@ -31,7 +31,7 @@ from ..match_commands import choose_jobs, inspect_player, make_pairing
 from ..openings import make_openings
 from ..run_folder import RunState
 from .published import POPIC, POPIC_HOURS, POPIC_VERSIONS
-from .runs import Version, check_run, is_over, played_games, read_run, train_run
+from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished_training
 
 SYSTEMS = {"popic": "popic", "own": "quick"}
 """Experiment → preset."""
@@ -44,8 +44,6 @@ _INTRODUCTION = (
     "plays all before it. Published figures stand beside those measured here, with the published settings and with "
     "this project's own in the same time."
 )
-_COUNTS = (Measure("wins", "won", "count"), Measure("draws", "drawn", "count"), Measure("losses", "lost", "count"))
-_SCORE = Measure("score", "score")
 _SIZE = (
     Measure("versions", "promoted versions", "count"),
     Measure("games", "games of self-play", "count"),
@@ -88,12 +86,7 @@ class _System:
 
     @property
     def run(self) -> Path:
-        """Folder of the run."""
         return self.out / self.name
-
-    def train(self, quiet: bool) -> None:
-        """Trains as long as there is time left."""
-        train_run(self.run, self.config, quiet)
 
     def _results(self) -> LadderResults:
         settings = {
@@ -105,9 +98,7 @@ class _System:
 
     def play(self, quiet: bool) -> list[str]:
         """Plays the games that are missing; what went wrong in those that were forfeited."""
-        found = read_run(self.run)
-        assert found is not None, "it has been trained"
-        versions, control = found[1], TimeControl()
+        versions, control = read_run(self.run)[1], TimeControl()
         if len(versions) == 1:
             return []
         simulations, seed = self.config.match_search.num_simulations, self.config.seed
@@ -126,8 +117,7 @@ class _System:
         return play_missing(pairings, openings, self.games, jobs, self._results(), quiet)
 
     def found(self) -> "_Found":
-        """What there is in the folder."""
-        state, versions = read_run(self.run) or (RunState(), [])
+        state, versions = read_run(self.run)
         results, last = self._results(), versions[-1].name if versions else ""
         tallies = {version.name: results.tally(last, version.name, self.games) for version in versions[:-1]}
         games = played_games(self.run) if versions else 0
@@ -152,7 +142,6 @@ class _Found:
 
     @property
     def last(self) -> str:
-        """Name of the last version."""
         return self.versions[-1].name
 
     def standings(self) -> Standings:
@@ -164,13 +153,9 @@ class _Found:
     def experiment(self) -> Experiment:
         """The last version against all before it."""
         name = self.system.name
-        published = POPIC if name == "popic" else {}
+        published = {version: _tally(*wdl) for version, wdl in POPIC.items()} if name == "popic" else {}
         rows = [
-            Row(
-                version,
-                _figures(_tally(*wdl)) if (wdl := published.get(version)) else {},
-                _figures(self.tallies[version]) if version in self.tallies else {},
-            )
+            Row(version, tally_figures(published.get(version)), tally_figures(self.tallies.get(version)))
             for version in dict.fromkeys([*published, *(version.name for version in self.versions[:-1])])
         ]
         tables = [
@@ -192,7 +177,7 @@ class _Found:
             name,
             f"Last version against all before it, {_NAMES[name]}",
             "How do the last version's games against every version before it end? v0 has random weights.",
-            (*_COUNTS, _SCORE),
+            RESULTS,
             rows,
             figures,
             [*self._unfinished(), *_NOTES[name], _GAMES_NOTE],
@@ -200,14 +185,9 @@ class _Found:
         )
 
     def _unfinished(self) -> list[str]:
-        """What is missing yet."""
-        config, notes = self.system.config, []
-        if not is_over(self.state, config):
-            notes.append(
-                f"Not finished: {self.state.minutes:.1f} of {config.loop.minutes:g} minutes of training are done; the "
-                "same command goes on."
-            )
-        elif len(self.versions) == 1:
+        config = self.system.config
+        notes = unfinished_training(self.state, config)
+        if not notes and len(self.versions) == 1:
             notes.append("No version has passed the gate yet, so there is nothing to compare: give more --minutes.")
         limit = config.loop.minutes
         if limit is not None and self.state.minutes > _OVERTIME * limit:
@@ -220,10 +200,9 @@ class _Found:
 
     def row(self) -> Row:
         """The last version against the first, and what it took to get there."""
-        first = self.tallies.get("v0")
         size = {"versions": len(self.versions) - 1, "games": self.games, "hours": self.state.minutes / 60}
-        measured = {**(_figures(first) if first else {}), **size}
-        published = {**_figures(_tally(*POPIC["v0"])), "versions": POPIC_VERSIONS, "hours": POPIC_HOURS}
+        measured = tally_figures(self.tallies.get("v0")) | size
+        published = {**tally_figures(_tally(*POPIC["v0"])), "versions": POPIC_VERSIONS, "hours": POPIC_HOURS}
         return Row(f"{_NAMES[self.system.name]}, {self.last} v v0 (published: v9 v v0)", published, measured)
 
     def verdict(self) -> str:
@@ -250,22 +229,13 @@ def _tally(wins: int, draws: int, losses: int) -> Tally:
     return Tally(singles=[losses, draws, wins], wins=wins, draws=draws, losses=losses)
 
 
-def _figures(tally: Tally) -> dict[str, float]:
-    return {
-        "wins": tally.wins,
-        "draws": tally.draws,
-        "losses": tally.losses,
-        "score": tally.points / tally.games,
-    }
-
-
 def _first_and_last(found: Sequence[_Found]) -> Experiment:
     begun = [system for system in found if system.versions]
     return Experiment(
         "first",
         "Last version against the first",
         "Does the last version beat random weights by more than was published, in a fraction of the time?",
-        (*_COUNTS, _SCORE, *_SIZE),
+        (*RESULTS, *_SIZE),
         [system.row() for system in begun],
         [],
         [system.verdict() for system in begun],
@@ -279,7 +249,7 @@ def popic_command(
 
     Args:
         experiment: of ``SYSTEMS``; None for both, which then share the minutes.
-        minutes: of all trainings together, those done before in this folder included. Games come on top.
+        minutes: of all trainings, those done before in this folder included. Games come on top.
         games: of the last version against each one before it, 2 or more.
         out: gets the runs (``popic``, ``own``), the games, and the report. Given again, everything goes on.
         settings: ``key=value``, changed in both presets: for tests.
@@ -308,7 +278,7 @@ def popic_command(
     try:
         for system in systems:
             console.print(f"{_NAMES[system.name]}: training of {each:g} minutes", highlight=False)
-            system.train(quiet)
+            train_run(system.run, system.config, quiet)
             _write(systems, minutes)  # a kill from now on leaves it
             console.print(f"{_NAMES[system.name]}: games of the last version", highlight=False)
             errors += system.play(quiet)

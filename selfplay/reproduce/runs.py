@@ -4,11 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from learner.reproduce.experiment import Measure
+
 from ..config import RunConfig
+from ..elo import Tally
 from ..progress import TrainingProgress
 from ..run_folder import RunError, RunFolder, RunState
 from ..shards import SUFFIX, read_shard_info
 
+RESULTS = (
+    Measure("wins", "won", "count"),
+    Measure("draws", "drawn", "count"),
+    Measure("losses", "lost", "count"),
+    Measure("score", "score"),
+)
 _LIMITS = (("loop", "minutes"), ("loop", "max_iterations"))  # may differ when a run goes on
 _Key = tuple[str, ...]
 
@@ -72,8 +81,8 @@ def is_over(state: RunState, config: RunConfig) -> bool:
     )
 
 
-def read_run(folder: Path) -> tuple[RunState, list[Version]] | None:
-    """Where a run stands, and its versions from random weights to the last promoted one; None if there is none yet.
+def read_run(folder: Path) -> tuple[RunState, list[Version]]:
+    """State of a run, and its versions from random weights to the last promoted one; none if it has not begun.
 
     Raises:
         RunError: its state cannot be read.
@@ -81,7 +90,7 @@ def read_run(folder: Path) -> tuple[RunState, list[Version]] | None:
     run = RunFolder(folder)
     first = run.checkpoint("000000")
     if not run.config_path.exists() or not first.exists():
-        return None
+        return RunState(), []
     state = run.read_state()
     promoted = (
         Version(f"v{number}", run.checkpoint(made.checkpoint), made.minutes)
@@ -93,6 +102,22 @@ def read_run(folder: Path) -> tuple[RunState, list[Version]] | None:
 def played_games(folder: Path) -> int:
     """Games of self-play in a run."""
     return sum(read_shard_info(path).games for path in RunFolder(folder).shards.glob(f"*{SUFFIX}"))
+
+
+def unfinished_training(state: RunState, config: RunConfig) -> list[str]:
+    """A note, if the training is not over."""
+    if is_over(state, config):
+        return []
+    done = f"{state.minutes:.1f} of {config.loop.minutes:g} minutes of training are done"
+    return [f"Not finished: {done}; the same command goes on."]
+
+
+def tally_figures(tally: Tally | None) -> dict[str, float]:
+    """Results by the keys of ``RESULTS``; none without games."""
+    if tally is None or not tally.games:
+        return {}
+    score = tally.points / tally.games
+    return {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses, "score": score}
 
 
 def _leaves(fields: dict[str, Any], above: _Key = ()) -> Iterator[tuple[_Key, Any]]:

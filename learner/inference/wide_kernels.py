@@ -1,4 +1,4 @@
-"""A student's forward pass compiled by Numba, and whole batches of a search with it.
+"""The wide network's forward pass compiled by Numba, and the step loop of a search with it.
 
 The wide layer of a position's phase adds up the weights of the pieces that are on the board: two thirds of its inputs
 are never on, and none has a value but one. Of the policy a search computes what belongs to legal moves: some eight
@@ -12,22 +12,21 @@ from numba import njit
 
 from engine.bitboard import NUM_SQUARES, lowest_bit, popcount
 from engine.encoding import MAX_HOPS, NUM_POLICY, REVERSIBLE_SCALE, hop_indices
-from engine.search.kernels import backup_leaves, select_leaves
+from engine.search.step_loop import search_steps
 
 from ..phases import NUM_PHASES
-from .batches import has_few
 from .lanes import WIDTH, bent, load, multiply_add, spread, store
 from .tiles import BLOCK, ROWS, multiply_tiles
 from .winograd import filled_rows, place
 
 STRIP = 4 * WIDTH
 """Units of the wide layer that are computed together."""
-TOGETHER = 4
-"""Logits of the policy that are."""
+LOGITS_PER_PASS = 4
+"""Logits of the policy that are computed together."""
 _KINDS = 4  # of pieces
 
 
-class StudentWeights(NamedTuple):
+class WideWeights(NamedTuple):
     """Flat arrays of float32, phase after phase but for the policy, and the table of phases.
 
     Attributes:
@@ -51,14 +50,14 @@ class StudentWeights(NamedTuple):
     wdl_bias: np.ndarray
 
 
-class StudentBuffers(NamedTuple):
-    """Room for the results of so many positions between layers; ``ones`` are ``BLOCK``.
+class WideBuffers(NamedTuple):
+    """Room for what lies between the layers of a batch; ``ones`` are ``BLOCK`` ones.
 
     Attributes:
         places: int64 [positions], their rows in ``units``, ``hidden`` and ``wdl``: each phase has whole tiles.
         ends: int64 [phases], where the rows of each end.
         rows: int64 [32], where the weights of one position's pieces begin.
-        hops: int64 [128 and room for some more], logits of the policy that are wanted of one position.
+        hops: int64 [128 + LOGITS_PER_PASS], logits of the policy that are wanted of one position.
         is_wanted: bool [128], whether a logit is among them.
         sums: of the products for some logits.
     """
@@ -175,10 +174,10 @@ def _results(n, weights, buffers, wdl_logits):
 
 @njit(inline="always")
 def _policy(i, count, weights, buffers, policy_logits):
-    """Writes so many logits of a position in the wide layer, those that ``buffers.hops`` lists."""
+    """Writes ``count`` policy logits of a position in the wide layer, those that ``buffers.hops`` lists."""
     units, hops, sums, row = weights.bias.size // NUM_PHASES, buffers.hops, buffers.sums, buffers.places[i]
-    hops[count : count + TOGETHER] = hops[0]
-    for first in range(0, count, TOGETHER):
+    hops[count : count + LOGITS_PER_PASS] = hops[0]
+    for first in range(0, count, LOGITS_PER_PASS):
         a, b, c, d = hops[first] * units, hops[first + 1] * units, hops[first + 2] * units, hops[first + 3] * units
         sum_a = sum_b = sum_c = sum_d = spread(np.float32(0.0))
         for unit in range(0, units, WIDTH):
@@ -191,7 +190,7 @@ def _policy(i, count, weights, buffers, policy_logits):
         store(sums, WIDTH, sum_b)
         store(sums, 2 * WIDTH, sum_c)
         store(sums, 3 * WIDTH, sum_d)
-        for hop in range(TOGETHER):
+        for hop in range(LOGITS_PER_PASS):
             logit = weights.policy_bias[hops[first + hop]]
             for lane in range(hop * WIDTH, (hop + 1) * WIDTH):
                 logit += sums[lane]
@@ -200,7 +199,7 @@ def _policy(i, count, weights, buffers, policy_logits):
 
 @njit(inline="always")
 def _list_hops(codes, count, buffers, hops_of_move):
-    """Lists the logits that so many moves are made of, each once; returns their number."""
+    """Lists the logits that ``count`` moves are made of, each once; returns their number."""
     hops, is_wanted, n = buffers.hops, buffers.is_wanted, 0
     for move in range(count):
         for hop in hops_of_move[: hop_indices(codes[move], hops_of_move)]:
@@ -214,13 +213,13 @@ def _list_hops(codes, count, buffers, hops_of_move):
 
 
 @njit(nogil=True, cache=True)
-def evaluate_student(positions, weights, buffers, policy_logits, wdl_logits):
+def evaluate_wide(positions, weights, buffers, policy_logits, wdl_logits):
     """All policy and win/draw/loss logits of positions.
 
     Args:
         positions: uint32 [N, 4], not more than there is room for in the buffers.
-        weights: ``StudentWeights``.
-        buffers: ``StudentBuffers``.
+        weights: ``WideWeights``.
+        buffers: ``WideBuffers``.
         policy_logits, wdl_logits: float32 [N or more, 128] and [N or more, 3], filled.
     """
     _wide_layer(positions, weights, buffers)
@@ -232,35 +231,23 @@ def evaluate_student(positions, weights, buffers, policy_logits, wdl_logits):
 
 
 @njit(nogil=True, cache=True)
-def search_student(select, backup, leaves, weights, buffers, few, batches):
-    """What ``LockstepSearch.step`` does with an evaluator that remembers nothing, so many times.
+def _judge_wide(state, network, n):
+    weights, buffers = network
+    hops_of_move, room = np.empty(MAX_HOPS, np.int64), buffers.places.size
+    for first in range(0, n, room):
+        end = min(first + room, n)
+        _wide_layer(state.leaves[first:end], weights, buffers)
+        policy = state.policy[first:end]
+        for i in range(end - first):
+            lane = state.waiting[first + i]
+            moves = np.int64(state.nodes[state.paths[lane, state.depths[lane]]].num_children)
+            wanted = _list_hops(state.codes[lane], moves, buffers, hops_of_move)
+            _policy(i, wanted, weights, buffers, policy)
+        _results(end - first, weights, buffers, state.wdl[first:end])
+    return True, 0
 
-    Args:
-        select, backup, leaves: see ``batches.search_batches``.
-        few, batches: see ``engine.search.batches``.
 
-    Returns:
-        Numbers of positions judged and of leaves that wait.
-    """
-    nodes, paths, depths, codes, waiting = backup[0], backup[2], backup[3], backup[5], backup[7]
-    lanes = leaves.shape[0]
-    room = buffers.places.size
-    policy, wdl = np.empty((lanes, NUM_POLICY), np.float32), np.empty((lanes, 3), np.float32)
-    hops_of_move = np.empty(MAX_HOPS, np.int64)
-    judged = 0
-    for _ in range(batches):
-        n = select_leaves(*(*select, np.int64(0)))  # the type by which it is called elsewhere, too
-        if n == 0 or has_few(leaves, n, few):
-            return judged, n
-        for first in range(0, n, room):
-            end = min(first + room, n)
-            _wide_layer(leaves[first:end], weights, buffers)
-            for i in range(end - first):
-                lane = waiting[first + i]
-                moves = np.int64(nodes[paths[lane, depths[lane]]].num_children)
-                wanted = _list_hops(codes[lane], moves, buffers, hops_of_move)
-                _policy(i, wanted, weights, buffers, policy[first:end])
-            _results(end - first, weights, buffers, wdl[first:end])
-        backup_leaves(*(*backup, n, policy, wdl))
-        judged += n
-    return judged, 0
+@njit(nogil=True, cache=True)
+def search_wide(state, settings, tables, weights, buffers, steps):
+    """``step_loop.search_steps`` with a wide network; of the policy it computes what legal moves need."""
+    return search_steps(state, settings, tables, _judge_wide, (weights, buffers), steps)

@@ -1,0 +1,39 @@
+"""Where PDN numbers lie on the board. Row 0 holds 1 to 4, Black's back row; column 0 is White's left."""
+
+_COLUMNS = 4  # dark squares in a row
+_STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
+
+
+def row_column(number: int) -> tuple[int, int]:
+    """Row and column (0-7) of a square 1-32."""
+    row, place = divmod(number - 1, _COLUMNS)
+    return row, 2 * place + (row % 2 == 0)
+
+
+def number_at(row: int, column: int) -> int | None:
+    """The square 1-32 at a row and column, or None for a light square or one off the board."""
+    if not (0 <= row < 8 and 0 <= column < 8) or (row + column) % 2 == 0:
+        return None
+    return row * _COLUMNS + column // 2 + 1
+
+
+def square_between(start: int, end: int) -> int:
+    """The square jumped between two squares that are a jump apart."""
+    (row, column), (end_row, end_column) = row_column(start), row_column(end)
+    jumped = number_at((row + end_row) // 2, (column + end_column) // 2)
+    assert jumped is not None
+    return jumped
+
+
+def cursor_step(square: int, direction: str, flipped: bool) -> int:
+    """The dark square beside ``square`` on the screen; up and down zigzag, the board's edge stops.
+
+    Args:
+        direction: ``left``, ``right``, ``up`` or ``down``, as seen with White at the bottom, or Black if ``flipped``.
+    """
+    row_step, place_step = _STEPS[direction]
+    if flipped:
+        row_step, place_step = -row_step, -place_step
+    row, place = divmod(square - 1, _COLUMNS)
+    row, place = row + row_step, place + place_step
+    return _COLUMNS * row + place + 1 if 0 <= row < 8 and 0 <= place < _COLUMNS else square

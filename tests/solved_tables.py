@@ -1,0 +1,11 @@
+"""Tables solved in memory, for tests."""
+
+from pathlib import Path
+
+from engine.tablebase.dense import DenseTables
+from engine.tablebase.load import load_tables
+
+
+def solve_tables(pieces: int, threads: int | None = None) -> DenseTables:
+    """All tables of 2 to ``pieces`` pieces, none of them read from a file."""
+    return load_tables(Path(__file__).parent / "no such folder", pieces, threads)

@@ -1,0 +1,269 @@
+"""The wide family: its network, its kernels, its searches; and the student beside a checkpoint."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from search_boards import mixed_boards
+from test_inference import moderate
+
+from engine.board import Board
+from engine.encoding import encode_planes
+from engine.search import CachedEvaluator, CompiledEvaluator, LockstepSearch, SearchConfig
+from engine.tablebase import read_tablebase
+from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
+from learner.inference import BackendError, TorchEvaluator, WideEvaluator, make_evaluator
+from learner.inference.calibration import random_positions
+from learner.network import NETWORKS, Network, WideConfig, make_network
+from learner.phases import NUM_PHASES
+from learner.student import STUDENT_FOLDER, has_student, load_student, student_digest
+from learner.wide import WideNetwork
+from selfplay.players import checkpoint_folder, make_player
+
+SIZES = [WideConfig(units=32, hidden=16), WideConfig(units=96, hidden=48)]
+ENDGAMES = ["B:W31,32,27:B1,K10,2", "W:WK18,K19,30:BK1,12,5,9", "B:W18,K22:B7,8,K11,3"]
+CONFIGS = {
+    "one leaf": SearchConfig(num_simulations=150),
+    "in flight": SearchConfig(num_simulations=300, leaves_in_flight=16, shot_prior=0.3, policy_temperature=2.0),
+    "more than room": SearchConfig(num_simulations=1500, leaves_in_flight=80, virtual_loss=0.5),
+    "shared": SearchConfig(num_simulations=400, leaves_in_flight=8, transpositions=True, draw_value=-0.3),
+}
+KINGS = np.array([[*Board(fen).words(), 37] for fen in ENDGAMES], np.uint32)
+
+
+def random_wide(config: WideConfig = SIZES[0], seed: int = 1) -> WideNetwork:
+    """A network whose answers differ much from position to position."""
+    torch.manual_seed(seed)
+    network = make_network(config).eval().requires_grad_(False)
+    assert isinstance(network, WideNetwork)
+    for layer in (module for module in network.modules() if isinstance(module, torch.nn.Linear)):
+        layer.weight.normal_(std=0.3)
+        layer.bias.normal_()
+    return network
+
+
+class Plain:
+    """Hides that an evaluator is compiled."""
+
+    def __init__(self, evaluator: WideEvaluator) -> None:
+        self.evaluate = evaluator.evaluate
+
+
+def phase_by_hand(own: int, opp: int, kings: int) -> int:
+    pieces = own.bit_count() + opp.bit_count()
+    if kings:
+        return 4 if pieces >= 12 else 5 if pieces >= 9 else 6 if pieces >= 7 else 7
+    return 0 if pieces >= 20 else 1 if pieces >= 16 else 2 if pieces >= 12 else 3
+
+
+def test_each_phase_has_its_own_layer() -> None:
+    positions = np.concatenate([KINGS, random_positions(1000)])
+    network = random_wide()
+    policy, wdl = (answer.numpy() for answer in network(torch.from_numpy(encode_planes(positions))))
+    seen = set()
+    for position, logits, results in zip(positions, policy, wdl, strict=True):
+        number = phase_by_hand(*position[:3].tolist())
+        seen.add(number)
+        phase = network.phases[number]
+        units = torch.relu(phase.wide(torch.from_numpy(encode_planes(position[None]).reshape(-1)[:129])))
+        np.testing.assert_allclose(logits, network.policy(units).numpy(), atol=1e-4)
+        np.testing.assert_allclose(results, phase.wdl(torch.relu(phase.hidden(units))).numpy(), atol=1e-4)
+    assert seen == set(range(NUM_PHASES))
+
+
+def test_phases_begin_alike() -> None:
+    first, *others = (phase.state_dict() for phase in make_network(SIZES[0]).phases)
+    assert all(torch.equal(phase[name], first[name]) for phase in others for name in first)
+    assert first["wide.weight"].std() > 0.1
+
+
+@pytest.mark.parametrize("config", SIZES, ids=str)
+@pytest.mark.parametrize("number", [1, 3, 64, 150])
+def test_kernels_say_what_torch_says(config: WideConfig, number: int) -> None:
+    network = random_wide(config)
+    positions = np.concatenate([KINGS, random_positions(number)])[-number:] if number > 3 else KINGS[:number]
+    policy_logits, wdl_logits = WideEvaluator(network).evaluate(positions)
+    policy, wdl = (answer.numpy() for answer in network(torch.from_numpy(encode_planes(positions))))
+    assert policy_logits.shape == (number, 128)
+    np.testing.assert_allclose(policy_logits, policy, atol=1e-4)
+    np.testing.assert_allclose(wdl_logits, wdl, atol=1e-4)
+    assert np.ptp(wdl) > 0.5
+
+
+def test_reversible_plies_are_seen() -> None:
+    evaluator = WideEvaluator(random_wide())
+    early, late = KINGS[:1].copy(), KINGS[:1].copy()
+    early[0, 3], late[0, 3] = 0, 79
+    assert not np.allclose(evaluator.evaluate(early)[1], evaluator.evaluate(late)[1], atol=1e-3)
+
+
+@pytest.mark.parametrize("positions", [np.zeros((2, 4), np.int64), np.zeros((2, 3), np.uint32)])
+def test_positions_of_another_kind_are_refused(positions: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="not uint32"):
+        WideEvaluator(random_wide()).evaluate(positions)
+
+
+def searched(
+    config: SearchConfig, boards: list[Board], evaluator: WideEvaluator | Plain, tables=None
+) -> LockstepSearch:
+    search = LockstepSearch(config, len(boards), seed=3, leaf_oracle=tables)
+    for slot, board in enumerate(boards):
+        search.set_board(slot, board)
+        search.start(slot, config.num_simulations - slot)
+    search.run(evaluator)
+    return search
+
+
+def assert_same(compiled: LockstepSearch, plain: LockstepSearch) -> None:
+    for slot in range(plain.slots):
+        nodes, first, end = plain.tree(slot)
+        others, begin, last = compiled.tree(slot)
+        assert (first, end) == (begin, last)
+        for name in nodes.dtype.names:
+            if name not in ("prior", "value_sum", "draw_sum", "raw_value", "raw_draw"):
+                np.testing.assert_array_equal(nodes[name][first:end], others[name][first:end], err_msg=name)
+        assert np.allclose(nodes["value_sum"][first:end], others["value_sum"][first:end], atol=1e-3)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_searches_in_compiled_code_are_those_step_by_step(config: SearchConfig) -> None:
+    evaluator = WideEvaluator(random_wide())
+    assert isinstance(evaluator, CompiledEvaluator)
+    boards = [board for board in mixed_boards(seed=3) if len(board.distinct_moves) > 1]
+    assert len(boards) > 8
+    assert_same(searched(config, boards, evaluator), searched(config, boards, Plain(evaluator)))
+
+
+def test_tables_decide_leaves_in_compiled_code() -> None:
+    config = CONFIGS["in flight"].model_copy(update={"oracle": "tablebase"})
+    evaluator, tables = WideEvaluator(random_wide()), read_tablebase()
+    boards = [Board(fen) for fen in ENDGAMES]
+    compiled, plain = searched(config, boards, evaluator, tables), searched(config, boards, Plain(evaluator), tables)
+    assert_same(compiled, plain)
+    assert np.count_nonzero(plain.tree(0)[0]["proof"]) > 10
+
+
+def test_new_weights_are_used_and_others_refused() -> None:
+    first, second = random_wide(), random_wide(seed=2)
+    evaluator, asked = WideEvaluator(first), random_positions(5)
+    before = evaluator.evaluate(asked)[1]
+    evaluator.update(second)
+    np.testing.assert_allclose(evaluator.evaluate(asked)[1], WideEvaluator(second).evaluate(asked)[1])
+    assert not np.allclose(before, evaluator.evaluate(asked)[1])
+    with pytest.raises(BackendError, match="wide"):
+        WideEvaluator(make_network(NETWORKS["tiny"]))
+
+
+@pytest.mark.parametrize("backend", ["auto", "numba", "numba-int16", "torch-float32"])
+def test_every_backend_computes_wide_networks(backend: str) -> None:
+    network, asked = random_wide(), random_positions(20)
+    exact = TorchEvaluator(network, precision="float32").evaluate(asked)
+    evaluator = make_evaluator(network, backend)
+    assert isinstance(evaluator, TorchEvaluator if "torch" in backend else WideEvaluator)
+    for found, wanted in zip(evaluator.evaluate(asked), exact, strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_a_checkpoint_of_any_family_comes_back_as_it_was(tmp_path: Path) -> None:
+    for number, network in enumerate((random_wide(SIZES[1]), moderate(NETWORKS["tiny"]))):
+        info = save_checkpoint(tmp_path / str(number), network, {"games": 3})
+        found = load_checkpoint(tmp_path / str(number))
+        assert found.info == info
+        assert type(found.network) is type(network)
+        assert found.network.config == network.config
+        assert all(torch.equal(found.network.state_dict()[name], value) for name, value in network.state_dict().items())
+
+
+def test_a_checkpoint_without_a_family_is_residual(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "net", moderate(NETWORKS["tiny"]))
+    path = tmp_path / "net" / "checkpoint.json"
+    fields = json.loads(path.read_text())
+    del fields["network"]["family"]
+    path.write_text(json.dumps(fields))
+    assert load_checkpoint(tmp_path / "net").network.config == NETWORKS["tiny"]
+    fields["network"] = {"family": "deep"}
+    path.write_text(json.dumps(fields))
+    with pytest.raises(CheckpointError, match="network"):
+        load_checkpoint(tmp_path / "net")
+
+
+@pytest.fixture
+def taught(tmp_path: Path) -> Path:
+    """A network with a student beside it."""
+    info = save_checkpoint(tmp_path / "net", moderate(NETWORKS["tiny"]))
+    save_checkpoint(tmp_path / "net" / STUDENT_FOLDER, random_wide(), {"steps": 3}, info.digest)
+    return tmp_path / "net"
+
+
+def test_the_student_of_a_folder(taught: Path, tmp_path: Path) -> None:
+    assert has_student(taught)
+    found = load_student(taught)
+    assert found is not None
+    assert found.info.digest == student_digest(taught)
+    assert found.info.parent == load_checkpoint(taught).info.digest
+    assert load_student(tmp_path) is student_digest(tmp_path) is None
+
+
+def old_student(folder: Path, network: Network, teacher: str, **changes: object) -> Path:
+    """A student as files had it before all networks shared one format."""
+    info = {"schema_version": 2, "student": network.config.model_dump(exclude={"family"}), "teacher": teacher}
+    write_tensors(
+        folder / "student.safetensors", network.state_dict(), info | {"figures": {}, "crownhead": "0", **changes}
+    )
+    return folder
+
+
+def test_students_of_the_old_format_still_play(taught: Path) -> None:
+    network, digest = random_wide(seed=5), load_checkpoint(taught).info.digest
+    shutil.rmtree(taught / STUDENT_FOLDER)
+    found = load_student(old_student(taught, network, digest))
+    assert found is not None
+    assert all(torch.equal(found.network.state_dict()[name], value) for name, value in network.state_dict().items())
+    assert isinstance(evaluator_of(taught, seconds=0.05), WideEvaluator)
+    with pytest.raises(CheckpointError, match="another network"):
+        load_student(old_student(taught, network, "another"))
+    with pytest.raises(CheckpointError, match=r"student\.safetensors"):
+        load_student(old_student(taught, network, digest, student={"units": 64, "hidden": 16}))
+    (taught / "student.safetensors").write_bytes(b"no student")
+    with pytest.raises(CheckpointError, match=r"student\.safetensors"):
+        load_student(taught)
+
+
+def evaluator_of(text: object, **options) -> CachedEvaluator | WideEvaluator:
+    return make_player(str(text), **options)._evaluator
+
+
+def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
+    assert isinstance(evaluator_of(taught, seconds=0.05), WideEvaluator)
+    assert isinstance(evaluator_of(taught, simulations=10, timed=True), WideEvaluator)
+    assert isinstance(evaluator_of(f"{taught}@student"), WideEvaluator)
+    assert isinstance(evaluator_of(taught, backend="student"), WideEvaluator)
+    assert isinstance(evaluator_of(taught, simulations=10), CachedEvaluator)
+    assert isinstance(evaluator_of(f"{taught}@torch", seconds=0.05), CachedEvaluator)
+    board = Board()
+    assert make_player(str(taught), seconds=0.05).choose([board])[0] in board.legal_moves
+
+
+def test_without_a_student_the_network_plays(taught: Path) -> None:
+    shutil.rmtree(taught / STUDENT_FOLDER)
+    assert isinstance(evaluator_of(taught, seconds=0.05), CachedEvaluator)
+    with pytest.raises(BackendError, match="no student beside"):
+        make_player(f"{taught}@student")
+
+
+def test_a_damaged_student_is_no_secret(taught: Path) -> None:
+    (taught / STUDENT_FOLDER / "weights.safetensors").write_bytes(b"no student")
+    with pytest.raises(CheckpointError, match=STUDENT_FOLDER):
+        make_player(str(taught), seconds=0.05)
+
+
+def test_the_champion_has_a_student() -> None:
+    found = load_student(checkpoint_folder("champion"))
+    assert found is not None
+    _, wdl_logits = WideEvaluator(found.network).evaluate(
+        np.array([[*Board("B:W32:B1,2,3,4,5").words(), 0]], np.uint32)
+    )
+    assert wdl_logits[0].argmax() == 0, "five men against one"
