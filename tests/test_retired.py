@@ -96,7 +96,7 @@ SETTINGS = [f"{name}={json.dumps(value)}" for name, value in (GONE | {"root": "p
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_they_cannot_be_set(setting: str) -> None:
     with pytest.raises(ConfigError, match=rf"search\.{setting.partition('=')[0]}: there is no such setting"):
-        make_config("smoke", [rf"search\.{setting}"])
+        make_config("smoke", [f"search.{setting}"])
 
 
 @pytest.mark.parametrize(

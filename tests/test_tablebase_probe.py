@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from solved_tables import solve_tables
 
 from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
-from engine.tablebase import MissingTableError, Tablebase, open_tablebase
+from engine.tablebase import MissingTableError, Tablebase, open_tablebase, store
 from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
 from engine.tablebase.probe import DRAWN_PLIES
+from engine.tablebase.probing import ABSENT, KNOWN, NOT_LOADED, Tables, probe_loaded
 from engine.tablebase.slice_file import TableFileError
 from engine.tablebase.store import MIN_CACHE_BLOCKS, BlockStore, find_files
 from learner.endgame.data import EndgameSampler
@@ -203,22 +205,101 @@ def test_a_folder_that_is_half_there_answers_what_it_can(tmp_path: Path, dense: 
 
 
 def test_a_small_cache_gives_the_same_answers(dense: DenseTables, positions: np.ndarray):
-    store = BlockStore(find_files([SHIPPED]), cache_bytes=1)
-    for cache in store._caches:
+    blocks = BlockStore(find_files([SHIPPED]), cache_bytes=1)
+    for cache in blocks._caches:
         assert len(cache.ticks) == min(MIN_CACHE_BLOCKS, len(cache.slots))
-    small = [cache._replace(data=cache.data[:9], ticks=cache.ticks[:9]) for cache in store._caches]
-    store._caches = (small[0], small[1])
-    store._blocks_at = tuple(np.full(9, -1, np.int64) for _ in small)
-    store._wanted = store._wanted[:, :3].copy()
+    small = [cache._replace(data=cache.data[:9], ticks=cache.ticks[:9]) for cache in blocks._caches]
+    blocks._caches = (small[0], small[1])
+    blocks._blocks_at = tuple(np.full(9, -1, np.int64) for _ in small)
+    blocks._wanted = blocks._wanted[:, :3].copy()
     few = positions[:400]
-    scores, states = store.probe(few, False)
+    scores, states = blocks.probe(few, False)
     assert (states == 0).all()
     assert (scores == dense.lookup(few)).all()
     with open_tablebase(SHIPPED) as tables:
         plies = tables.probe_distance_many(few)
-    scores, _ = store.probe(few, True)
+    scores, _ = blocks.probe(few, True)
     assert (np.where(scores == 0, DRAWN_PLIES, 1000 - np.abs(scores)) == plies).all()
-    store.close()
+    blocks.close()
+
+
+@njit(cache=True, nogil=True)
+def look_up_all(positions, tables, values, plies, states):
+    """``probe_loaded`` of every position, without Python's lock."""
+    for i in range(positions.shape[0]):
+        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
+        values[i], plies[i], states[i] = probe_loaded(own, opp, kings, tables)
+
+
+def looked_up(positions: np.ndarray, tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    values, plies, states = (np.full(len(positions), 77, np.int64) for _ in range(3))
+    look_up_all(positions, tables, values, plies, states)
+    return values, plies, states
+
+
+OUTCOMES = np.array([DRAW, WIN, LOSS], np.uint8)  # by value
+
+
+def test_what_is_in_memory_can_be_looked_up_in_compiled_code(tables: Tablebase, positions: np.ndarray):
+    compiled = tables.compiled()
+    assert int(compiled.max_pieces[0]) == tables.max_pieces
+    _, _, states = looked_up(positions, compiled)
+    assert (states == NOT_LOADED).mean() > 0.95, "the others follow from captures of the last piece"
+    assert set(states) == {KNOWN, NOT_LOADED}
+    outcomes, plies = tables.judge(positions)
+    values, found, states = looked_up(positions, compiled)
+    assert (states == KNOWN).all()
+    assert (OUTCOMES[values] == outcomes).all()
+    assert (np.where(values == 0, -1, found) == np.where(outcomes == DRAW, -1, plies)).all()
+    assert (plies[outcomes != DRAW] >= 0).all()
+
+
+def test_looking_up_says_what_there_is_no_table_of(tmp_path: Path, positions: np.ndarray):
+    for path in SHIPPED.glob("*.wdl"):
+        if path.name != "1001.wdl":
+            shutil.copy(path, tmp_path)
+    with open_tablebase(tmp_path, shipped=False) as tables:
+        outcomes, _ = tables.judge(positions)
+        values, plies, states = looked_up(positions, tables.compiled())
+    known = states == KNOWN
+    assert ((outcomes != UNKNOWN) == known).all()
+    assert (OUTCOMES[values[known]] == outcomes[known]).all()
+    assert (plies == -1).all(), "there are no distances"
+    assert set(states[~known]) == {ABSENT}
+    assert 0 < known.sum() < len(known)
+
+
+def test_no_reader_believes_a_block_that_is_being_replaced(tables: Tablebase, positions: np.ndarray):
+    few = positions[:200]
+    tables.judge(few)
+    compiled = tables.compiled()
+    compiled.epoch[0] += 1  # odd: a block is being replaced
+    values, plies, states = looked_up(few, compiled)
+    assert (states == NOT_LOADED).all()
+    assert not values.any()
+    assert (plies == -1).all()
+    compiled.epoch[0] += 1
+    assert (looked_up(few, compiled)[2] == KNOWN).all()
+
+
+def test_readers_beside_a_thread_that_replaces_blocks(
+    dense: DenseTables, positions: np.ndarray, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(store, "MIN_CACHE_BLOCKS", 12)
+    monkeypatch.setattr(store, "_MOST_WANTED", 3)
+    expected = dense.lookup(positions)
+    with open_tablebase(SHIPPED, cache_bytes=1) as tables, ThreadPoolExecutor(1) as pool:
+        compiled, known = tables.compiled(), 0
+        looked_up(positions[:1], compiled)  # compiles
+        replacing = pool.submit(lambda: [tables.judge(positions[i : i + 20]) for i in range(0, 1000, 20)])
+        while not replacing.done():
+            values, _, states = looked_up(positions, compiled)
+            there = states == KNOWN
+            assert (values[there] == expected[there]).all()
+            known += int(there.sum())
+        replacing.result()
+        assert known > 0
+        assert compiled.epoch[0] > 50
 
 
 def test_threads_share_a_tablebase(tables: Tablebase, dense: DenseTables, positions: np.ndarray):

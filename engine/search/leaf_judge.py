@@ -33,22 +33,22 @@ from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN
 
 
 @njit(cache=True)
-def probe_leaves(state, tables, n):
-    """Writes what the tables say of the first ``n`` waiting leaves into ``state.outcomes`` and ``state.plies``.
+def probe_leaves(state, tables, first, n):
+    """Writes what the tables say of the waiting leaves ``first`` to ``n`` into ``state.outcomes`` and ``state.plies``.
 
     Returns:
         Number of leaves inside the tables; -1 where ``LeafJudge`` has to settle the batch: a root is among them, or a
         block is not in memory. Nothing has been written then.
     """
     inside = 0
-    for i in range(n):
+    for i in range(first, n):
         own, opp, kings = state.leaves[i, 0], state.leaves[i, 1], state.leaves[i, 2]
         if popcount(own | opp) > tables.max_pieces[0]:
             continue
         lane = state.waiting[i]
         value, plies, found = probe_loaded(own, opp, kings, tables)
         if found == NOT_LOADED or state.depths[lane] == 0:
-            for earlier in range(i):
+            for earlier in range(first, i):
                 state.outcomes[state.waiting[earlier]] = UNKNOWN
             return -1
         if found == KNOWN:

@@ -82,7 +82,7 @@ def _next_leaves(state, settings, tables, first, end):
         n = select_leaves(state, settings, first, end, settled)
         if tables.max_pieces[0] == 0 or n == settled:
             return n
-        inside = probe_leaves(state, tables, n)
+        inside = probe_leaves(state, tables, settled, n)
         if inside < 0:
             return -n
         if inside == 0:
