@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import lowest_bit, step
-from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, start_decoding, start_encoding
+from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, start_encoding
 from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, Layout, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
@@ -29,7 +29,7 @@ from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, pla
 
 from .features import MAX_FEATURES
 from .integer_network import IntegerNetwork, judge_integer
-from .mixing import COUNT_BITS, FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, learn, predict
+from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
 
 NUM_INPUTS = 9  # of the mixer: the network, and a model in each of eight families of contexts
 _FAMILY_BITS = 16
@@ -160,7 +160,6 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
         coding: coder, data and whether it decodes.
     """
     models, weights, used, inputs, scratch = memory
-    coder, data, decoding = coding
     known = min(np.sum(around[:, :UNKNOWN]), _MAX_KNOWN)
     surprises = 0
     for question in range(2 if can_lose else 1):
@@ -169,13 +168,10 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
         else:
             logit = logits[2] - logits[1]
         decision = 2 * question + can_lose
-        mixer = weights[decision, known]
         inputs[0] = clip_logit(logit)
         _contexts(logit, place, around, near, decision, used)
-        probability = predict(models, used, mixer, inputs)
-        scratch[0] = probability << COUNT_BITS
-        answer = code_bit(coder, data, scratch, 0, np.int64(truth == question), decoding)
-        learn(models, used, mixer, inputs, probability, answer)
+        mixer = weights[decision, known]
+        answer, probability = code_mixed(truth == question, models, used, mixer, inputs, scratch, coding)
         surprises += (probability > ONE // 2) != (answer == 1)
         if answer:
             return question, surprises

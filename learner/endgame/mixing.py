@@ -12,6 +12,8 @@ from decimal import Context, Decimal
 import numpy as np
 from numba import njit
 
+from engine.tablebase.coder import code_bit
+
 UNIT = 256
 TOP = 12 * UNIT - 1  # largest log-odds
 PROBABILITY_BITS = 22
@@ -93,3 +95,17 @@ def learn(models, used, weights, inputs, probability, bit):
             p, count = memory >> COUNT_BITS, memory & _MEMORY
             p += (wanted - p) * _RATES[count] >> WEIGHT_BITS
             models[used[i]] = min(max(p, 1), ONE - 1) << COUNT_BITS | min(count + 1, _MEMORY)
+
+
+@njit(cache=True, inline="always")
+def code_mixed(bit, models, used, weights, inputs, scratch, coding):
+    """Codes a bit as ``predict`` expects it, and learns from it; returns the bit and the probability of a one.
+
+    ``scratch`` is uint32 [1]; ``coding`` is coder and data of ``engine.tablebase.coder``, and whether it decodes.
+    """
+    coder, data, decoding = coding
+    probability = predict(models, used, weights, inputs)
+    scratch[0] = probability << COUNT_BITS
+    coded = code_bit(coder, data, scratch, 0, np.int64(bit), decoding)
+    learn(models, used, weights, inputs, probability, coded)
+    return coded, probability

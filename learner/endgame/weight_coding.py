@@ -7,9 +7,9 @@ first, and the sign; each bit is predicted by a mixture (``mixing``) of models w
 import numpy as np
 from numba import njit
 
-from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, start_decoding, start_encoding
+from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, start_encoding
 
-from .mixing import COUNT_BITS, FRESH_MODEL, WEIGHT_BITS, learn, predict
+from .mixing import FRESH_MODEL, WEIGHT_BITS, code_mixed
 
 _NUM_INPUTS = 6
 _CONTEXT_BITS = 16
@@ -27,14 +27,9 @@ def _clipped(number, most):
 @njit(cache=True)
 def _code_node(node, bit, contexts, memory, coding):
     models, mixers, used, inputs, scratch = memory
-    coder, data, decoding = coding
     for i in range(1, _NUM_INPUTS):
         used[i] = (i << _CONTEXT_BITS) | (contexts[i] << _NODE_BITS) | node
-    probability = predict(models, used, mixers[node], inputs)
-    scratch[0] = probability << COUNT_BITS
-    bit = code_bit(coder, data, scratch, 0, np.int64(bit), decoding)
-    learn(models, used, mixers[node], inputs, probability, bit)
-    return bit
+    return code_mixed(bit, models, used, mixers[node], inputs, scratch, coding)[0]
 
 
 @njit(cache=True)

@@ -1,6 +1,5 @@
 """How often a network's first moves are the expert's: among legal moves, and among all 128 outputs."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,10 +66,10 @@ def move_accuracy(network: Network, samples: ExpertSamples) -> MoveAccuracy:
     right = np.concatenate(outcomes)[known] == samples.results[known]
     return MoveAccuracy(
         samples=len(ranks),
-        legal=dict(_shares(ranks)),
-        raw=dict(_shares(raw_ranks)),
-        with_choice=dict(_shares(ranks[choice])),
-        by_pieces=dict(_by_pieces(ranks[choice], samples.positions[choice])),
+        legal=_shares(ranks),
+        raw=_shares(raw_ranks),
+        with_choice=_shares(ranks[choice]),
+        by_pieces=_by_pieces(ranks[choice], samples.positions[choice]),
         outcome=float(right.mean()) if known.any() else None,
     )
 
@@ -82,14 +81,12 @@ def rank_of(logits: Tensor, wanted: Tensor) -> np.ndarray:
     return (higher + equal / 2).numpy()
 
 
-def _shares(ranks: np.ndarray) -> Iterator[tuple[int, float]]:
-    for k in TOPS:
-        yield k, float((ranks < k).mean()) if len(ranks) else 0.0
+def _shares(ranks: np.ndarray) -> dict[int, float]:
+    return {k: float((ranks < k).mean()) if len(ranks) else 0.0 for k in TOPS}
 
 
-def _by_pieces(ranks: np.ndarray, positions: np.ndarray) -> Iterator[tuple[str, tuple[int, float]]]:
+def _by_pieces(ranks: np.ndarray, positions: np.ndarray) -> dict[str, tuple[int, float]]:
     pieces = np.bitwise_count(positions[:, 0]) + np.bitwise_count(positions[:, 1])
-    groups = np.searchsorted(list(PIECES.values()), pieces)  # the first range that is wide enough
-    for number, name in enumerate(PIECES):
-        if len(those := ranks[groups == number]):
-            yield name, (len(those), float((those < 1).mean()))
+    groups = np.searchsorted(list(PIECES.values()), pieces)  # the first range that reaches as far
+    found = {name: ranks[groups == number] for number, name in enumerate(PIECES)}
+    return {name: (len(those), float((those < 1).mean())) for name, those in found.items() if len(those)}
