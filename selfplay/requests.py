@@ -331,9 +331,7 @@ class TrainRequest:
     ] = None
     teacher: Annotated[
         str | None,
-        typer.Option(
-            metavar="NET", help="Mix this network's opinion into what is learnt; see --set teacher.*"
-        ),
+        typer.Option(metavar="NET", help="Mix this network's opinion into what is learnt; see --set teacher.*"),
     ] = None
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
