@@ -159,7 +159,6 @@ def test_presets_and_settings() -> None:
     config = make_config("quick", ["network=2x32", "search.num_simulations=7", "loop.anchors=[]"])
     assert config.network == NETWORKS["2x32"]
     assert config.search.num_simulations == 7
-    assert config.search.root == make_config("quick").search.root
     assert config.loop.anchors == ()
     with pytest.raises(ConfigError, match=r"search\.c_pict: there is no such setting"):
         make_config("quick", ["search.c_pict=1"])

@@ -256,7 +256,7 @@ def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
 def test_without_a_student_the_network_plays(taught: Path) -> None:
     shutil.rmtree(taught / STUDENT_FOLDER)
     assert isinstance(evaluator_of(taught, seconds=0.05), CachedEvaluator)
-    with pytest.raises(BackendError, match="no student lies beside"):
+    with pytest.raises(BackendError, match="there is no student beside"):
         evaluator_of(f"{taught}@student")
 
 
