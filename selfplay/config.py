@@ -103,7 +103,9 @@ class RunConfig(_Settings):
 
     preset: str = "quick"
     seed: int = Field(1, ge=0)
-    pool: Literal["local", "ray"] = "local"
+    pool: Literal["local", "threads", "ray"] = Field(
+        "local", description="actors as processes of this machine, as threads of the trainer, or as Ray's processes"
+    )
     address: str | None = Field(None, description="of a Ray cluster to join; none: start Ray on this machine")
     device: str = Field("auto", description="cpu, cuda or auto: the learner's and the actors' device")
     init: str | None = Field(None, description="digest of the network that it begins with; none: random weights")
@@ -129,15 +131,36 @@ class RunConfig(_Settings):
         return self
 
 
-_QUICK: dict[str, Any] = {
+_SMALL: dict[str, Any] = {  # residual, for the reproduction of Maddocks
     "network": NETWORKS["3x32"].model_dump(),
-    "search": {"num_simulations": 32},
-    "match_search": {"num_simulations": 32},
     "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
-    # On two cores the actor then plays 64 % of the time; with a reuse of 5 it waited more than half of it.
-    "loop": {"minutes": 13.5, "steps_per_iteration": 1200, "reuse": 3.0, "anchor_games": 6},
-    "gate": {"max_games": 60, "elo1": 80},
     "replay": {"window_start": 60_000},
+}
+
+_QUICK: dict[str, Any] = {
+    "network": NETWORKS["wide256"].model_dump(),
+    "search": {"num_simulations": 100},
+    "match_search": {"num_simulations": 100},
+    "selfplay": {"fast_simulations": 16, "positions_per_shard": 10_000},
+    "trainer": {
+        "learning_rate": 2e-3,
+        "batch_size": 1024,
+        "weight_decay": 1e-4,
+        "wdl_search_weight": 0.5,
+        "schedule": "cosine",
+        "schedule_steps": 24_000,
+        "final_factor": 0.1,
+    },
+    # With these an actor's core and the learner's are both busy.
+    "loop": {
+        "minutes": 13.5,
+        "steps_per_iteration": 3000,
+        "samples_before_training": 20_000,
+        "reuse": 5.0,
+        "anchor_games": 6,
+    },
+    "gate": {"max_games": 60, "elo1": 80},
+    "replay": {"window_start": 400_000},
 }
 
 _POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave open is said in selfplay/reproduce/popic.py
@@ -173,11 +196,11 @@ _POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave op
 }
 
 _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the project's own for all else
-    "network": _QUICK["network"],
+    "network": _SMALL["network"],
     "search": {"num_simulations": 50},
     "match_search": {"num_simulations": 50},
     "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 200, "full_search_fraction": 1.0},
-    "trainer": _QUICK["trainer"],
+    "trainer": _SMALL["trainer"],
     "loop": {
         "max_iterations": 20,
         "games_per_iteration": 100,
@@ -187,11 +210,12 @@ _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the pro
         "exam_positions": 0,
     },
     "gate": {"rule": "winrate", "score_threshold": 0.55, "max_games": 40},
-    "replay": _QUICK["replay"],
+    "replay": _SMALL["replay"],
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
     "smoke": {
+        "pool": "threads",
         "network": NETWORKS["tiny"].model_dump(),
         "search": {"num_simulations": 8},
         "match_search": {"num_simulations": 8},

@@ -10,11 +10,9 @@ import multiprocessing.connection
 import os
 import signal
 import sys
-import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
@@ -29,6 +27,7 @@ from .conditions import Conditions
 from .match import NO_CLOCK, play_games, seed_players
 from .match_record import MatchGame
 from .openings import MatchError, Opening
+from .processes import follow_parent, no_interrupt
 from .referee import ask_timed
 
 _PATIENCE_S = 1.0  # for a word of a process; on some systems Ctrl-C waits for the end of it
@@ -280,7 +279,7 @@ class _Worker:
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other,), daemon=True)
         self.share: _Share | None = None
-        with _no_interrupt():
+        with no_interrupt():
             self.process.start()
         other.close()
 
@@ -318,26 +317,10 @@ class _Worker:
         self.connection.close()
 
 
-@contextlib.contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Ctrl-C is for this process alone: one that is started meanwhile does not get it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # starting it with the first process would let signals through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _work(connection: Connection) -> None:
     """A process: plays the tasks it is sent until there is nobody to send any."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that engines are ended
-    os.environ["OMP_NUM_THREADS"] = "1"
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    follow_parent()
     players = Players()
 
     def say(message: dict[str, Any]) -> None:
@@ -358,11 +341,3 @@ def _work(connection: Connection) -> None:
         say({"error": str(error) if expected else f"a player failed by {type(error).__name__}: {error}"})
     finally:
         players.close()
-
-
-def _leave_with_parent() -> None:
-    """Ends this process when the one that started it has gone, however it went."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)

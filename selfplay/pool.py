@@ -1,7 +1,7 @@
 """Pools of actors behind one interface, and the in-process pool."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,10 +10,13 @@ import numpy as np
 
 from engine.interrupts import interrupt_held
 
+from .actor import PlayStats
 from .config import RunConfig
 from .knowledge import endgame_knowledge
+from .shards import ShardError, read_shard_info
 from .worker import Played, Weights, Worker
 
+MOST_DEATHS = 5  # of one actor without a shard in between
 REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
 
 
@@ -77,13 +80,24 @@ class Turns:
         return self._teacher
 
 
+def rescued(actor: int, paths: Iterable[Path]) -> list[Played]:
+    """The shards that an actor which died has written but not reported."""
+    found = []
+    for path in paths:
+        try:
+            found.append(Played(actor, read_shard_info(path), PlayStats()))
+        except (OSError, ShardError):
+            continue
+    return found
+
+
 def actor_seed(config: RunConfig, actor: int, start: int) -> int:
     """Seed of an actor that begins with shard number ``start`` of the run: never the same for two shards."""
     return int(np.random.SeedSequence([config.seed, actor, start]).generate_state(1)[0])
 
 
-class LocalPool:
-    """Actors as threads of this process. Kernels and network release the interpreter's lock while they compute.
+class ThreadPool:
+    """Actors as threads of this process: for tests, to find errors, and for short runs.
 
     Args:
         next_path: gives each shard its name.

@@ -10,16 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .actor import PlayStats
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import REQUESTS_IN_FLIGHT, PoolError, Turns, actor_seed
-from .shards import ShardError, read_shard_info
+from .pool import MOST_DEATHS, REQUESTS_IN_FLIGHT, PoolError, Turns, actor_seed, rescued
 from .worker import Played, Weights, Worker
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights only
 _ANSWER_S = 5.0  # that a cluster's head node gets to answer
-_MOST_DEATHS = 5  # of one actor without a shard in between
 _LOG = logging.getLogger(__name__)
 
 
@@ -40,7 +37,7 @@ class RayPool:
     """Actors as Ray processes. One that dies is replaced by a new one and the run goes on.
 
     Args:
-        next_path, start: as for ``LocalPool``.
+        next_path, start: as for ``ProcessPool``.
 
     Raises:
         PoolError: Ray cannot be started or the cluster cannot be joined.
@@ -102,18 +99,13 @@ class RayPool:
         """A new actor for a dead one; returns the shards that the dead one had written but not reported."""
         actor = self._actors[number]
         actor.deaths += 1
-        if actor.deaths > _MOST_DEATHS:
+        if actor.deaths > MOST_DEATHS:
             raise PoolError(f"actor {number} died {actor.deaths} times in a row: {' '.join(str(error).split())[:300]}")
         _LOG.warning("actor %d died and is replaced", number)
-        rescued = []
-        for lost in [request, *actor.requests]:
-            try:
-                rescued.append(Played(number, read_shard_info(lost.path), PlayStats()))
-            except (OSError, ShardError):
-                continue
+        found = rescued(number, [lost.path for lost in (request, *actor.requests)])
         actor.requests.clear()
         actor.handle = self._start(number)
-        return rescued
+        return found
 
     def _is_ready(self, request: _Request) -> bool:
         return bool(self._ray.wait([request.reference], timeout=0)[0])

@@ -320,7 +320,7 @@ class TrainRequest:
     preset: Annotated[str, typer.Option(help="smoke, quick, laptop, gpu, popic or maddocks.")] = "quick"
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
-    pool: Annotated[str | None, typer.Option(help="local (threads of this process) or ray.")] = None
+    pool: Annotated[str | None, typer.Option(help="local (processes of this machine), threads, or ray.")] = None
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None
     backend: Annotated[

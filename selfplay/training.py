@@ -30,7 +30,7 @@ from .figures import draw_ratings
 from .gate import Gate
 from .match import MatchGame, MatchResult, make_openings, play_match
 from .players import network_player
-from .pool import LocalPool, Pool
+from .pool import Pool, ThreadPool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
 from .run_folder import Promotion, RunError, RunFolder
@@ -409,8 +409,13 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
     Raises:
         PoolError: it cannot be started; for Ray, also if Ray is not installed.
     """
+    shards = replay.next_path, replay.next_number
+    if config.pool == "threads":
+        return ThreadPool(config, *shards)
     if config.pool == "local":
-        return LocalPool(config, replay.next_path, replay.next_number)
+        from .process_pool import ProcessPool
+
+        return ProcessPool(config, *shards)
     from .ray_pool import RayPool
 
-    return RayPool(config, replay.next_path, replay.next_number)
+    return RayPool(config, *shards)

@@ -21,7 +21,7 @@ from selfplay.config import make_config
 from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
 from selfplay.players import PlayerError, network_folder
-from selfplay.pool import LocalPool
+from selfplay.pool import ThreadPool
 from selfplay.replay import ReplayBuffer
 from selfplay.requests import AnalyseRequest
 from selfplay.run_folder import RunFolder, RunState
@@ -160,7 +160,7 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
     assert knowledge.table is shared_tablebase()
     assert knowledge.leaf_oracle is None
     replay = ReplayBuffer(tmp_path / "shards", config.replay)
-    pool = LocalPool(config, replay.next_path, 0)
+    pool = ThreadPool(config, replay.next_path, 0)
     pool.set_weights(Weights.of(network, "x"))
     pool.refill()
     played = []
