@@ -11,6 +11,7 @@ from engine.board import Board
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, thoughts_of
+from engine.players.spec import NetworkSpec
 from engine.players.watching import Proof, Wdl
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
@@ -24,13 +25,17 @@ from .results import Result
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
 
+_BOARD_S = 0.1  # of the searches that self-play is compared with
+
 
 @dataclass(frozen=True)
 class TrainReport(Result):
-    """What a training did; the fields but the last two are those of ``Training.summary``.
+    """What a training did; the fields but the last four are those of ``Training.summary``.
 
     Attributes:
         network_evaluations_per_second: what the actors' networks could do with nothing else to do.
+        board_evaluations_per_second: what a search of one position makes with the best network, as at the board.
+        actor_to_board_ratio: evaluations per second of an actor that plays, as a share of that.
     """
 
     run: str
@@ -48,11 +53,14 @@ class TrainReport(Result):
     samples_per_second: float
     network_evaluations_per_second: float
     selfplay_to_network_ratio: float
+    board_evaluations_per_second: float
+    actor_to_board_ratio: float
 
 
 def train_command(request: TrainRequest, quiet: bool) -> TrainReport:
     """Starts or continues a run; see ``crownhead train --help``."""
     from .bench import bare_network_rate
+    from .board_rates import board_rates
     from .training import Training
 
     if request.address:
@@ -67,11 +75,16 @@ def train_command(request: TrainRequest, quiet: bool) -> TrainReport:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
             figures = training.run()
-        bare = bare_network_rate(load_checkpoint(run.checkpoint(figures["best"])).network, config)
+        best = run.checkpoint(figures["best"])
+        bare = bare_network_rate(load_checkpoint(best).network, config)
+        board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0].evaluations
+    playing = figures["actors_busy"] * config.selfplay.actors
     report = TrainReport(
         **figures,
         network_evaluations_per_second=round(bare, 1),
         selfplay_to_network_ratio=round(figures["evaluations_per_second"] / bare, 3),
+        board_evaluations_per_second=round(board, 1),
+        actor_to_board_ratio=round(figures["evaluations_per_second"] / max(playing, 1e-9) / board, 3),
     )
     if not quiet:
         _print_ratings(training.ratings)
@@ -109,7 +122,8 @@ def _print_training(report: TrainReport, run: RunFolder) -> None:
     console.print(f"Busy: actors {report.actors_busy:.0%}, learner {report.learner_busy:.0%} of the time")
     console.print(
         f"Self-play: {report.evaluations_per_second:,.0f} evaluations/s "
-        f"({report.selfplay_to_network_ratio:.0%} of the bare network's), "
+        f"({report.selfplay_to_network_ratio:.0%} of the bare network's; while it plays an actor makes "
+        f"{report.actor_to_board_ratio:.0%} of the rate of a search at the board), "
         f"{report.samples_per_second:,.0f} samples/s, {60 * report.games_per_second:,.0f} games/min"
     )
 
