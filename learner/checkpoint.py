@@ -25,7 +25,7 @@ from torch import Tensor
 from engine.files import atomic_write, sha256_of, sync_folder
 from engine.version import installed_version
 
-from .network import Network, NetworkConfig, NetworkError, check_tensors, make_network
+from .network import Network, NetworkConfig, NetworkError, check_tensors, make_network, setting_name
 
 SCHEMA_VERSION: Literal[1] = 1
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -151,8 +151,7 @@ def checked_fields(path: Path, fields: Any, kind: type[Fields], version: int) ->
         return kind.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise CheckpointError(f"{path}: {place}: {first['msg']}") from error
+        raise CheckpointError(f"{path}: {setting_name(first['loc'])}: {first['msg']}") from error
 
 
 def read_weights(path: Path, digest: str, recorded_in: str) -> bytes:

@@ -4,6 +4,7 @@ A family is a module (``residual``, ``wide``) that has a configuration with the 
 sizes, and kernels in ``inference``. Configurations without a family are from the time when there was one.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Tag
@@ -42,7 +43,9 @@ __all__ = [
     "make_network",
     "planes_from_positions",
     "planes_on",
+    "setting_name",
 ]
+_TAGS = ("residual", "wide")
 
 
 def _family(config: Any) -> str:
@@ -61,3 +64,8 @@ NETWORKS: dict[str, NetworkConfig] = {**residual.SIZES, **wide.SIZES}
 def make_network(config: NetworkConfig) -> Network:
     """A network of random weights."""
     return ResidualNetwork(config) if isinstance(config, ResidualConfig) else WideNetwork(config)
+
+
+def setting_name(location: Iterable[int | str]) -> str:
+    """The dotted name of a setting that pydantic found wrong, without the tags of families."""
+    return ".".join(str(part) for part in location if part not in _TAGS)

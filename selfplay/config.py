@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from engine.players.spec import NetworkSpec, parse_player
 from engine.search import SearchConfig
 from learner.inference import BackendName
-from learner.network import NETWORKS, NetworkConfig, ResidualConfig
+from learner.network import NETWORKS, NetworkConfig, ResidualConfig, setting_name
 from learner.trainer import TrainerConfig
 
 from .gate import GateConfig
@@ -367,7 +367,7 @@ def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
         return RunConfig.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "settings"
+        place = setting_name(first["loc"]) or "settings"
         reason = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
         raise ConfigError(f"{source}: {place}: {reason}") from error
 

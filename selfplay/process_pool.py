@@ -2,14 +2,15 @@
 
 import logging
 import multiprocessing
+import multiprocessing.connection
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from engine.interrupts import interrupt_held
 
@@ -44,13 +45,14 @@ class ProcessPool:
     def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
         self._config, self._next_path, self._started = config, next_path, start
         self._turns = Turns()
-        self._ending = _SPAWN.Event()
+        # Its end tells actors to stop. An event would wait for ever for an actor that was killed while it waited.
+        self._stopped, self._running = _SPAWN.Pipe(duplex=False)
         self._actors = [_Actor(self._start(number)) for number in range(config.selfplay.actors)]
 
     def _start(self, number: int) -> ProcessPoolExecutor:
         self._started += 1
         seed = actor_seed(self._config, number, self._started)
-        return ProcessPoolExecutor(1, _SPAWN, _begin, (self._config, number, seed, self._ending))
+        return ProcessPoolExecutor(1, _SPAWN, _begin, (self._config, number, seed, self._stopped))
 
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``."""
@@ -105,19 +107,19 @@ class ProcessPool:
 
     def close(self) -> None:
         """See ``Pool.close``; what the actors have finished is written first."""
-        self._ending.set()
+        self._running.close()
         for actor in self._actors:
             actor.executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin(config: RunConfig, number: int, seed: int, ending: Any) -> None:
+def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> None:
     """In the actor's process, once."""
     global _worker
     follow_parent()
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 
     def stop() -> None:
-        ending.wait()
+        multiprocessing.connection.wait([stopped])
         worker.stop()
 
     threading.Thread(target=stop, daemon=True).start()

@@ -24,13 +24,13 @@ from learner.checkpoint import (
     save_checkpoint,
     write_tensors,
 )
-from learner.network import NETWORKS
+from learner.network import NETWORKS, make_network
 
 TINY = NETWORKS["tiny"]
 STATE = {"a": torch.arange(5.0), "b.c": torch.tensor(3), "empty": torch.zeros(0, 2), "half": torch.ones(2).bfloat16()}
 
 
-def make_network(seed=0):
+def fresh(seed=0):
     torch.manual_seed(seed)
     return make_network(TINY).eval()
 
@@ -41,7 +41,7 @@ def same_weights(ours, theirs):
 
 @pytest.fixture
 def saved(tmp_path):
-    save_checkpoint(tmp_path / "net", make_network())
+    save_checkpoint(tmp_path / "net", fresh())
     return tmp_path / "net"
 
 
@@ -71,39 +71,39 @@ def test_round_trip(tmp_path, changes):
 
 
 def test_same_weights_have_the_same_digest(tmp_path):
-    first = save_checkpoint(tmp_path / "a", make_network(seed=1), {"steps": 1})
-    again = save_checkpoint(tmp_path / "b", make_network(seed=1), {"steps": 2})
-    other = save_checkpoint(tmp_path / "c", make_network(seed=2))
+    first = save_checkpoint(tmp_path / "a", fresh(seed=1), {"steps": 1})
+    again = save_checkpoint(tmp_path / "b", fresh(seed=1), {"steps": 2})
+    other = save_checkpoint(tmp_path / "c", fresh(seed=2))
     assert first.digest == again.digest != other.digest
 
 
 def test_replaces_an_older_one_and_leaves_nothing_beside(saved):
-    save_checkpoint(saved, make_network(seed=1), {"steps": 2})
+    save_checkpoint(saved, fresh(seed=1), {"steps": 2})
     assert load_checkpoint(saved).info.figures == {"steps": 2}
-    assert same_weights(load_checkpoint(saved).network, make_network(seed=1))
+    assert same_weights(load_checkpoint(saved).network, fresh(seed=1))
     assert os.listdir(saved.parent) == ["net"]
 
 
 def test_loads_from_inside_its_folder(saved, monkeypatch):
     monkeypatch.chdir(saved)
-    assert same_weights(load_checkpoint(".").network, make_network())
+    assert same_weights(load_checkpoint(".").network, fresh())
 
 
 def test_does_not_replace_what_is_no_checkpoint(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.txt").write_text("do not lose")
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        save_checkpoint(tmp_path / "work", make_network())
+        save_checkpoint(tmp_path / "work", fresh())
     assert (tmp_path / "work" / "thesis.txt").read_text() == "do not lose"
 
 
 def test_refuses_to_write_what_it_would_not_read(tmp_path):
-    network = make_network()
+    network = fresh()
     network.stem.conv.weight.data[0, 0, 0, 0] = float("inf")
     with pytest.raises(CheckpointError, match="not finite"):
         save_checkpoint(tmp_path / "net", network)
     with pytest.raises(CheckpointError, match="figures"):
-        save_checkpoint(tmp_path / "net", make_network(), {"when": object()})
+        save_checkpoint(tmp_path / "net", fresh(), {"when": object()})
     assert not any(tmp_path.iterdir())
 
 
@@ -148,7 +148,7 @@ def test_flipped_bits_of_the_json_never_crash(saved):
         except CheckpointError as error:
             messages.append(str(error))
         else:  # what is not tied to the weights, such as the date, may have changed
-            assert same_weights(loaded.network, make_network())
+            assert same_weights(loaded.network, fresh())
     assert len(messages) > 100
     assert not any("\n" in message for message in messages)
 
@@ -191,7 +191,7 @@ def test_foreign_weights_even_with_their_digest(saved, data):
 
 
 def test_weights_that_are_no_numbers_even_with_their_digest(saved):
-    weights = dict(make_network().state_dict())
+    weights = dict(fresh().state_dict())
     weights["stem.norm.bias"] = torch.full((16,), float("nan"))
     data = safetensors.torch.save(weights)
     (saved / WEIGHTS_FILE).write_bytes(data)
@@ -202,7 +202,7 @@ def test_weights_that_are_no_numbers_even_with_their_digest(saved):
 def test_a_file_where_the_folder_should_go(tmp_path):
     (tmp_path / "runs").write_text("")
     with pytest.raises(CheckpointError, match="runs"):
-        save_checkpoint(tmp_path / "runs" / "net", make_network())
+        save_checkpoint(tmp_path / "runs" / "net", fresh())
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may write to read-only folders")
@@ -210,8 +210,8 @@ def test_read_only_folder(saved):
     saved.parent.chmod(0o500)
     try:
         with pytest.raises(CheckpointError, match="net: Permission denied"):
-            save_checkpoint(saved, make_network(seed=1))
-        assert same_weights(load_checkpoint(saved).network, make_network())
+            save_checkpoint(saved, fresh(seed=1))
+        assert same_weights(load_checkpoint(saved).network, fresh())
     finally:
         saved.parent.chmod(0o700)
 
@@ -230,8 +230,8 @@ def small_disk():
 
 def test_full_disk_leaves_the_older_one(saved, small_disk):
     with pytest.raises(CheckpointError, match="net: File too large"):
-        save_checkpoint(saved, make_network(seed=1))
-    assert same_weights(load_checkpoint(saved).network, make_network())
+        save_checkpoint(saved, fresh(seed=1))
+    assert same_weights(load_checkpoint(saved).network, fresh())
     assert os.listdir(saved.parent) == ["net"]
 
 
@@ -284,7 +284,7 @@ def in_killed_child(action, kill_at, before):
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("replacing", [True, False])
 def test_a_kill_at_any_moment(tmp_path, replacing, before):
-    old, new = make_network(seed=1), make_network(seed=2)
+    old, new = fresh(seed=1), fresh(seed=2)
     outcomes = set()
     for kill_at in range(1, 100):
         folder = tmp_path / str(kill_at) / "net"
@@ -309,7 +309,7 @@ def test_a_kill_at_any_moment(tmp_path, replacing, before):
 
 def test_readers_always_see_a_whole_checkpoint(saved):
     """Loading while another thread replaces: the old or the new one, or an error for a moment, never a mixture."""
-    versions = [make_network(seed) for seed in range(2)]
+    versions = [fresh(seed) for seed in range(2)]
     stop = threading.Event()
 
     def write():

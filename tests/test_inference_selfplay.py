@@ -37,7 +37,7 @@ def test_actors_play_on_every_backend_and_take_new_weights(tmp_path, backend):
         played = worker.play(tmp_path / f"{number}.shard", Weights.of(network, f"digest {number}"))
         assert played.stats.evaluations > 0
         assert read_shard(tmp_path / f"{number}.shard").info.samples >= 40
-    evaluator = worker._evaluator
+    _, evaluator = worker._actors[False]
     assert isinstance(evaluator, BACKENDS[backend])
     positions = np.array([[*Board().words(), 0]], np.uint32)
     fresh = make_evaluator(networks[1], backend)
@@ -57,7 +57,7 @@ def test_the_same_seed_plays_the_same_games(tmp_path, backend):
 def test_auto_is_the_kernels(tmp_path):
     worker = Worker(config("auto"), 0, seed=1)
     worker.play(tmp_path / "0.shard", Weights.of(moderate(TINY), "digest"))
-    assert worker._evaluator.backend == "numba-int16"
+    assert worker._actors[False][1].backend == "numba-int16"
 
 
 def test_configurations_name_backends():

@@ -21,7 +21,7 @@ ENDLESS = [*SETTINGS, "--set", "loop.minutes=1000", "--set", "loop.save_seconds=
 
 def actors_of(parent: int) -> set[int]:
     """Process numbers of the actors that a trainer has started."""
-    table = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    table = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
     return {int(pid) for pid, ppid, command in rows if int(ppid) == parent and "spawn_main" in command}
 

@@ -86,7 +86,7 @@ def test_stages_without_what_is_gone(tmp_path: Path) -> None:
         (20, {"search.c_puct": (1.5, 3.0)}),
         (30, {"selfplay.backend": ("auto", "torch"), "search.oracle": ("tablebase", "off")}),
     ]
-    assert config_at(config, 0).search == SearchConfig(num_simulations=32, oracle="tablebase")
+    assert config_at(config, 0).search == SearchConfig(num_simulations=100, oracle="tablebase")
     assert len(training_commands(config)) == 3
 
 

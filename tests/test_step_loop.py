@@ -17,7 +17,7 @@ from engine.search import UniformEvaluator as Uniform
 from engine.search.cache import CompiledCachedEvaluator
 from engine.search.lockstep import Ending
 from engine.search.step_loop import GROUP
-from engine.tablebase import Tablebase, read_tablebase, store
+from engine.tablebase import Tablebase, open_tablebase, store
 from engine.tablebase.probing import Tables
 
 ENDGAMES = ["B:W31,32,27:B1,K10,2", "W:WK18,K19,30:BK1,12,5,9", "B:W18,K22:B7,8,K11,3"]
@@ -163,7 +163,8 @@ def test_any_number_of_steps(asked: list[int], waits: bool, stops: set[int], see
         for slot in range(len(boards)):
             search.start(slot)
     if waits:  # what has been selected already is judged first
-        compiled.select()
+        for search in (compiled, plain):
+            search.select()
     for number, most in enumerate(asked):
         made = compiled.steps(evaluator, most)
         alone = 0
@@ -220,7 +221,7 @@ def test_a_cache_is_compiled_where_its_evaluator_is() -> None:
 
 @pytest.fixture
 def tables() -> Iterator[Tablebase]:
-    with read_tablebase() as opened:
+    with open_tablebase() as opened:
         yield opened
 
 
@@ -229,7 +230,7 @@ def few_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tablebase]:
     """Tables of which only a small part is in memory at a time."""
     monkeypatch.setattr(store, "MIN_CACHE_BLOCKS", 9)
     monkeypatch.setattr(store, "_MOST_WANTED", 3)
-    with read_tablebase(cache_bytes=1) as opened:
+    with open_tablebase(cache_bytes=1) as opened:
         yield opened
 
 

@@ -244,7 +244,7 @@ def test_what_is_in_memory_can_be_looked_up_in_compiled_code(tables: Tablebase, 
     compiled = tables.compiled()
     assert int(compiled.max_pieces[0]) == tables.max_pieces
     _, _, states = looked_up(positions, compiled)
-    assert (states == NOT_LOADED).mean() > 0.95, "the others follow from captures of the last piece"
+    assert (states == NOT_LOADED).mean() > 0.9, "the others follow from captures of the last piece"
     assert set(states) == {KNOWN, NOT_LOADED}
     outcomes, plies = tables.judge(positions)
     values, found, states = looked_up(positions, compiled)
@@ -259,12 +259,13 @@ def test_looking_up_says_what_there_is_no_table_of(tmp_path: Path, positions: np
         if path.name != "1001.wdl":
             shutil.copy(path, tmp_path)
     with open_tablebase(tmp_path, shipped=False) as tables:
-        outcomes, _ = tables.judge(positions)
+        outcomes, judged = tables.judge(positions)
         values, plies, states = looked_up(positions, tables.compiled())
     known = states == KNOWN
     assert ((outcomes != UNKNOWN) == known).all()
     assert (OUTCOMES[values[known]] == outcomes[known]).all()
-    assert (plies == -1).all(), "there are no distances"
+    assert (plies[known] == judged[known]).all()
+    assert (plies[known] == -1).mean() > 0.8, "there are no distances, but some win by captures alone"
     assert set(states[~known]) == {ABSENT}
     assert 0 < known.sum() < len(known)
 

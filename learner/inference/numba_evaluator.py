@@ -95,8 +95,11 @@ class NumbaEvaluator(NetworkEvaluator):
     ) -> None:
         config = network.config
         if not can_compute(config):
+            shape = "a wide one"
+            if isinstance(config, ResidualConfig):
+                shape = f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
             raise BackendError(
-                f"backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not {config}"
+                f"backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not {shape}"
             )
         self._asked: Precision = precision
         self._bounded = bounded
