@@ -1,7 +1,6 @@
 """Steps in compiled code, the evaluator and the tables inside, are those through Python, node for node."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from engine.search import UniformEvaluator as Uniform
 from engine.search.cache import CompiledCachedEvaluator
 from engine.search.lockstep import Ending
 from engine.search.step_loop import GROUP
-from engine.tablebase import Tablebase, open_tablebase, store
+from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.probing import Tables
 
 ENDGAMES = ["B:W31,32,27:B1,K10,2", "W:WK18,K19,30:BK1,12,5,9", "B:W18,K22:B7,8,K11,3"]
@@ -223,56 +222,6 @@ def test_a_cache_is_compiled_where_its_evaluator_is() -> None:
 def tables() -> Iterator[Tablebase]:
     with open_tablebase() as opened:
         yield opened
-
-
-@pytest.fixture
-def few_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tablebase]:
-    """Tables of which only a small part is in memory at a time."""
-    monkeypatch.setattr(store, "MIN_CACHE_BLOCKS", 9)
-    monkeypatch.setattr(store, "_MOST_WANTED", 3)
-    with open_tablebase(cache_bytes=1) as opened:
-        yield opened
-
-
-def endgames(number: int) -> list[Board]:
-    """Those of one to three pieces more than the tables have, and some inside them."""
-    boards = [Board(fen) for fen in ENDGAMES]
-    for seed in range(100):
-        boards += [board for board in mixed_boards(seed) if 3 <= (board.words()[0] | board.words()[1]).bit_count() <= 8]
-    return boards[:number]
-
-
-def run_both(
-    config: SearchConfig, boards: list[Board], evaluators: tuple[Evaluator, Evaluator], oracles: tuple[Any, Any]
-) -> None:
-    searches = [trees(config, boards, oracle, 400) for oracle in oracles]
-    for search, evaluator in zip(searches, evaluators, strict=True):
-        for slot in range(len(boards)):
-            search.start(slot, simulations_of(slot))
-        search.run(evaluator)
-    assert (searches[1]._nodes["proof"] != 0).any(), "no leaf was known"
-    assert_same(*searches)
-
-
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_same_trees_with_tables(
-    evaluators: tuple[Evaluator, Evaluator], config: SearchConfig, tables: Tablebase
-) -> None:
-    config = config.model_copy(update={"oracle": "tablebase"})
-    boards = endgames(20)
-    oracles = CompiledOracle(tables), PlainOracle(tables)
-    run_both(config, boards, evaluators, oracles)
-    first = oracles[0].asked
-    run_both(config, boards, evaluators, oracles)
-    assert oracles[0].asked - first < oracles[1].asked / 4, "blocks in memory are looked up in compiled code"
-
-
-@pytest.mark.parametrize("name", ["one leaf", "in flight", "shared"])
-def test_same_trees_while_blocks_replace_each_other(name: str, few_blocks: Tablebase, tables: Tablebase) -> None:
-    config = CONFIGS[name].model_copy(update={"oracle": "tablebase"})
-    evaluators = HashedEvaluator(), Plain(HashedEvaluator())
-    run_both(config, endgames(20), evaluators, (CompiledOracle(few_blocks), PlainOracle(tables)))
-    assert few_blocks.compiled().epoch[0] > 10, "blocks were replaced"
 
 
 @pytest.mark.parametrize("fen", ENDGAMES)
