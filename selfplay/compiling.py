@@ -42,7 +42,7 @@ def made_beside_compiling(make: Callable[[], P]) -> P:
         if isinstance(player, SearchPlayer):
             while not first_search.search_is_compiled() and process.poll() is None:
                 time.sleep(0.05)
-            player.prepare()
+            player.prepare(endgames=False)  # the other process compiles those
         process.stdout.readline()
         return player
     except BaseException:

@@ -33,5 +33,10 @@ class Conditions:
     explore: bool = False
     seed: int = 0
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether time limits the search."""
+        return self.timed or self.seconds is not None
+
 
 USUAL = Conditions()

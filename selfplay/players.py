@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.players.base import Player, PlayerError
+from engine.players.first_search import search_is_compiled
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
 from engine.players.simple import make_simple_player
@@ -23,9 +24,7 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_WIDE_SHOT_VISITS = (
-    32  # wide networks: it looks for shots later, because they take as long as several of its evaluations
-)
+_WIDE_SHOT_VISITS = 32  # of wide networks: to look for shots takes as long as several of their evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
@@ -160,6 +159,8 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     else:
         evaluator = make_evaluator(load_checkpoint(folder).network, backend, choose_device(conditions.device))
     player = _search_player(spec.text, evaluator, search, conditions)
+    if conditions.is_timed and search_is_compiled():
+        player.prepare()
     return PonderingPlayer(player) if spec.ponder else player
 
 
@@ -216,8 +217,7 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
 
 def _student_plays(folder: Path, backend: str, conditions: Conditions) -> bool:
     """Whether the student beside a network judges in its place."""
-    timed = conditions.timed or conditions.seconds is not None
-    automatic = backend == "auto" and timed and choose_device(conditions.device) == "cpu"
+    automatic = backend == "auto" and conditions.is_timed and choose_device(conditions.device) == "cpu"
     return (automatic or backend == "student") and has_student(folder)
 
 

@@ -13,8 +13,11 @@ from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
 
 ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
-_FASTEST = 500_000  # simulations per second; memory for them is taken when it is needed
+_FASTEST = 2_000_000  # simulations per second; memory for them is taken when it is needed
 _SLICE = 512  # simulations between two looks at the clock where no leaf needs its evaluation
+_PLANNING = 0.5  # of a move's time at most is for the way to convert a win, see ``engine.search.conversion``
+_FIRST = 64  # simulations of the searches that only load what is compiled
+_ENDGAMES = "B:W22,25:B3,K10", "W:WK12,K23,21:BK11,K22", "B:W13,14,21,22:B2,5,6"  # decided, to be converted, on the way
 _PROOFS: tuple[Proof | None, ...] = (None, "win", "draw", "loss")
 
 
@@ -73,9 +76,15 @@ class SearchPlayer:
         for search in self._watched.values():
             search.seed(seed)
 
-    def prepare(self) -> None:
-        """Loads or compiles what the evaluator's batches need, so that no move's time passes with that."""
+    def prepare(self, endgames: bool = True) -> None:
+        """Loads or compiles what searches need, and those of endgames, so that no move's time passes with that."""
         self._search.steps(self.evaluator, 0)
+        if endgames and self._leaf_oracle is not None:
+            search = LockstepSearch(self.config, 1, _FIRST, leaf_oracle=self._leaf_oracle)
+            for fen in _ENDGAMES:
+                search.set_board(0, Board(fen))
+                search.start(0, _FIRST, False)
+                search.run(self.evaluator)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
@@ -140,9 +149,8 @@ class SearchPlayer:
             config = self._config_for(purpose)
             trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
             _reseed(trees, self._seed)
-            few = self._leaf_oracle.max_pieces if self._leaf_oracle is not None else 0
             explore = self.explore and purpose != "analysis"
-            self._watched[purpose] = TreeSearch(trees, self.evaluator, _SLICE, few, explore)
+            self._watched[purpose] = TreeSearch(trees, self.evaluator, _SLICE, explore)
         search = self._watched[purpose]
         search.set_board(board, pondering)
         return search
@@ -163,18 +171,17 @@ class TreeSearch:
         trees: of one slot; their configuration's ``num_simulations`` are wanted.
         step: simulations to ask the trees for at once. Where an oracle decides every leaf they come back only when all
             are made; fewer keep the search stoppable.
-        few: positions of so many pieces are asked for all simulations at once: to ask anew would drop what was found.
         explore: with the configuration's noise and temperature.
     """
 
     unit: Unit = "simulations"
 
-    def __init__(self, trees: LockstepSearch, evaluator: Evaluator, step: int, few: int, explore: bool) -> None:
-        self._trees, self._evaluator, self._step, self._few, self._explore = trees, evaluator, step, few, explore
+    def __init__(self, trees: LockstepSearch, evaluator: Evaluator, step: int, explore: bool) -> None:
+        self._trees, self._evaluator, self._step, self._explore = trees, evaluator, step, explore
         self._wanted = trees.config.num_simulations
         self._board: Board | None = None
         self._moves: list[Move] = []
-        self._asked, self._kept, self._finished, self._pondering = 0, 0, False, False
+        self._asked, self._kept, self._finished = 0, 0, False
 
     def seed(self, seed: int) -> None:
         """Starts the random numbers afresh and forgets the tree."""
@@ -187,9 +194,7 @@ class TreeSearch:
         if not self._follow(board):
             self._trees.set_board(0, board)
         self._board, self._moves = board.copy(), moves
-        own, opp, _ = board.words()
-        step = self._wanted if (own | opp).bit_count() <= self._few else self._step
-        self._asked, self._finished, self._pondering = min(self._made() + step, self._wanted), False, pondering
+        self._asked, self._finished = min(self._made() + self._step, self._wanted), False
         self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
 
@@ -222,6 +227,7 @@ class TreeSearch:
         """See ``Thinking.advance``."""
         now = time.perf_counter()
         deadline, steps = now + seconds, 1
+        self._trees.plan_until(now + _PLANNING * seconds)
         while not self._finished:
             made = self._trees.steps(self._evaluator, steps)
             if not made and not self._extend():
@@ -238,7 +244,7 @@ class TreeSearch:
         if self._asked >= self._wanted or self._made() < self._asked:
             return False
         self._asked = min(self._asked + self._step, self._wanted)
-        self._trees.start(0, self._asked, False, self._pondering)
+        self._trees.extend(0, self._asked)
         return True
 
     def choose(self) -> Move:

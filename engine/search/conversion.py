@@ -6,7 +6,9 @@ convert, and ranks (plies to the conversion, the winner hurrying, the loser dela
 the retrograde analysis of whole tables. Ranks fall with every ply played, so a plan is never a circle.
 """
 
-from typing import TYPE_CHECKING
+import math
+import time
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
 
 _MAX_REMEMBERED = 1_000_000
 _SECOND_TRY = 20_000  # positions of a plan where a larger one failed: the conversion may be near by now
-_CHUNK = 8192  # positions whose moves are judged together
+_CHUNK = 128  # positions expanded between two looks at the clock: one or two milliseconds
 
 Words = tuple[int, int, int]
+Walkers = tuple[int, int, int, int]
 
 
 class ConversionPlanner:
     """Plans conversions, and remembers the ranks of the positions on the way.
+
+    A plan that ran out of time is gone on with at the next position of the same men and numbers of kings.
 
     Args:
         oracle: exact; its distances are not used.
@@ -37,109 +42,139 @@ class ConversionPlanner:
         self._oracle = oracle
         self._max_positions = max_positions
         self._ranks: dict[Words, int] = {}
-        self._given_up: set[tuple[int, int, int, int]] = set()  # men that stood, kings that walked: too many positions
+        self._given_up: set[Walkers] = set()  # too many positions
+        self._unfinished: tuple[Walkers, _Graph] | None = None
 
-    def ranks(self, root: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    def ranks(self, root: np.ndarray, moves: np.ndarray, deadline: float = math.inf) -> np.ndarray:
         """Plies to the conversion after each move of a won position.
 
         Args:
             root: uint32 [4], won for the side to move.
             moves: uint32 [n, 4], the positions after its moves, seen by the opponent.
+            deadline: by ``time.perf_counter``; the plan stops there.
 
         Returns:
             int16 [n]; -1 for moves that are not known to lead to one.
         """
         found = self._remembered(moves)
-        walkers = _walkers(root)
         if found.max(initial=-1) < 0:
-            most = _SECOND_TRY if walkers in self._given_up else self._max_positions
-            self._plan(root, min(most, self._max_positions))
+            self._plan(root, deadline)
             found = self._remembered(moves)
-            if found.max(initial=-1) < 0:
-                self._given_up.add(walkers)
         return found
 
     def _remembered(self, moves: np.ndarray) -> np.ndarray:
         return np.array([self._ranks.get((a, b, c), -1) for a, b, c, _ in moves.tolist()], np.int16)
 
-    def _plan(self, root: np.ndarray, max_positions: int) -> None:
-        graph = _Graph(root, max_positions)
-        winner = True
-        while graph.ranks[0] < 0 and graph.expand(self._oracle, winner):
-            if not winner:
-                graph.solve()
-            winner = not winner
-        graph.solve()
-        if graph.ranks[0] < 0:
-            return
+    def _plan(self, root: np.ndarray, deadline: float) -> None:
+        walkers = _walkers(root)
+        if self._unfinished is not None and self._unfinished[0] == walkers:
+            graph = self._unfinished[1]
+        else:
+            most = _SECOND_TRY if walkers in self._given_up else self._max_positions
+            graph = _Graph(root, min(most, self._max_positions))
+        self._unfinished = None
+        if not graph.grow(self._oracle, deadline):
+            self._unfinished = walkers, graph
+        elif graph.is_ranked:
+            self._remember(graph)
+        else:
+            self._given_up.add(walkers)
+
+    def _remember(self, graph: "_Graph") -> None:
         if len(self._ranks) > _MAX_REMEMBERED:
             self._ranks.clear()
-        lost = np.flatnonzero(~graph.winner[: graph.size] & (graph.ranks[: graph.size] >= 0))
-        for (own, opp, kings), rank in zip(graph.positions[lost].tolist(), graph.ranks[lost].tolist(), strict=True):
+        words, ranks = graph.lost_positions()
+        for (own, opp, kings), rank in zip(words.tolist(), ranks.tolist(), strict=True):
             key = (own, opp, kings)
             self._ranks[key] = min(rank, self._ranks.get(key, rank))
 
 
-def _walkers(position: np.ndarray) -> tuple[int, int, int, int]:
+def _walkers(position: np.ndarray) -> Walkers:
     """What stays the same between two irreversible moves: the men of both sides, and the numbers of their kings."""
     own, opp, kings = (int(word) for word in position[:3])
     return own & ~kings, opp & ~kings, (own & kings).bit_count(), (opp & kings).bit_count()
 
 
-class _Graph:
+class _Arrays(NamedTuple):
     """Positions reached so far, numbered breadth-first, and the reversible moves between them.
 
     Attributes:
-        size: number of positions; the first ``expanded`` of them have their edges.
+        sizes: int64 [2], numbers of positions and of edges.
         positions: uint32 [capacity, 3], seen by the side to move.
         winner: bool [capacity]: the winner is to move.
         ranks: int16 [capacity], -1: unknown.
+        lost_way: bool [capacity]: the loser has a way out that the oracle does not know as won.
+        first_edge: int64 [capacity + 1].
+        edges: int32 [capacity of edges], positions.
+        index: int32 [a power of two], hash table of the positions; -1: free.
     """
+
+    sizes: np.ndarray
+    positions: np.ndarray
+    winner: np.ndarray
+    ranks: np.ndarray
+    lost_way: np.ndarray
+    first_edge: np.ndarray
+    edges: np.ndarray
+    index: np.ndarray
+
+
+class _Graph:
+    """Grows ``_Arrays`` layer by layer from a root with the winner to move."""
 
     def __init__(self, root: np.ndarray, max_positions: int) -> None:
         self._max_positions = max_positions
-        self.size, self.expanded, self._num_edges = 1, 0, 0
-        self.positions = np.zeros((1024, 3), np.uint32)
-        self.winner = np.zeros(1024, bool)
-        self.ranks = np.full(1024, -1, np.int16)
-        self._lost_way = np.zeros(1024, bool)  # the loser has a way out that the oracle does not know as won
-        self._first_edge = np.zeros(1025, np.int64)
-        self._edges = np.zeros(4096, np.int32)
-        self._index = np.full(4096, -1, np.int32)
-        self.positions[0], self.winner[0] = root[:3], True
-        _enter(self._index, self.positions, 0, 0)
+        self._arrays = _Arrays(
+            sizes=np.array([1, 0]),
+            positions=np.zeros((1024, 3), np.uint32),
+            winner=np.zeros(1024, bool),
+            ranks=np.full(1024, -1, np.int16),
+            lost_way=np.zeros(1024, bool),
+            first_edge=np.zeros(1025, np.int64),
+            edges=np.zeros(4096, np.int32),
+            index=np.full(4096, -1, np.int32),
+        )
+        self._arrays.positions[0], self._arrays.winner[0] = root[:3], True
+        _enter(self._arrays.index, self._arrays.positions, 0, 0)
+        self._expanded, self._layer_end, self._winner_moves = 0, 1, True
         self._moves = new_moves()
 
-    def expand(self, oracle: "LeafOracle", winner: bool) -> bool:
-        """Expands the positions of the outermost layer; returns whether there were any and room for them."""
-        last = self.size
-        if self.expanded == last:
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the root is."""
+        return bool(self._arrays.ranks[0] >= 0)
+
+    def lost_positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions with the loser to move that are ranked, uint32 [n, 3], and their ranks, int16 [n]."""
+        size = self._arrays.sizes[0]
+        lost = np.flatnonzero(~self._arrays.winner[:size] & (self._arrays.ranks[:size] >= 0))
+        return self._arrays.positions[lost], self._arrays.ranks[lost]
+
+    def grow(self, oracle: "LeafOracle", deadline: float) -> bool:
+        """Expands layers until the root is ranked, or there is nothing left or no room; False where time ran out."""
+        while not self.is_ranked:
+            while self._expanded < self._layer_end:
+                if time.perf_counter() >= deadline:
+                    return False
+                if not self._expand(oracle, min(self._layer_end, self._expanded + _CHUNK)):
+                    self._solve()
+                    return True
+            if not self._winner_moves or self._layer_end == self._arrays.sizes[0]:
+                self._solve()
+            if self._layer_end == self._arrays.sizes[0]:
+                return True
+            self._winner_moves, self._layer_end = not self._winner_moves, int(self._arrays.sizes[0])
+        return True
+
+    def _expand(self, oracle: "LeafOracle", end: int) -> bool:
+        """Gives positions up to ``end`` their edges; False if there is no room."""
+        children, counts = _children(self._arrays.positions, self._expanded, end, self._moves)
+        if self._arrays.sizes[0] + len(children) > self._max_positions:
             return False
-        while self.expanded < last:
-            first, end = self.expanded, min(last, self.expanded + _CHUNK)
-            children, counts = _children(self.positions, first, end, self._moves)
-            if self.size + len(children) > self._max_positions:
-                return False
-            outcomes, _ = oracle.judge(children)
-            self._make_room(len(children))
-            self.size, self._num_edges = _link(
-                self.positions,
-                self.winner,
-                self.ranks,
-                self._lost_way,
-                self._first_edge,
-                self._edges,
-                self._index,
-                first,
-                end,
-                winner,
-                children,
-                counts,
-                outcomes,
-                self.size,
-                self._num_edges,
-            )
-            self.expanded = end
+        outcomes, _ = oracle.judge(children)
+        self._make_room(len(children))
+        _link(self._arrays, self._expanded, end, self._winner_moves, children, counts, outcomes)
+        self._expanded = end
         return True
 
     def _make_room(self, more: int) -> None:
@@ -150,18 +185,26 @@ class _Graph:
             larger[: len(array)] = array
             return larger
 
-        needed = self.size + more
-        self.positions, self.winner = grown(self.positions, needed, 0), grown(self.winner, needed, 0)
-        self.ranks, self._lost_way = grown(self.ranks, needed, -1), grown(self._lost_way, needed, 0)
-        self._first_edge = grown(self._first_edge, needed + 1, 0)
-        self._edges = grown(self._edges, self._num_edges + more, 0)
-        if 2 * needed > len(self._index):
-            self._index = np.full(1 << (4 * needed).bit_length(), -1, np.int32)
-            _enter(self._index, self.positions, 0, self.size - 1)
+        old = self._arrays
+        size, num_edges = (int(number) for number in old.sizes)
+        needed = size + more
+        arrays = _Arrays(
+            sizes=old.sizes,
+            positions=grown(old.positions, needed, 0),
+            winner=grown(old.winner, needed, 0),
+            ranks=grown(old.ranks, needed, -1),
+            lost_way=grown(old.lost_way, needed, 0),
+            first_edge=grown(old.first_edge, needed + 1, 0),
+            edges=grown(old.edges, num_edges + more, 0),
+            index=old.index,
+        )
+        if 2 * needed > len(old.index):
+            arrays = arrays._replace(index=np.full(1 << (4 * needed).bit_length(), -1, np.int32))
+            _enter(arrays.index, arrays.positions, 0, size - 1)
+        self._arrays = arrays
 
-    def solve(self) -> None:
-        """Ranks all positions that can be ranked."""
-        _solve(self.winner, self.ranks, self._lost_way, self._first_edge, self._edges, self.expanded)
+    def _solve(self) -> None:
+        _solve(self._arrays, self._expanded)
 
 
 @njit(cache=True)
@@ -206,70 +249,56 @@ def _children(positions, first, end, moves):
 
 
 @njit(cache=True)
-def _link(
-    positions,
-    winner,
-    ranks,
-    lost_way,
-    first_edge,
-    edges,
-    index,
-    first,
-    end,
-    winner_moves,
-    children,
-    counts,
-    outcomes,
-    size,
-    num_edges,
-):
-    """Gives positions ``first`` to ``end`` their edges; returns the new numbers of positions and edges."""
+def _link(graph, first, end, winner_moves, children, counts, outcomes):
+    """Gives positions ``first`` to ``end`` of the graph (``_Arrays``) their edges."""
     wanted = LOSS if winner_moves else WIN
-    n = 0
+    size, num_edges, n = graph.sizes[0], graph.sizes[1], 0
     for i in range(first, end):
-        first_edge[i] = num_edges
+        graph.first_edge[i] = num_edges
         converts = False
         for j in range(n, n + counts[i - first]):
             converts |= winner_moves and outcomes[j] == LOSS and children[j, 3] == 0
-            lost_way[i] |= not winner_moves and outcomes[j] != WIN
+            graph.lost_way[i] |= not winner_moves and outcomes[j] != WIN
         if converts:
-            ranks[i] = 1
+            graph.ranks[i] = 1
         for j in range(n, n + counts[i - first]):
-            if converts or lost_way[i] or outcomes[j] != wanted or children[j, 3] == 0:
+            if converts or graph.lost_way[i] or outcomes[j] != wanted or children[j, 3] == 0:
                 continue
-            place = _slot_of(index, positions, children[j, 0], children[j, 1], children[j, 2])
-            if index[place] < 0:
-                index[place] = size
-                positions[size, 0], positions[size, 1] = children[j, 0], children[j, 1]
-                positions[size, 2] = children[j, 2]
-                winner[size] = not winner_moves
+            place = _slot_of(graph.index, graph.positions, children[j, 0], children[j, 1], children[j, 2])
+            if graph.index[place] < 0:
+                graph.index[place] = size
+                for word in range(3):
+                    graph.positions[size, word] = children[j, word]
+                graph.winner[size] = not winner_moves
                 size += 1
-            edges[num_edges] = index[place]
+            graph.edges[num_edges] = graph.index[place]
             num_edges += 1
         if counts[i - first] == 0:
-            ranks[i] = 0
+            graph.ranks[i] = 0
         n += counts[i - first]
-    first_edge[end] = num_edges
-    return size, num_edges
+    graph.first_edge[end] = num_edges
+    graph.sizes[0], graph.sizes[1] = size, num_edges
 
 
 @njit(cache=True)
-def _solve(winner, ranks, lost_way, first_edge, edges, expanded):
+def _solve(graph, expanded):
+    """Ranks all positions that can be ranked."""
+    ranks = graph.ranks
     changed = True
     while changed:
         changed = False
         for i in range(expanded - 1, -1, -1):
             low, high, complete = np.int64(1 << 14), np.int64(0), True
-            for edge in range(first_edge[i], first_edge[i + 1]):
-                rank = np.int64(ranks[edges[edge]])
+            for edge in range(graph.first_edge[i], graph.first_edge[i + 1]):
+                rank = np.int64(ranks[graph.edges[edge]])
                 if rank < 0:
                     complete = False
                 else:
                     low, high = min(low, rank), max(high, rank)
-            if winner[i]:
+            if graph.winner[i]:
                 new = low + 1 if low < 1 << 14 else np.int64(-1)
             else:
-                new = high + 1 if complete and not lost_way[i] else np.int64(-1)
+                new = high + 1 if complete and not graph.lost_way[i] else np.int64(-1)
             if new >= 0 and (ranks[i] < 0 or new < ranks[i]):
                 ranks[i] = new
                 changed = True

@@ -17,6 +17,7 @@ the win; those are few in any game, so it ends. Plies of such proofs count from 
 leaves undone: blocks that must be read from disk first, and roots.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,13 @@ class LeafJudge:
 
     Args:
         oracle: never wrong.
+
+    Attributes:
+        deadline: by ``time.perf_counter``; the way to convert a win is looked for no longer.
     """
 
     def __init__(self, oracle: LeafOracle, state: SearchState) -> None:
+        self.deadline = math.inf
         self._oracle = oracle
         self._planner = ConversionPlanner(oracle)
         self._state = state
@@ -114,5 +119,5 @@ class LeafJudge:
         decided = bool(judging.settle_root(state, lane, outcomes, plies, 0))
         if decided or outcome != WIN or not judging.has_open_win(state, slot, outcomes):
             return decided
-        ranks = self._planner.ranks(root, self._moves[:count])
+        ranks = self._planner.ranks(root, self._moves[:count], self.deadline)
         return bool(judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE))

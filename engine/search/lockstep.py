@@ -173,9 +173,7 @@ class LockstepSearch:
         Raises:
             ValueError: there is no legal move, or more simulations than the arenas are sized for.
         """
-        simulations = self.config.num_simulations if simulations is None else simulations
-        if not 0 <= simulations <= self.max_simulations:
-            raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
+        simulations = self._checked(simulations)
         count, config, rng = self.num_legal(slot), self.config, self._generators[slot]
         if count == 0:
             raise ValueError("the side to move has no legal move: there is nothing to search")
@@ -188,6 +186,25 @@ class LockstepSearch:
             noise = config.noise_fraction
         searcher = np.float32(-1 if pondering else 1)
         root_kernels.start_root(self._state, slot, simulations, np.float32(noise), searcher)
+
+    def extend(self, slot: int, simulations: int) -> None:
+        """Goes on with a search that has reached its target, to so many visits over all root moves.
+
+        Raises:
+            ValueError: more simulations than the arenas are sized for.
+        """
+        self._slots[slot]["target"], self._slots[slot]["active"] = self._checked(simulations), 1
+
+    def _checked(self, simulations: int | None) -> int:
+        simulations = self.config.num_simulations if simulations is None else simulations
+        if not 0 <= simulations <= self.max_simulations:
+            raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
+        return simulations
+
+    def plan_until(self, deadline: float) -> None:
+        """Limits the planning of conversions, see ``conversion``, to a time by ``time.perf_counter``."""
+        if self._judge is not None:
+            self._judge.deadline = deadline
 
     def select(self) -> int:
         """Takes every started slot that has no leaf waiting to its next one; returns how many leaves wait.
