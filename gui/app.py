@@ -5,6 +5,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -29,6 +30,7 @@ from .preferences import load_preferences, preferences_path, save_preferences
 from .seats import take_up
 from .thinker import Thinker
 from .views.clipboard import get_text, put_text
+from .views.file_pages import GamesPage
 from .views.geometry import MIN_WINDOW, Rect, text_unit
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
@@ -139,8 +141,8 @@ class App:
         deeds: dict[Action, Callable[[], object]] = {
             Action.QUIT: self.quit,
             Action.FULLSCREEN: self.toggle_fullscreen,
-            Action.HELP: self.go.open_help,
-            Action.TUTORIAL: self.go.open_tutorial,
+            Action.HELP: lambda: self.go.open(action),
+            Action.TUTORIAL: lambda: self.go.open(action),
             Action.THEME: self.next_theme,
             Action.LARGER: lambda: self.zoom(1.25),
             Action.SMALLER: lambda: self.zoom(0.8),
@@ -180,7 +182,7 @@ class App:
             if not text.strip():
                 raise WindowError("There is no text in the clipboard")
             if text.count("[Event ") > 1:
-                self.go.open_games("The clipboard's games", PdnGames(text))
+                self.go.show(partial(GamesPage, title="The clipboard's games", games=PdnGames(text)))
                 return
             what = self.controller.session.paste(text)
         except DraughtsError as error:
@@ -205,7 +207,7 @@ class App:
         if found:
             self.controller.say(found, alarm=True)
         if menu:
-            self.go.open_menu()
+            self.go.open(Action.MENU)
 
     def _recover(self, path: Path) -> bool:
         try:

@@ -161,8 +161,8 @@ class BoardScene(SceneWithBoard):
             self.app.preferences.show_numbers = not self.app.preferences.show_numbers
         elif action in (Action.ENTER, Action.SHOW_MOVE) and self._focus is not None:
             self.press(self._focus[1])
-        elif any(button.name == action.value for row in self.rows for button in row.buttons):
-            self.press(action.value)
+        elif any(button.name == action for row in self.rows for button in row.buttons):
+            self.press(action)
         else:
             return False
         return True

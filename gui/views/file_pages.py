@@ -13,6 +13,7 @@ import pygame_menu
 from engine.errors import DraughtsError
 from engine.files import read_text
 
+from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..messages import without_fen
 from ..pdn_files import PdnGames
@@ -55,9 +56,9 @@ class FilesPage(MenuScene):
     def fill(self) -> None:
         app, session = self.app, self.app.controller.session
         kept = "Every game is kept from its first move; nothing is lost in a crash"
-        self.button("Games kept by themselves …", lambda: app.go.show(KeptPage(app)), kept)
-        self.button("Load a PDN file …", app.go.open_load, "Choose a file, then one of its games")
-        self.button("Save this game …", app.go.open_save, "As PDN")
+        self.button("Games kept by themselves …", lambda: app.go.show(KeptPage), kept)
+        self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
+        self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
         self.button("Copy the position (FEN)", lambda: self._copy(session.fen()), "To the clipboard")
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
@@ -156,7 +157,7 @@ class LoadPage(MenuScene):
             self.say(str(error), alarm=True)
             return
         if len(games.titles) > 1:
-            self.app.go.open_games(self._path.name, games)
+            self.app.go.show(partial(GamesPage, title=self._path.name, games=games))
         else:
             load_game(self, games, 1)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ..help import SCENES, Action, help_rows
+from ..help import Action, help_rows
 from .scene import Scene
 from .shapes import rounded
 from .widgets import Button, Buttons, Panel, Style
@@ -12,19 +12,9 @@ from .widgets import Button, Buttons, Panel, Style
 if TYPE_CHECKING:
     from ..app import App
 
-_TITLES = {
-    "game": "Keys at the board",
-    "setup": "Keys of the set-up",
-    "tutorial": "Keys of the tutorial",
-    "report": "Keys of the report",
-    "menu": "Keys of the menus",
-    "help": "Keys of this page",
-}
-
-
-Row = tuple[
-    str, str
-]  # keys and what they do; a heading has an empty second part; one without keys goes on with the line above
+_TABS = {"game": "Board", "setup": "Set-Up", "tutorial": "Tutorial", "report": "Report"}  # scene → its button
+# Keys and what they do; a heading has an empty second part; a row without keys goes on with the line above.
+Row = tuple[str, str]
 
 
 class KeysPanel(Panel[tuple[str, int]]):
@@ -90,9 +80,10 @@ class HelpScene(Scene):
 
     name = "help"
 
-    def __init__(self, app: "App", about: str = "game") -> None:
+    def __init__(self, app: "App") -> None:
         super().__init__(app)
-        self.about = about if about in SCENES and about not in ("menu", "help") else "game"
+        below = app.go.scene.name
+        self.about = below if below in _TABS else "game"
         self._first = 0
         self.keys, self.tabs = KeysPanel(), Buttons(2.0)
         self.panels = [self.tabs, self.keys]
@@ -104,14 +95,8 @@ class HelpScene(Scene):
         self.keys.rect = inner
 
     def update(self, now: float) -> None:
-        scenes = ("game", "setup", "tutorial", "report")
-        self.tabs.buttons = (
-            *(
-                Button(scene, label=_TITLES[scene].rsplit(" ", 1)[1].title(), on=scene == self.about)
-                for scene in scenes
-            ),
-            Button("leave", label="Back"),
-        )
+        tabs = (Button(scene, label=label, on=scene == self.about) for scene, label in _TABS.items())
+        self.tabs.buttons = (*tabs, Button("leave", label="Back"))
         self.keys.state = (self.about, self._first)
 
     def _press(self, name: str) -> None:

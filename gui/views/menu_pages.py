@@ -10,6 +10,7 @@ from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players.time_control import TimeControl
 
+from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
 from ..plan import BOTH, GamePlan
@@ -81,13 +82,23 @@ class MainPage(MenuScene):
         if session.nodes and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
         self.button("Play", self._play, self._described())
-        self.button("New game …", go.open_new_game, "Who plays, how strong, from which position, with which clock")
-        self.button("Games and positions …", go.open_files, "Load, save, copy and paste; games kept by themselves")
-        self.button("Set up a position …", go.open_setup, "Place the pieces, then play or analyse from there")
-        self.button("Game report", go.open_report, "Accuracy of both sides and the moves that cost most")
-        self.button("How to play", go.open_tutorial, "The rules of English draughts, with examples")
-        self.button("Keys", go.open_help, "What every key does")
-        self.button("Preferences …", go.open_preferences, "Themes, letters, board, sounds")
+        self.button(
+            "New game …",
+            partial(go.open, Action.NEW_GAME),
+            "Who plays, how strong, from which position, with which clock",
+        )
+        self.button(
+            "Games and positions …", partial(go.open, "files"), "Load, save, copy and paste; games kept by themselves"
+        )
+        self.button(
+            "Set up a position …", partial(go.open, Action.SETUP), "Place the pieces, then play or analyse from there"
+        )
+        self.button(
+            "Game report", partial(go.open, Action.REPORT), "Accuracy of both sides and the moves that cost most"
+        )
+        self.button("How to play", partial(go.open, Action.TUTORIAL), "The rules of English draughts, with examples")
+        self.button("Keys", partial(go.open, Action.HELP), "What every key does")
+        self.button("Preferences …", partial(go.open, Action.SETTINGS), "Themes, letters, board, sounds")
         self.button("Quit", app.quit, "Unfinished games are kept")
 
     def _described(self) -> str:
@@ -137,7 +148,7 @@ class NewGamePage(MenuScene):
         if preferences.opening == "ballot":
             ballot = ballots()[preferences.ballot - 1]
             title = f"Ballot {ballot.number}:  {ballot}"
-            self.button(title, lambda: app.go.show(BallotPage(app)), "Choose one of the 174 ballots")
+            self.button(title, lambda: app.go.show(BallotPage), "Choose one of the 174 ballots")
         clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # an unusual one of the preferences comes last
         labels = [(TimeControl.parse(text).label, text) for text in clocks]
         self._choose("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
@@ -156,13 +167,13 @@ class NewGamePage(MenuScene):
     def _opponent(self, title: str, who: str) -> None:
         self.button(
             f"{title}: {stored_spec(self.app, who).label} …",
-            lambda: self.app.go.show(OpponentPage(self.app, who)),
+            lambda: self.app.go.show(partial(OpponentPage, who=who)),
             "Kind and strength of the agent, and every setting of its search",
         )
 
     def _start(self) -> None:
         if self.app.preferences.opening == "position":
-            self.app.go.open_setup()
+            self.app.go.open(Action.SETUP)
         else:
             start(self)
 
@@ -202,7 +213,7 @@ class OpponentPage(MenuScene):
         if spec.kind == "network":
             name = next((e.label for e in app.opponents.checkpoints() if e.folder == spec.checkpoint), spec.name)
             meaning = "Choose one of the checkpoints, by its Elo"
-            self.button(f"Network: {name} …", lambda: app.go.show(CheckpointPage(app, self)), meaning)
+            self.button(f"Network: {name} …", lambda: app.go.show(partial(CheckpointPage, opponent=self)), meaning)
         if spec.kind == "external":
             meaning = "How the engine is started; it speaks the Hub protocol, version 2"
             self.text_input("Command", spec.command or "", 200, meaning, onchange=self.guard(self._command))
@@ -225,7 +236,7 @@ class OpponentPage(MenuScene):
         )
         self.button(
             "Settings of the search …",
-            lambda: self.app.go.show(SearchPage(self.app, self)),
+            lambda: self.app.go.show(partial(SearchPage, opponent=self)),
             "Exploration, temperature, noise, oracle and all the others",
         )
 
