@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -39,9 +39,15 @@ SHIPPED_NAME = "Crownhead"
 _INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
-_SIMULATIONS = (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200)
-_ROLLOUTS = (1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS)
-_DEPTHS = tuple(range(1, 21))
+_AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slider, the unit for one and for more
+    "network": (
+        (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200),
+        "simulation",
+        "simulations",
+    ),
+    "rollout": ((1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS), "roll-out", "roll-outs"),
+    "alphabeta": (tuple(range(1, 21)), "ply", "plies"),
+}
 
 
 class OpponentError(DraughtsError):
@@ -116,20 +122,11 @@ class OpponentSpec(BaseModel):
         return self.kind == "external" or (self.timed and self.kind != "random")
 
     @property
-    def adjustable(self) -> bool:
-        """Whether it has a strength to set."""
-        return self.kind != "random"
-
-    @property
     def amount(self) -> int | float:
         """Its strength: seconds, simulations, roll-outs or plies; 0 where there is none to set."""
         if self.by_time:
             return self.seconds
-        amounts: dict[Kind, int] = {
-            "network": self.search.num_simulations,
-            "rollout": self.rollouts,
-            "alphabeta": self.depth,
-        }
+        amounts = {"network": self.search.num_simulations, "rollout": self.rollouts, "alphabeta": self.depth}
         return amounts.get(self.kind, 0)
 
     @property
@@ -145,7 +142,8 @@ class OpponentSpec(BaseModel):
     def label(self) -> str:
         """Long, for menus."""
         name = self.name if self.kind in ("network", "external") else KIND_NAMES[self.kind]
-        return f"{name}, {strength_text(self)}" if self.adjustable else name
+        strength = strength_text(self)
+        return f"{name}, {strength}" if strength else name
 
 
 def adviser_of(agents: Sequence[OpponentSpec], kinds: Sequence[str]) -> OpponentSpec:
@@ -172,8 +170,7 @@ def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
     """The stops of the strength slider, weakest first; none where there is nothing to set."""
     if spec.by_time:
         return _SECONDS
-    steps: dict[Kind, tuple[int, ...]] = {"network": _SIMULATIONS, "rollout": _ROLLOUTS, "alphabeta": _DEPTHS}
-    return steps.get(spec.kind, ())
+    return _AMOUNTS[spec.kind][0] if spec.kind in _AMOUNTS else ()
 
 
 def strength_position(spec: OpponentSpec) -> int:
@@ -202,16 +199,12 @@ def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
 
 def strength_text(spec: OpponentSpec) -> str:
     """The strength in words, such as ``400 simulations``; empty where there is none to set."""
-    if not spec.adjustable:
-        return ""
     if spec.by_time:
         return f"{spec.seconds:g} s"
-    units: dict[Kind, tuple[str, str]] = {
-        "network": ("simulation", "simulations"),
-        "rollout": ("roll-out", "roll-outs"),
-        "alphabeta": ("ply", "plies"),
-    }
-    return f"{spec.amount} {units[spec.kind][spec.amount != 1]}"
+    if spec.kind not in _AMOUNTS:
+        return ""
+    _, one, more = _AMOUNTS[spec.kind]
+    return f"{spec.amount} {one if spec.amount == 1 else more}"
 
 
 @dataclass(frozen=True)
@@ -239,14 +232,9 @@ class CheckpointEntry:
         return f"{self.name} — Elo {self.elo:.0f}{spread}"
 
 
-class PlayerFactory(Protocol):
-    """Makes the player of a spec; may take seconds, and raises a ValueError of one line if it cannot.
-
-    Where the spec goes by time, the player must be able to search for ``spec.seconds``.
-    """
-
-    def __call__(self, spec: OpponentSpec) -> Player:
-        """The player."""
+# Makes the player of a spec; may take seconds, and raises a ValueError of one line if it cannot. Where the spec goes by
+# time, the player must be able to search for ``spec.seconds``.
+PlayerFactory = Callable[[OpponentSpec], Player]
 
 
 class Opponents:
@@ -296,9 +284,4 @@ class Opponents:
 def _simple(spec: OpponentSpec) -> Player:
     player = spec.player
     assert not isinstance(player, NetworkSpec)
-    return make_simple_player(player, spec.seconds if spec.by_time else None, _fresh_seed())
-
-
-def _fresh_seed() -> int:
-    """Another one at every start, so that no two games need be alike."""
-    return secrets.randbits(32)
+    return make_simple_player(player, spec.seconds if spec.by_time else None, secrets.randbits(32))

@@ -315,7 +315,7 @@ class SearchPage(MenuScene):
     def _add(self, setting: Setting, spec: OpponentSpec) -> None:
         value = setting.text(spec.search)
         idle = "" if in_use(spec, setting.name) else f"; has no effect now (needs: {setting.needs})"
-        meaning = f"{setting.meaning} — {setting.range_text}; default {setting.default_text}{idle}"
+        meaning = f"{setting.meaning} — {setting.range_text}; default {setting.text()}{idle}"
         change = partial(self._change, setting)
         if setting.kind in ("bool", "choice"):
             options = ["off", "on"] if setting.kind == "bool" else list(setting.choices)
