@@ -21,7 +21,6 @@ from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
 from .help import Action
 from .key_repeat import KeyRepeat
-from .leaving import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
@@ -29,6 +28,7 @@ from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
 from .seats import take_up
 from .thinker import Thinker
+from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .views.clipboard import get_text, put_text
 from .views.file_pages import GamesPage
 from .views.geometry import MIN_WINDOW, Rect, text_unit
@@ -52,11 +52,6 @@ _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is
 
 class WindowError(DraughtsError):
     """There is no display to open a window on."""
-
-
-def no_checkpoints() -> Sequence[CheckpointEntry]:
-    """The list of checkpoints where nobody hands one in."""
-    return ()
 
 
 class App:
@@ -179,8 +174,6 @@ class App:
         """Takes a game or a position from the clipboard, or says what is wrong with it."""
         text = get_text()
         try:
-            if not text.strip():
-                raise WindowError("There is no text in the clipboard")
             if text.count("[Event ") > 1:
                 self.go.show(partial(GamesPage, title="The clipboard's games", games=PdnGames(text)))
                 return
@@ -349,7 +342,7 @@ def start_pygame() -> None:
 def run(
     make_network: PlayerFactory | None = None,
     make_external: PlayerFactory | None = None,
-    find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = no_checkpoints,
+    find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = tuple,
     oracle: Callable[[Board], OracleAnswer | None] | None = None,
     folder: Path | None = None,
     plan: GamePlan | None = None,

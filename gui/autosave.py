@@ -37,14 +37,9 @@ class SavedGame:
     path: Path
     title: str
     modified: float
-    plies: int
-    result: str
-    error: str
-
-
-def games_folder() -> Path:
-    """Where the user's games lie on this platform."""
-    return platformdirs.user_data_path("crownhead", appauthor=False) / "games"
+    plies: int = 0
+    result: str = "*"
+    error: str = ""
 
 
 class Autosave:
@@ -59,7 +54,7 @@ class Autosave:
     """
 
     def __init__(self, folder: Path | None = None, keep: int = 1000) -> None:
-        self.folder = folder or games_folder()
+        self.folder = folder or platformdirs.user_data_path("crownhead", appauthor=False) / "games"
         self.keep = keep
         self.error = ""
         self._path: Path | None = None
@@ -80,10 +75,8 @@ class Autosave:
     def resume(self, path: Path) -> None:
         """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
         self._path, self._game = path, None
-        self._writer.submit(self._know, path, _content(path))  # behind what of an earlier game is not written yet
-
-    def _know(self, path: Path, content: bytes) -> None:
-        self._known = (path, content)
+        known = (path, _content(path))
+        self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
         """Has the game written as it stands and returns at once. A game without a move is not worth a file.
@@ -204,5 +197,5 @@ def _look_at(path: Path, modified: float) -> SavedGame:
     try:
         game = read_game(read_text(path))
     except (DraughtsError, StorageError) as error:
-        return SavedGame(path, path.name, modified, 0, "*", str(error))
-    return SavedGame(path, title_of(game), modified, len(game.moves), game.result, "")
+        return SavedGame(path, path.name, modified, error=str(error))
+    return SavedGame(path, title_of(game), modified, len(game.moves), game.result)

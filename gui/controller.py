@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
-from engine.players.time_control import TimeControl
 
 from .autosave import Autosave
 from .clocks import Clock
@@ -19,7 +18,8 @@ from .pdn_files import note_clock
 from .plan import BOTH, GamePlan, PlayerNames
 from .seats import Seats
 from .session import GameSession
-from .thinker import Mode, Snapshot, Thinker
+from .snapshot import Mode, Snapshot
+from .thinker import Thinker
 
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
@@ -70,31 +70,22 @@ class GameController:
 
     def start(self, plan: GamePlan) -> None:
         """Begins a game."""
-        self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
-        self.thinker.forget()
+        self.session.new_game(plan.fen, self._names.of(plan.humans, plan.agents), plan.opening)
         self.autosave.begin()
-        self.session.new_game(plan.fen, self._names.of(self.humans, self.agents), plan.opening)
-        self.clock.reset(plan.control)
-        self._began()
+        self.resume(plan)
         if len(self.humans) == 1:  # the agent gets ready while the person thinks
             self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
 
     def loaded(self) -> None:
         """The session has got another game or position: people play both sides until somebody takes one over."""
-        self.thinker.forget()
-        self.humans = BOTH
-        self.clock.reset(TimeControl())
-        self._began()
+        self.resume(GamePlan(BOTH, self.agents))
 
     def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
-        """The session holds a kept game: play goes on between the players of ``plan``, with ``left`` seconds."""
+        """Play goes on in the session's game, between the players of ``plan``, with ``left`` seconds on the clocks."""
         self.thinker.forget()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.clock.reset(plan.control)
         self.clock.set_left(left or {})
-        self._began()
-
-    def _began(self) -> None:
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
         self.scores, self._line = {}, []

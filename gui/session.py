@@ -13,7 +13,7 @@ from engine.files import atomic_write, read_text
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
 from .move_reasons import why_no_game
-from .pdn_files import PdnGames, clean, fen_of, note_clock, one_line
+from .pdn_files import clean, fen_of, one_line
 
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}
@@ -45,22 +45,16 @@ class Ending:
         return f"{who}: {self.reason}" if self.reason else who
 
     @classmethod
-    def resigned(cls, color: Color) -> "Ending":
-        """``color`` has given up."""
-        return cls(color.other, f"{color} resigned", RESULTS[color.other])
-
-    @classmethod
-    def flagged(cls, color: Color) -> "Ending":
-        """The time of ``color`` is over."""
-        return cls(color.other, f"{color} ran out of time", RESULTS[color.other])
+    def lost(cls, color: Color, how: str) -> "Ending":
+        """``color`` has lost; ``how`` goes on from its name."""
+        return cls(color.other, f"{color} {how}", RESULTS[color.other])
 
     @classmethod
     def by_rules(cls, outcome: Outcome) -> "Ending":
         """The ending that the board declares."""
-        reason = outcome.termination.value
-        if outcome.winner is not None:
-            reason = f"{outcome.winner.other} has {reason}"
-        return cls(outcome.winner, reason, outcome.result)
+        if outcome.winner is None:
+            return cls(None, outcome.termination.value, outcome.result)
+        return cls.lost(outcome.winner.other, f"has {outcome.termination.value}")
 
 
 AGREED = Ending(None, "agreed", RESULTS[None])
@@ -92,13 +86,9 @@ class GameSession:
     def __init__(self, fen: str = START_FEN, names: Mapping[Color, str] | None = None) -> None:
         self.version = 0
         self.game = 0
-        self.board: Board
-        self.nodes: list[PdnNode]
-        self.texts: list[str]
-        self.headers: dict[str, str]
-        self.comments: list[str]
-        self.ending: Ending | None
-        self.draw_offer: Color | None
+        self.comments: list[str] = []
+        self.ending: Ending | None = None
+        self.draw_offer: Color | None = None
         self.names = {Color.BLACK: "Black", Color.WHITE: "White"}
         self.new_game(fen, names)
 
@@ -166,11 +156,8 @@ class GameSession:
             self.rename(color, name)
         self._end_by_rules()
 
-    def push(self, move: Move, clock: float | None = None) -> None:
+    def push(self, move: Move) -> None:
         """Makes a move at the cursor. What stood behind the cursor is dropped, even if it began with this move.
-
-        Args:
-            clock: seconds left to the mover, noted with the move.
 
         Raises:
             SessionError: the game is over.
@@ -186,7 +173,6 @@ class GameSession:
             self.ending = self.draw_offer = None
         self.board.push(move)
         self.nodes.append(PdnNode(self.board.peek()))
-        note_clock(self.nodes[-1], clock)
         self.texts.append(text)
         if self.draw_offer is mover.other:
             self.draw_offer = None
@@ -217,11 +203,11 @@ class GameSession:
         Raises:
             SessionError: the game is over, or the cursor does not stand at its end.
         """
-        self._end(Ending.resigned(color))
+        self._end(Ending.lost(color, "resigned"))
 
     def flag(self, color: Color) -> None:
         """Ends the game: the time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
-        self._end(Ending.flagged(color))
+        self._end(Ending.lost(color, "ran out of time"))
 
     def offer_draw(self, color: Color) -> None:
         """Offers a draw, or accepts that of the other side. Raises ``SessionError`` as ``resign`` does."""
@@ -277,13 +263,9 @@ class GameSession:
             self.ending = Ending(_WINNERS.get(game.result), reason, game.result)
         self._end_by_rules()
 
-    def load_pdn(self, text: str, number: int = 1) -> None:
-        """Takes game ``number`` (from 1) of a PDN text over; on an error the present game stays.
-
-        Raises:
-            PdnError: in one line, what is wrong with the game, or how many games there are.
-        """
-        self.load_game(read_game(clean(text)) if number == 1 else PdnGames(text).game(number))
+    def load_pdn(self, text: str) -> None:
+        """Takes the first game of a PDN text over; raises ``PdnError``, and then the present game stays."""
+        self.load_game(read_game(clean(text)))
 
     def load_fen(self, text: str) -> None:
         """Starts a game from a position; raises ``FenError`` and lets the present game stay if nobody can play it."""
@@ -306,9 +288,9 @@ class GameSession:
         self.load_pdn(text)
         return "game"
 
-    def load_file(self, path: str | PathLike[str], number: int = 1) -> None:
-        """Takes game ``number`` of a PDN file over; raises ``StorageError`` or ``PdnError`` as the parts do."""
-        self.load_pdn(read_text(path), number)
+    def load_file(self, path: str | PathLike[str]) -> None:
+        """Takes the first game of a PDN file over; raises ``StorageError`` or ``PdnError`` as the parts do."""
+        self.load_pdn(read_text(path))
 
     def save_file(self, path: str | PathLike[str]) -> None:
         """Writes the game as PDN; raises ``StorageError``, and then the file is as it was."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from engine.board import Board, Move
 from engine.errors import IllegalMoveError
@@ -21,9 +21,9 @@ from engine.players.base import close_player, search_moves
 
 from .game_report import GameReport, GameReview
 from .opponents import Opponents, OpponentSpec
-from .snapshot import Mode, MoveRow, Review, Snapshot, Status, line_of, rows_of
+from .snapshot import Mode, MoveRow, Review, Snapshot, line_of, rows_of
+from .threads import Result, in_thread
 
-__all__ = ["Mode", "MoveRow", "Review", "Snapshot", "Status", "Thinker"]
 SLICE = 0.02  # seconds of search between two looks at what the window wants
 LOOK = 0.1  # seconds between two snapshots
 _MOST_PLAYERS = 4  # kept ready: two that play each other, one that analyses, one more
@@ -31,7 +31,6 @@ _CLOSING = 0.5  # seconds that ``close`` waits for the thread
 _LEAVING = 3.5  # seconds that it waits for players: an engine that does not quit is ended in less
 _SHOWN = 200  # characters of an error
 _log = logging.getLogger(__name__)
-Result = TypeVar("Result")
 
 
 class _SupersededError(Exception):
@@ -292,7 +291,7 @@ class Thinker:
         """The move of a player that cannot be watched; one that is left while it thinks is not asked again."""
         begun = self._clock()
         try:
-            answer = self._await(_apart(lambda: player.choose([job.board.copy()])), job)
+            answer = self._await(in_thread("player", lambda: player.choose([job.board.copy()])), job)
         except _SupersededError:
             self._bench.drop(job.spec)
             raise
@@ -327,7 +326,7 @@ class _Bench:
         """The player of a spec, made in a thread of its own if it is new or could not be made before."""
         known = self._players.get(spec)
         if known is None or (known.done() and known.exception() is not None):
-            self._players[spec] = _apart(lambda: self._opponents.make(spec))
+            self._players[spec] = in_thread("player", lambda: self._opponents.make(spec))
             while len(self._players) > _MOST_PLAYERS:
                 self.drop(next(iter(self._players)))
         self._players.move_to_end(spec)
@@ -344,7 +343,7 @@ class _Bench:
         for spec, future in list(self._players.items()):
             if future.done():
                 del self._players[spec]
-                self._leaving.append(_apart(partial(_close, future)))
+                self._leaving.append(in_thread("player", partial(_close, future)))
             else:
                 self.drop(spec)
         wait(self._leaving, _LEAVING)
@@ -357,20 +356,6 @@ def _close(future: "Future[Player]") -> None:
             close_player(future.result())
         except Exception:
             _log.exception("closing a player failed")
-
-
-def _apart(work: Callable[[], Result]) -> "Future[Result]":
-    """Does work in a thread of its own, which nobody has to wait for."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="player", daemon=True).start()
-    return future
 
 
 def _steady(spec: OpponentSpec) -> OpponentSpec:

@@ -144,8 +144,7 @@ class BoardScene(SceneWithBoard):
             if event.buttons[0] and inside:
                 self.square(number, False)
             for panel in self.rows:
-                button = panel.at(event.pos, self.style.unit)
-                panel.hovered = button.name if button else None
+                panel.hover(event.pos, self.style.unit)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):

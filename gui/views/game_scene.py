@@ -266,8 +266,7 @@ class GameScene(SceneWithBoard):
         else:
             self.controller.input.hover(square)
         unit = self.style.unit
-        button = self.tools.at(event.pos, unit)
-        self.tools.hovered = button.name if button else None
+        button = self.tools.hover(event.pos, unit)
         near = self.tools.place_of(button.name, unit) if button else None
         self.tip(button.tip if button else None, near, self.motion.now)
         self.row = self.table.row_at(event.pos, unit)

@@ -109,10 +109,8 @@ class HelpScene(Scene):
         if event.type == pygame.MOUSEWHEEL:
             self._scroll(-2 * event.y)
             return
-        button = self.tabs.at(event.pos, self.style.unit)
-        if event.type == pygame.MOUSEMOTION:
-            self.tabs.hovered = button.name if button else None
-        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and button is not None:
+        button = self.tabs.hover(event.pos, self.style.unit)
+        if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and button is not None:
             self._press(button.name)
 
     def _scroll(self, rows: int) -> None:

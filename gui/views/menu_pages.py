@@ -1,12 +1,10 @@
 """The pages of the main menu and of a new game."""
 
 import random
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.ballots import ballots, playable_ballots
-from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players.time_control import TimeControl
 
@@ -14,7 +12,7 @@ from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
 from ..plan import BOTH, GamePlan
-from ..search_settings import SETTINGS, Setting, SettingError, in_use, with_setting
+from ..search_settings import SETTINGS, Setting, in_use, with_setting
 
 if TYPE_CHECKING:
     from ..app import App
@@ -117,13 +115,8 @@ class MainPage(MenuScene):
 
 def start(menu: MenuScene) -> None:
     """Begins the game that the preferences describe, or says why not."""
-    try:
-        plan = plan_of(menu.app)
-    except DraughtsError as error:
-        menu.say(str(error), alarm=True)
-        return
-    menu.app.save_preferences()
-    menu.app.go.start_game(plan)
+    if menu.attempt(lambda: menu.app.go.start_game(plan_of(menu.app))):
+        menu.app.save_preferences()
 
 
 class NewGamePage(MenuScene):
@@ -135,34 +128,29 @@ class NewGamePage(MenuScene):
     def fill(self) -> None:
         app, preferences = self.app, self.app.preferences
         self.button("Start", self._start, "Begins the game")
-        self._choose("Players", MODES, "mode", "Who sits at the board")
+        self.preference("Players", MODES, "mode", "Who sits at the board")
         if preferences.mode == "human-agent":
-            self._choose("You play", SIDES, "side", "Black begins, from squares 1 to 12")
+            self.preference("You play", SIDES, "side", "Black begins, from squares 1 to 12")
             self._opponent("Against", "agent")
         elif preferences.mode == "agent-agent":
             self._opponent("Black", "black")
             self._opponent("White", "white")
         else:
             self._opponent("Hints by", "agent")
-        self._choose("From", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot")
+        self.preference("From", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot")
         if preferences.opening == "ballot":
             ballot = ballots()[preferences.ballot - 1]
             title = f"Ballot {ballot.number}:  {ballot}"
             self.button(title, lambda: app.go.show(BallotPage), "Choose one of the 174 ballots")
         clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # an unusual one of the preferences comes last
         labels = [(TimeControl.parse(text).label, text) for text in clocks]
-        self._choose("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
+        self.preference("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
         self.button("Back", self.leave)
 
-    def _choose(self, title: str, items: Sequence[tuple[str, str]], field: str, meaning: str) -> None:
-        """Adds a choice of the value of a preference."""
-
-        def chosen(value: str) -> None:
-            setattr(self.app.preferences, field, value)
-            if field in ("mode", "opening"):
-                self.rebuild()
-
-        self.selector(title, items, getattr(self.app.preferences, field), chosen, meaning)
+    def prefer(self, field: str, value: object) -> None:
+        super().prefer(field, value)
+        if field in ("mode", "opening"):
+            self.rebuild()
 
     def _opponent(self, title: str, who: str) -> None:
         self.button(
@@ -196,13 +184,7 @@ class OpponentPage(MenuScene):
 
     def change(self, rebuild: bool = True, **changes: object) -> None:
         """Changes the opponent, or says why it cannot be."""
-        try:
-            spec = self.spec.changed(**changes)
-        except DraughtsError as error:
-            self.say(str(error), alarm=True)
-            return
-        store_spec(self.app, self.who, spec)
-        if rebuild:
+        if self.attempt(lambda: store_spec(self.app, self.who, self.spec.changed(**changes))) and rebuild:
             self.rebuild()
 
     def fill(self) -> None:
@@ -326,15 +308,11 @@ class SearchPage(MenuScene):
             widget.update_font({"color": self.app.style.theme.dim})
 
     def _change(self, setting: Setting, text: str) -> None:
-        try:
-            search = with_setting(self.opponent.spec.search, setting.name, text)
-        except SettingError as error:
-            self.say(str(error), alarm=True)
-            return
-        self.say("")
-        self.opponent.change(rebuild=setting.kind in ("bool", "choice"), search=search)
-        if setting.kind in ("bool", "choice"):
-            self.rebuild()
+        opponent = self.opponent
+        if self.attempt(lambda: opponent.change(search=with_setting(opponent.spec.search, setting.name, text))):
+            self.say("")
+            if setting.kind in ("bool", "choice"):
+                self.rebuild()
 
     def _reset(self) -> None:
         self.opponent.change(search=OpponentSpec().search)

@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 _WORST = 8
 
 
-@dataclass(frozen=True)
-class MistakeRow:
-    """A move that lost something: what was played, what was better, and the loss of expected score."""
-
-    played: str
-    better: str
-    loss: str
+MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ class MistakesPanel(Panel[MistakesState]):
             area = Rect(self.rect.x + 2, y - line // 2, self.rect.w - 4, line)
             if index == state.chosen:
                 rounded(surface, area, mix(theme.panel, theme.accent, 0.3), style.radius)
-            for (share, align), text in zip(columns, (row.played, row.better, row.loss), strict=True):
+            for (share, align), text in zip(columns, row, strict=True):
                 x = round(inner.x + inner.w * share)
                 bold = index == state.chosen
                 style.text.draw(surface, text, (x, y), unit, theme.text, bold, align, inner.w * 48 // 100)
@@ -148,9 +142,7 @@ class ReportScene(BoardScene):
 
     def _row(self, move: MoveReport) -> MistakeRow:
         mark = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}.get(move.judgement, "")
-        return MistakeRow(
-            f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
-        )
+        return f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
 
     def picture(self) -> BoardPicture:
         board = self.boards[self.ply]

@@ -119,8 +119,7 @@ class Scene:
             elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
                 self._answer(self.question.press(event.pos, self.style.unit))
             elif event.type == pygame.MOUSEMOTION:
-                button = self.question.buttons.at(event.pos, self.style.unit)
-                self.question.buttons.hovered = button.name if button else None
+                self.question.buttons.hover(event.pos, self.style.unit)
 
     def _key_of_question(self, question: Question, key: str) -> None:
         """Answers by a key; what the window does everywhere, it does now."""

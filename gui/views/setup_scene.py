@@ -1,5 +1,6 @@
 """Setting up a position: tools, legality, side to move."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pygame
@@ -100,17 +101,12 @@ class SetupScene(BoardScene):
         elif name == Action.SET_SWAP:
             setup.swap_colors()
         elif name in (Action.SET_DONE, Action.ANALYSE):
-            self._begin(analyse=name == Action.ANALYSE)
+            self._attempt(lambda: self._begin(analyse=name == Action.ANALYSE))
         else:
             self.leave()
 
     def _begin(self, analyse: bool) -> None:
-        try:
-            fen = self.setup.fen()
-            plan = plan_of(self.app)
-        except DraughtsError as error:
-            self._said = without_fen(str(error))
-            return
+        fen, plan = self.setup.fen(), plan_of(self.app)
         if self.setup.warnings:
             return
         humans = BOTH if analyse else plan.humans
@@ -128,21 +124,16 @@ class SetupScene(BoardScene):
             self._keyboard = True
             self.setup.click(self.setup.cursor)
         elif action is Action.COPY_FEN:
-            self._copy()
+            self._attempt(lambda: self.app.copy(self.setup.fen()))
         elif action is Action.PASTE:
-            self._paste()
+            self._attempt(lambda: self.setup.load_fen(get_text()))
         else:
             return False
         return True
 
-    def _copy(self) -> None:
+    def _attempt(self, action: Callable[[], object]) -> None:
+        """Does something, or says why it cannot be done."""
         try:
-            self.app.copy(self.setup.fen())
-        except DraughtsError as error:
-            self._said = without_fen(str(error))
-
-    def _paste(self) -> None:
-        try:
-            self.setup.load_fen(get_text())
+            action()
         except DraughtsError as error:
             self._said = without_fen(str(error))

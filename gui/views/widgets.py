@@ -123,6 +123,12 @@ class Buttons(Panel[ButtonsState]):
         """The button under a point, whether enabled or not."""
         return next((button for button, rect in self.places(unit) if rect.collidepoint(point)), None)
 
+    def hover(self, point: tuple[int, int], unit: int) -> Button | None:
+        """Marks the button under the pointer and returns it."""
+        button = self.at(point, unit)
+        self.hovered = button.name if button else None
+        return button
+
     def place_of(self, name: str, unit: int) -> Rect | None:
         return next((rect for button, rect in self.places(unit) if button.name == name), None)
 
@@ -209,9 +215,7 @@ class Question:
         for index, line in enumerate(lines):
             at = (self.rect.center[0], self.rect.y + 2 * style.gap + index * height + height // 2)
             style.text.draw(surface, line, at, style.unit, style.theme.text, align="center")
-        for button, rect in self.buttons.places(style.unit):
-            hovered, focused = button.name == self.buttons.hovered, button.name == self.buttons.focused
-            paint_button(surface, rect, button, style, hovered, focused)
+        self.buttons.paint(surface, style)
         return [self.rect.inset(-2)]
 
     def move_focus(self, step: int) -> None:
