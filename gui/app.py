@@ -55,13 +55,12 @@ class WindowError(DraughtsError):
 
 
 class App:
-    """The program behind the window.
+    """The program behind the window, and what its scenes work with.
 
     Attributes:
-        preferences, controller, opponents, thinker, autosave: what scenes work with.
         go: the scenes and the ways between them.
         style: theme, text and size of letters for the present window.
-        frame_seconds: work of the latest frames that drew something, in seconds.
+        frame_seconds: work of the latest frames that drew something.
     """
 
     def __init__(self, opponents: Opponents, endgame: EndgameInfo, folder: Path | None = None) -> None:
@@ -88,11 +87,7 @@ class App:
     # --- window
 
     def open_window(self) -> None:
-        """Opens the window in the size it had last; the first time as large as the screen suggests.
-
-        Raises:
-            WindowError: there is no display.
-        """
+        """Opens the window in the size it had last; the first time as large as the screen suggests."""
         pygame.display.set_icon(piece(_ICON, Color.BLACK, True, self.style.theme))
         try:
             if self.preferences.fullscreen:
@@ -311,11 +306,7 @@ def _wake() -> None:
 
 
 def start_pygame() -> None:
-    """Starts what the window needs of pygame.
-
-    Raises:
-        WindowError: there is no display.
-    """
+    """Starts what the window needs of pygame; raises ``WindowError`` where there is no display."""
     # Elsewhere than on X11 without effect: with the DirectColor visual that SDL prefers, screenshots come out black.
     os.environ.setdefault("SDL_VIDEO_X11_NODIRECTCOLOR", "1")
     os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", "crownhead")
@@ -351,16 +342,11 @@ def run(
     """Opens the window and returns when it is closed.
 
     Args:
-        make_network: makes the player of a spec of kind ``network``: ``spec.checkpoint`` is a folder, or None for the
-            shipped network; ``spec.search``, ``spec.timed``, ``spec.seconds``, ``spec.vary``, ``spec.ponder`` and
-            ``spec.backend`` say how it plays. It runs in the thinker's thread and may take seconds. Without it there
-            are no networks.
-        make_external: the same for kind ``external`` (``spec.command``).
+        make_network, make_external: see ``Opponents``; without them there are no players of these kinds.
         find_checkpoints: lists the networks to choose from; called when a menu shows them.
-        oracle: judges an endgame (``None`` where it has nothing to say); called outside the window's thread.
+        oracle: judges an endgame (None where it has nothing to say); called outside the window's thread.
         folder: keeps preferences and games there, not in the platform's places.
-        plan: the game to begin with; None begins the one that the preferences describe, or goes on with an unfinished
-            one.
+        plan: the game to begin with; by default an unfinished one, or the one that the preferences describe.
         menu: begin with the main menu instead of the board.
 
     Raises:

@@ -41,10 +41,8 @@ class Verdict:
     """What is known of a position, seen by its side to move.
 
     Attributes:
-        fen, turn: the position.
         exact: of the tables, which know neither draws by repetition nor the 80-ply rule; None where they end.
         plies: to the end of the game, of the tables of distances; None for draws and where these end.
-        oracle: None where it was not asked.
         error: one line, if tables or oracle failed.
     """
 
@@ -78,8 +76,8 @@ class EndgameInfo:
     Args:
         read_tables: opens the tables, once, when the first position with few pieces comes.
         oracle: judges a position; None where it has no opinion.
-        oracle_pieces: the most pieces that the oracle is asked about; its accuracy is measured up to this number.
-        table_pieces: the most pieces that tables are looked for.
+        oracle_pieces, table_pieces: the most pieces that oracle and tables are asked about; the oracle's accuracy is
+            measured up to this number.
     """
 
     def __init__(

@@ -3,26 +3,13 @@
 from engine.board import Board
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
-from engine.players.spec import (
-    CHAMPION,
-    AlphaBetaSpec,
-    HubSpec,
-    NetworkSpec,
-    RandomSpec,
-    RolloutSpec,
-    parse_player,
-)
+from engine.players.spec import CHAMPION, AlphaBetaSpec, HubSpec, NetworkSpec, RandomSpec, RolloutSpec, parse_player
 
 from .move_reasons import why_no_game
 from .opponents import OpponentError, OpponentSpec
 from .plan import BOTH, GamePlan
 
-_HUMANS = {
-    "black": frozenset({Color.BLACK}),
-    "white": frozenset({Color.WHITE}),
-    "both": BOTH,
-    "none": frozenset(),
-}
+_HUMANS = {"black": frozenset({Color.BLACK}), "white": frozenset({Color.WHITE}), "both": BOTH, "none": frozenset()}
 
 
 def spec_of(

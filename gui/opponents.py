@@ -1,5 +1,6 @@
 """Who can be played against: what an opponent is, how strong, and how it is made."""
 
+import math
 import re
 import secrets
 import shlex
@@ -88,11 +89,7 @@ class OpponentSpec(BaseModel):
         return self
 
     def changed(self, **changes: object) -> "OpponentSpec":
-        """A copy with other values.
-
-        Raises:
-            OpponentError: a value is out of range or contradicts another; one line.
-        """
+        """A copy with other values; raises ``OpponentError`` if one is out of range or contradicts another."""
         try:
             return OpponentSpec.model_validate({**dict(self), **changes})
         except ValidationError as error:
@@ -177,11 +174,8 @@ def strength_position(spec: OpponentSpec) -> int:
     """Index of the stop that is nearest to the strength, by ratio; 0 where there is none."""
     steps = strength_steps(spec)
 
-    def ratio(index: int) -> float:
-        amount = max(spec.amount, 0.01)
-        return max(amount / steps[index], steps[index] / amount)
-
-    return min(range(len(steps)), key=ratio, default=0)
+    amount = math.log(max(spec.amount, 0.01))
+    return min(range(len(steps)), key=lambda index: abs(amount - math.log(steps[index])), default=0)
 
 
 def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
@@ -209,13 +203,7 @@ def strength_text(spec: OpponentSpec) -> str:
 
 @dataclass(frozen=True)
 class CheckpointEntry:
-    """A network to choose from.
-
-    Attributes:
-        folder: what ``OpponentSpec.checkpoint`` takes.
-        elo, plus_minus: rating and half of its 95 % interval, None where it has none.
-        detail: more about it, such as its run.
-    """
+    """A network to choose from: rating and half of its 95 % interval are None where it has none."""
 
     name: str
     folder: str
@@ -241,7 +229,7 @@ class Opponents:
     """Makes opponents; what needs other packages is handed in.
 
     Args:
-        network, external: make players of these kinds; without them there are none.
+        network, external: make players of these kinds, not in the window's thread; without them there are none.
         find_checkpoints: the networks at hand.
     """
 
@@ -270,12 +258,7 @@ class Opponents:
         )
 
     def make(self, spec: OpponentSpec) -> Player:
-        """The player of a spec; may take seconds.
-
-        Raises:
-            PlayerError: there are no players of this kind here.
-            ValueError: what the factory says.
-        """
+        """The player of a spec; may take seconds. Raises ``PlayerError`` or another ``ValueError`` if there is none."""
         if spec.kind not in self._factories:
             raise PlayerError(f"{KIND_NAMES[spec.kind]}: no such opponent here; choose {', '.join(self.kinds)}")
         return self._factories[spec.kind](spec)

@@ -40,9 +40,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "noise_fraction": ("Noise", "varied play"),
         "dirichlet_scale": ("Noise spread", "varied play, noise"),
     },
-    "Endgame": {
-        "oracle": ("Oracle", ""),
-    },
+    "Endgame": {"oracle": ("Oracle", "")},
 }
 
 

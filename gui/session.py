@@ -26,13 +26,8 @@ class SessionError(DraughtsError):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a game ended.
-
-    Attributes:
-        winner: None for a draw (and for ``0-0``, a loss of both).
-        reason: like ``White resigned``; empty if nobody said.
-        result: PDN result, Black first.
-    """
+    """How a game ended: the winner (None for a draw, and for ``0-0``, a loss of both), a reason like ``White resigned``
+    (or ""), and the PDN result, Black first."""
 
     winner: Color | None
     reason: str
@@ -63,24 +58,15 @@ AGREED = Ending(None, "agreed", RESULTS[None])
 class GameSession:
     """One game at a time, from its start position to its end, with a cursor that may stand anywhere in it.
 
-    Args:
-        fen: start position.
-        names: of the players.
-
     Attributes:
-        version: grows with every change, so that views know when to draw anew.
-        game: grows with every new or loaded game.
+        version: grows with every change. game: grows with every new or loaded game.
         board: the position at the cursor.
         nodes: the moves of the whole line, with comments, clocks and variations of a game that was read.
         texts: the same moves as PDN.
-        names: of the players.
         comments: in front of the first move.
         headers: the tags beside those that follow from the rest of the state.
         ending: of the line's last position; None while the game goes on.
         draw_offer: the side that has offered a draw, until it is answered or a move declines it.
-
-    Raises:
-        FenError: ``fen`` is no position.
     """
 
     def __init__(self, fen: str = START_FEN, names: Mapping[Color, str] | None = None) -> None:
@@ -105,7 +91,7 @@ class GameSession:
     @property
     def last_move(self) -> Move | None:
         """The move that led to the position at the cursor."""
-        return self.nodes[self.ply - 1].move if self.ply else None
+        return self.board.peek() if self.ply else None
 
     @property
     def at_end(self) -> bool:
@@ -134,18 +120,12 @@ class GameSession:
     def new_game(
         self, fen: str = START_FEN, names: Mapping[Color, str] | None = None, opening: Sequence[str] = ()
     ) -> None:
-        """Starts another game; on an error the present one stays.
-
-        Args:
-            names: of the players; they stay as they are if left out.
-            opening: PDN moves that are made at once, like those of a ballot.
+        """Starts another game after the PDN moves of ``opening``; the names stay as they are if left out.
 
         Raises:
-            FenError: ``fen`` is no position.
-            IllegalMoveError: a move of the opening is not legal.
+            FenError, IllegalMoveError: no such position, or a move of the opening is not legal; the present game stays.
         """
-        board = Board(fen)
-        texts = []
+        board, texts = Board(fen), []
         for text in opening:
             move = board.parse_pdn(text)
             texts.append(board.pdn(move))
@@ -160,10 +140,9 @@ class GameSession:
         """Makes a move at the cursor. What stood behind the cursor is dropped, even if it began with this move.
 
         Raises:
-            SessionError: the game is over.
-            IllegalMoveError: the move is not legal.
+            SessionError, IllegalMoveError: the game is over, or the move is not legal.
         """
-        if self.is_over and self.ending is not None:
+        if self.at_end and self.ending is not None:
             raise SessionError(f"the game is over: {self.ending.text}")
         if (outcome := self.board.outcome()) is not None:
             raise SessionError(f"the game is over here: {Ending.by_rules(outcome).text}")
@@ -198,15 +177,11 @@ class GameSession:
             self.version += 1
 
     def resign(self, color: Color) -> None:
-        """Ends the game: the other side wins.
-
-        Raises:
-            SessionError: the game is over, or the cursor does not stand at its end.
-        """
+        """The other side wins; raises ``SessionError`` if the game is over or the cursor does not stand at its end."""
         self._end(Ending.lost(color, "resigned"))
 
     def flag(self, color: Color) -> None:
-        """Ends the game: the time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
+        """The time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
         self._end(Ending.lost(color, "ran out of time"))
 
     def offer_draw(self, color: Color) -> None:
@@ -275,7 +250,7 @@ class GameSession:
         self.new_game(fen)
 
     def paste(self, text: str) -> str:
-        """Takes over what a text holds, a position or a game, and says which.
+        """Takes over what a text holds and says whether it is a position or a game.
 
         Raises:
             DraughtsError: in one line, why it is neither; the present game stays.

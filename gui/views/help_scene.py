@@ -1,5 +1,6 @@
 """The help page: every key of every scene, in as many columns as fit."""
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pygame
@@ -31,8 +32,9 @@ class KeysPanel(Panel[tuple[str, int]]):
         columns = max(1, self.rect.w // (23 * unit))
         per_column = max(1, (self.rect.h - style.gap) // line)
         width = (self.rect.w - style.gap * (columns - 1)) // columns - 2 * style.gap
-        keys_width = self._keys_width(scene, width, style)
-        rows = self._rows(scene, keys_width, width, style)
+        longest = max(style.text.width(keys, unit - 1, True) for _, keys, _ in help_rows(scene))
+        keys_width = min(longest + 2 * style.gap, width // 2)
+        rows = self._rows(scene, width - keys_width, style)
         columns = max(1, min(columns, -(-len(rows) // per_column)))
         if columns * per_column > len(rows):  # even columns
             per_column = -(-len(rows) // columns)
@@ -55,22 +57,13 @@ class KeysPanel(Panel[tuple[str, int]]):
             style.text.draw(surface, "Page Down: more", at, unit - 1, theme.accent, True, "right")
 
     @staticmethod
-    def _keys_width(scene: str, width: int, style: Style) -> int:
-        """As wide as the longest keys, up to half of a column."""
-        longest = max(style.text.width(keys, style.unit - 1, True) for _, keys, _ in help_rows(scene))
-        return min(longest + 2 * style.gap, width // 2)
-
-    @staticmethod
-    def _rows(scene: str, keys_width: int, width: int, style: Style) -> list[Row]:
-        """Headings and keys, each on as many lines as it takes."""
+    def _rows(scene: str, width: int, style: Style) -> list[Row]:
+        """Headings and keys, each on as many lines as it takes; ``width``: of the texts."""
         rows: list[Row] = []
-        groups: dict[str, list[Row]] = {}
-        for group, keys, text in help_rows(scene):
-            groups.setdefault(group, []).append((keys, text))
-        for group, entries in groups.items():
+        for group, entries in groupby(help_rows(scene), key=lambda row: row[0]):
             rows.append((group, ""))
-            for keys, text in entries:
-                first, *others = style.text.wrap(text, style.unit - 1, width - keys_width)
+            for _, keys, text in entries:
+                first, *others = style.text.wrap(text, style.unit - 1, width)
                 rows += [(keys, first), *(("", part) for part in others)]
         return rows
 
