@@ -27,11 +27,9 @@ class SavedGame:
     """A game that saved itself.
 
     Attributes:
-        title: ``A - B, 1-0, 43 moves``, or the file's name if it cannot be read.
+        title: ``A - B, 1-0, 43 moves``, or the file's name if it cannot be read; ``error`` says why, in one line.
         modified: when it was last written (``time.time()``).
-        plies: moves made.
         result: PDN result, Black first; ``*`` if it is not finished.
-        error: why it cannot be read, in one line, or "".
     """
 
     path: Path
@@ -45,11 +43,9 @@ class SavedGame:
 class Autosave:
     """Writes games, each to a file of its own, in a thread: a slow disk never holds up the window.
 
-    Args:
-        folder: for the games; the user's own if left out. It is made with the first game.
-        keep: how many games stay; when a new one begins, the oldest beyond these are removed.
-
     Attributes:
+        folder: for the games; it is made with the first one.
+        keep: how many games stay; when a new one begins, the oldest beyond these are removed.
         error: why the last game could not be written, in one line; "" if it could.
     """
 
@@ -79,11 +75,7 @@ class Autosave:
         self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
-        """Has the game written as it stands and returns at once. A game without a move is not worth a file.
-
-        Args:
-            seats: who plays it, written beside it.
-        """
+        """Has the game written, and ``seats`` beside it, and returns at once. Without a move it is not worth a file."""
         if not session.nodes or self._closed:
             return
         if self._game not in (None, session.game):

@@ -95,11 +95,7 @@ class EndgameInfo:
         self._thread: threading.Thread | None = None  # one looks up at a time
 
     def ask(self, board: Board) -> Verdict | None:
-        """What is known of the board's position; ask in every frame.
-
-        Returns:
-            None while it is being looked up, and where there is nothing to look up: too many pieces, or no move left.
-        """
+        """What is known of the position, None while it is looked up and of too many pieces; ask in every frame."""
         if self.looking_up(board) and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._look_up, args=(board.copy(),), name="endgames", daemon=True)
             self._thread.start()

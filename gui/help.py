@@ -18,13 +18,7 @@ Action = enum.StrEnum(  # what a key can do
 
 @dataclass(frozen=True)
 class Binding:
-    """An action with the keys for it in some scenes.
-
-    Attributes:
-        keys: combinations as ``combination`` makes them.
-        text: what it does, for the help page.
-        group: heading on the help page.
-    """
+    """An action with its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
 
     action: Action
     keys: tuple[str, ...]
@@ -124,7 +118,6 @@ def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = 
 
     Args:
         name: what pygame calls the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
-        ctrl: whether Ctrl, or Command on a Mac, is held.
         text: what the key typed, if known: digits and signs count as what they are, wherever they lie.
     """
     name = name.lower()

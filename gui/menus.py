@@ -65,11 +65,7 @@ def forget_fonts() -> None:
 
 
 class MenuScene(Scene):
-    """A menu over the whole window. Subclasses set ``title`` and add widgets in ``fill``.
-
-    Attributes:
-        menu: the pygame-menu that is shown; None until the scene has been placed.
-    """
+    """A menu over the whole window. Subclasses set ``title`` and add widgets to ``menu`` in ``fill``."""
 
     name = "menu"
     title = ""

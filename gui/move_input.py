@@ -54,11 +54,8 @@ class MoveInput:
         self.set_board(board, colors)
 
     def set_board(self, board: Board, colors: Iterable[Color] | None = None, closed: str = "") -> None:
-        """Takes a new position (and other sides) and forgets what was entered.
-
-        Args:
-            closed: why nothing can be entered though the rules allow it (somebody has resigned); "" otherwise.
-        """
+        """Takes a new position (and other sides) and forgets what was entered; ``closed``: why nothing can be entered
+        though the rules allow it, like a resignation, or ""."""
         self.board = board.copy()
         self._closed = closed
         if colors is not None:

@@ -53,7 +53,6 @@ class Setting:
     """One field of ``SearchConfig``.
 
     Attributes:
-        label, group: as the menu shows them. meaning: one phrase.
         minimum, maximum: of a number; the minimum itself is excluded if ``above_minimum``.
         choices: of a choice.
         needs: what else has to be chosen for it to have an effect, in words; empty if nothing.
@@ -119,14 +118,7 @@ _BY_NAME = {entry.name: entry for entry in SETTINGS}
 
 
 def with_setting(config: SearchConfig, name: str, value: SettingValue) -> SearchConfig:
-    """A configuration with one setting changed.
-
-    Args:
-        value: of the setting's kind, or its text.
-
-    Raises:
-        SettingError: the value is not in the setting's range.
-    """
+    """A configuration with one setting changed to a value, or its text; raises ``SettingError`` if it does not fit."""
     entry = _BY_NAME[name]
     refusal = SettingError(f"{entry.label} is {entry.range_text}, not {str(value)[:_SHOWN]!r}")
     try:

@@ -33,12 +33,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
 
 
 class Navigation:
-    """Opens and leaves scenes. Search and clocks rest while another scene than the game is shown.
-
-    Attributes:
-        game: the scene that lies lowest.
-        scenes: the stack; the last one is shown.
-    """
+    """Opens and leaves scenes, a stack with the game below. Search and clocks rest while another one is shown."""
 
     def __init__(self, app: "App") -> None:
         self.app = app
@@ -58,8 +53,7 @@ class Navigation:
 
     def back(self) -> None:
         """Leaves the scene shown; the game, which lies lowest, stays."""
-        if len(self.scenes) > 1:
-            self.scenes.pop()
+        del self.scenes[max(1, len(self.scenes) - 1) :]
         if len(self.scenes) == 1:
             self.app.controller.enter()
         self._resize()
@@ -67,8 +61,7 @@ class Navigation:
     def to_game(self) -> None:
         """Leaves everything above the game."""
         del self.scenes[1:]
-        self.app.controller.enter()
-        self._resize()
+        self.back()
 
     def _resize(self) -> None:
         self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)

@@ -33,11 +33,7 @@ class Style:
 
 
 class Panel(Generic[State]):
-    """A rectangle of the window that is painted again only when what it shows has changed.
-
-    Attributes:
-        state: what it shows, compared with what it showed.
-    """
+    """A rectangle of the window that is painted again only when its ``state``, what it shows, has changed."""
 
     def __init__(self, state: State) -> None:
         self.rect = Rect(0, 0, 0, 0)
@@ -67,14 +63,7 @@ class Panel(Generic[State]):
 
 @dataclass(frozen=True)
 class Button:
-    """A button of a toolbar or a question.
-
-    Attributes:
-        name: what it does; the caller's key.
-        tip: what the tooltip says.
-        icon: picture, or None for ``label``.
-        on: drawn as switched on.
-    """
+    """A button of a toolbar or a question, with a picture or a label; ``name``: the caller's key for what it does."""
 
     name: str
     tip: str = ""
