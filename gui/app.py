@@ -5,6 +5,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -20,7 +21,6 @@ from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
 from .help import Action
 from .key_repeat import KeyRepeat
-from .leaving import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
@@ -28,7 +28,9 @@ from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
 from .seats import take_up
 from .thinker import Thinker
+from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .views.clipboard import get_text, put_text
+from .views.file_pages import GamesPage
 from .views.geometry import MIN_WINDOW, Rect, text_unit
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
@@ -52,19 +54,13 @@ class WindowError(DraughtsError):
     """There is no display to open a window on."""
 
 
-def no_checkpoints() -> Sequence[CheckpointEntry]:
-    """The list of checkpoints where nobody hands one in."""
-    return ()
-
-
 class App:
-    """The program behind the window.
+    """The program behind the window, and what its scenes work with.
 
     Attributes:
-        preferences, controller, opponents, thinker, autosave: what scenes work with.
         go: the scenes and the ways between them.
         style: theme, text and size of letters for the present window.
-        frame_seconds: work of the latest frames that drew something, in seconds.
+        frame_seconds: work of the latest frames that drew something.
     """
 
     def __init__(self, opponents: Opponents, endgame: EndgameInfo, folder: Path | None = None) -> None:
@@ -91,11 +87,7 @@ class App:
     # --- window
 
     def open_window(self) -> None:
-        """Opens the window in the size it had last; the first time as large as the screen suggests.
-
-        Raises:
-            WindowError: there is no display.
-        """
+        """Opens the window in the size it had last; the first time as large as the screen suggests."""
         pygame.display.set_icon(piece(_ICON, Color.BLACK, True, self.style.theme))
         try:
             if self.preferences.fullscreen:
@@ -139,8 +131,8 @@ class App:
         deeds: dict[Action, Callable[[], object]] = {
             Action.QUIT: self.quit,
             Action.FULLSCREEN: self.toggle_fullscreen,
-            Action.HELP: self.go.open_help,
-            Action.TUTORIAL: self.go.open_tutorial,
+            Action.HELP: lambda: self.go.open(action),
+            Action.TUTORIAL: lambda: self.go.open(action),
             Action.THEME: self.next_theme,
             Action.LARGER: lambda: self.zoom(1.25),
             Action.SMALLER: lambda: self.zoom(0.8),
@@ -177,10 +169,8 @@ class App:
         """Takes a game or a position from the clipboard, or says what is wrong with it."""
         text = get_text()
         try:
-            if not text.strip():
-                raise WindowError("There is no text in the clipboard")
             if text.count("[Event ") > 1:
-                self.go.open_games("The clipboard's games", PdnGames(text))
+                self.go.show(partial(GamesPage, title="The clipboard's games", games=PdnGames(text)))
                 return
             what = self.controller.session.paste(text)
         except DraughtsError as error:
@@ -205,7 +195,7 @@ class App:
         if found:
             self.controller.say(found, alarm=True)
         if menu:
-            self.go.open_menu()
+            self.go.open(Action.MENU)
 
     def _recover(self, path: Path) -> bool:
         try:
@@ -316,11 +306,7 @@ def _wake() -> None:
 
 
 def start_pygame() -> None:
-    """Starts what the window needs of pygame.
-
-    Raises:
-        WindowError: there is no display.
-    """
+    """Starts what the window needs of pygame; raises ``WindowError`` where there is no display."""
     # Elsewhere than on X11 without effect: with the DirectColor visual that SDL prefers, screenshots come out black.
     os.environ.setdefault("SDL_VIDEO_X11_NODIRECTCOLOR", "1")
     os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", "crownhead")
@@ -347,7 +333,7 @@ def start_pygame() -> None:
 def run(
     make_network: PlayerFactory | None = None,
     make_external: PlayerFactory | None = None,
-    find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = no_checkpoints,
+    find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = tuple,
     oracle: Callable[[Board], OracleAnswer | None] | None = None,
     folder: Path | None = None,
     plan: GamePlan | None = None,
@@ -356,16 +342,11 @@ def run(
     """Opens the window and returns when it is closed.
 
     Args:
-        make_network: makes the player of a spec of kind ``network``: ``spec.checkpoint`` is a folder, or None for the
-            shipped network; ``spec.search``, ``spec.timed``, ``spec.seconds``, ``spec.vary``, ``spec.ponder`` and
-            ``spec.backend`` say how it plays. It runs in the thinker's thread and may take seconds. Without it there
-            are no networks.
-        make_external: the same for kind ``external`` (``spec.command``).
+        make_network, make_external: see ``Opponents``; without them there are no players of these kinds.
         find_checkpoints: lists the networks to choose from; called when a menu shows them.
-        oracle: judges an endgame (``None`` where it has nothing to say); called outside the window's thread.
+        oracle: judges an endgame (None where it has nothing to say); called outside the window's thread.
         folder: keeps preferences and games there, not in the platform's places.
-        plan: the game to begin with; None begins the one that the preferences describe, or goes on with an unfinished
-            one.
+        plan: the game to begin with; by default an unfinished one, or the one that the preferences describe.
         menu: begin with the main menu instead of the board.
 
     Raises:

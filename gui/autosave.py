@@ -27,39 +27,30 @@ class SavedGame:
     """A game that saved itself.
 
     Attributes:
-        title: ``A - B, 1-0, 43 moves``, or the file's name if it cannot be read.
+        title: ``A - B, 1-0, 43 moves``, or the file's name if it cannot be read; ``error`` says why, in one line.
         modified: when it was last written (``time.time()``).
-        plies: moves made.
         result: PDN result, Black first; ``*`` if it is not finished.
-        error: why it cannot be read, in one line, or "".
     """
 
     path: Path
     title: str
     modified: float
-    plies: int
-    result: str
-    error: str
-
-
-def games_folder() -> Path:
-    """Where the user's games lie on this platform."""
-    return platformdirs.user_data_path("crownhead", appauthor=False) / "games"
+    plies: int = 0
+    result: str = "*"
+    error: str = ""
 
 
 class Autosave:
     """Writes games, each to a file of its own, in a thread: a slow disk never holds up the window.
 
-    Args:
-        folder: for the games; the user's own if left out. It is made with the first game.
-        keep: how many games stay; when a new one begins, the oldest beyond these are removed.
-
     Attributes:
+        folder: for the games; it is made with the first one.
+        keep: how many games stay; when a new one begins, the oldest beyond these are removed.
         error: why the last game could not be written, in one line; "" if it could.
     """
 
     def __init__(self, folder: Path | None = None, keep: int = 1000) -> None:
-        self.folder = folder or games_folder()
+        self.folder = folder or platformdirs.user_data_path("crownhead", appauthor=False) / "games"
         self.keep = keep
         self.error = ""
         self._path: Path | None = None
@@ -80,17 +71,11 @@ class Autosave:
     def resume(self, path: Path) -> None:
         """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
         self._path, self._game = path, None
-        self._writer.submit(self._know, path, _content(path))  # behind what of an earlier game is not written yet
-
-    def _know(self, path: Path, content: bytes) -> None:
-        self._known = (path, content)
+        known = (path, _content(path))
+        self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
-        """Has the game written as it stands and returns at once. A game without a move is not worth a file.
-
-        Args:
-            seats: who plays it, written beside it.
-        """
+        """Has the game written, and ``seats`` beside it, and returns at once. Without a move it is not worth a file."""
         if not session.nodes or self._closed:
             return
         if self._game not in (None, session.game):
@@ -204,5 +189,5 @@ def _look_at(path: Path, modified: float) -> SavedGame:
     try:
         game = read_game(read_text(path))
     except (DraughtsError, StorageError) as error:
-        return SavedGame(path, path.name, modified, 0, "*", str(error))
-    return SavedGame(path, title_of(game), modified, len(game.moves), game.result, "")
+        return SavedGame(path, path.name, modified, error=str(error))
+    return SavedGame(path, title_of(game), modified, len(game.moves), game.result)

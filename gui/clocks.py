@@ -22,15 +22,10 @@ TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
 
 
 class Clock:
-    """The clocks of both players. Time is measured on ``now``, never counted in frames.
-
-    Args:
-        control: the times; none if left out.
-        now: seconds on a clock that never goes back.
+    """The clocks of both players. Time is measured on ``now`` (seconds, never going back), never counted in frames.
 
     Attributes:
         running: the side whose time runs, also while paused.
-        paused: whether time stands still.
     """
 
     def __init__(self, control: TimeControl | None = None, now: Callable[[], float] = time.monotonic) -> None:
@@ -106,13 +101,9 @@ class Clock:
         return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
 
     def rewind(self, nodes: Sequence[PdnNode], first: Color) -> None:
-        """Sets the times as they were after some moves, from the clocks noted with these.
+        """Sets the times as they were after some moves, ``first``'s the first, from the clocks noted with these.
 
         The time of the side to move runs if time was running; a side without a note has its full time.
-
-        Args:
-            nodes: the moves made.
-            first: the side that made the first of them.
         """
         self._settle()
         self._left = dict.fromkeys(Color, self.control.base_s)

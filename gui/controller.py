@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
-from engine.players.time_control import TimeControl
 
 from .autosave import Autosave
 from .clocks import Clock
@@ -19,7 +19,8 @@ from .pdn_files import note_clock
 from .plan import BOTH, GamePlan, PlayerNames
 from .seats import Seats
 from .session import GameSession
-from .thinker import Mode, Snapshot, Thinker
+from .snapshot import Mode, Snapshot
+from .thinker import Thinker
 
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
 
@@ -29,11 +30,10 @@ class GameController:
 
     Attributes:
         kinds: of agents that are available.
-        session, input, clock: the game, the move being entered, the clocks; views read them.
         humans, agents: who plays; see ``GamePlan``.
         analysing: think while people think, and show it.
-        hint: the move suggested for the position shown, or None.
-        notice: one line that the last action has to say, "" otherwise; ``alarm`` if it is bad news.
+        hint: the move suggested for the position shown.
+        notice: one line that the last action has to say, or ""; ``alarm`` if it is bad news.
         scores: ply → expected score of Black, as far as the agents said.
         paused: agents wait, on request.
         browsing: the position shown was gone to, so agents do not move there.
@@ -70,31 +70,22 @@ class GameController:
 
     def start(self, plan: GamePlan) -> None:
         """Begins a game."""
-        self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
-        self.thinker.forget()
+        self.session.new_game(plan.fen, self._names.of(plan.humans, plan.agents), plan.opening)
         self.autosave.begin()
-        self.session.new_game(plan.fen, self._names.of(self.humans, self.agents), plan.opening)
-        self.clock.reset(plan.control)
-        self._began()
+        self.resume(plan)
         if len(self.humans) == 1:  # the agent gets ready while the person thinks
             self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
 
     def loaded(self) -> None:
         """The session has got another game or position: people play both sides until somebody takes one over."""
-        self.thinker.forget()
-        self.humans = BOTH
-        self.clock.reset(TimeControl())
-        self._began()
+        self.resume(GamePlan(BOTH, self.agents))
 
     def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
-        """The session holds a kept game: play goes on between the players of ``plan``, with ``left`` seconds."""
+        """Play goes on in the session's game, between the players of ``plan``, with ``left`` seconds on the clocks."""
         self.thinker.forget()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.clock.reset(plan.control)
         self.clock.set_left(left or {})
-        self._began()
-
-    def _began(self) -> None:
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
         self.scores, self._line = {}, []
@@ -131,12 +122,10 @@ class GameController:
         self.hint = None
         ending = self.session.ending if self.session.is_over else None
         self.input.set_board(self.session.board, self.humans, f"the game is over: {ending.text}" if ending else "")
-        texts = self.session.texts
-        same = 0
-        while same < min(len(texts), len(self._line)) and texts[same] == self._line[same]:
-            same += 1
+        equal = (now == before for now, before in zip(self.session.texts, self._line, strict=False))
+        same = sum(takewhile(bool, equal))
         self.scores = {ply: score for ply, score in self.scores.items() if ply <= same}
-        self._line = list(texts)
+        self._line = list(self.session.texts)
         if self._asked is not None and self._asked[2] != self._place():
             self._drop_request()
         if self.session.is_over:
@@ -341,10 +330,7 @@ class GameController:
     def take_over(self) -> None:
         """Changes sides with the agent; between two people or two agents, the side to move changes hands."""
         turn = self.session.board.turn
-        if len(self.humans) == 1:
-            self.humans = BOTH - self.humans
-        else:
-            self.humans = self.humans ^ {turn}
+        self.humans = BOTH - self.humans if len(self.humans) == 1 else self.humans ^ {turn}
         self._drop_request()
         self.paused = False
         self._version = -1
@@ -353,9 +339,7 @@ class GameController:
     def person(self) -> Color | None:
         """The person whom resigning and offering a draw is about: the one to move, else the only one."""
         turn = self.session.board.turn
-        if turn in self.humans:
-            return turn
-        return next(iter(self.humans), None)
+        return turn if turn in self.humans else next(iter(self.humans), None)
 
     def resign(self) -> None:
         """The person gives up."""

@@ -1,7 +1,6 @@
 """What is known for certain, or almost, of an endgame: the tables' result and distance, and the oracle's verdict."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -19,23 +18,22 @@ _SHOWN = 200  # characters of an error
 
 
 class OracleAnswer(Protocol):
-    """What an oracle says of a position, seen by its side to move; see ``Verdict``."""
+    """What an oracle says of a position, seen by its side to move.
+
+    Attributes:
+        verdict: "win", "draw" or "loss".
+        confidence: probability of the verdict.
+        source: how it was reached, in a word or two.
+    """
 
     @property
-    def wdl(self) -> tuple[float, float, float]:
-        """Probabilities of win, draw, loss."""
+    def verdict(self) -> str: ...
 
     @property
-    def verdict(self) -> str:
-        """ "win", "draw" or "loss"."""
+    def confidence(self) -> float: ...
 
     @property
-    def confidence(self) -> float:
-        """Probability of the verdict."""
-
-    @property
-    def source(self) -> str:
-        """How it was reached, in a word or two."""
+    def source(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,8 @@ class Verdict:
     """What is known of a position, seen by its side to move.
 
     Attributes:
-        fen, turn: the position.
         exact: of the tables, which know neither draws by repetition nor the 80-ply rule; None where they end.
         plies: to the end of the game, of the tables of distances; None for draws and where these end.
-        oracle: None where it was not asked.
         error: one line, if tables or oracle failed.
     """
 
@@ -75,13 +71,13 @@ class Verdict:
 
 
 class EndgameInfo:
-    """Looks positions up in a thread of its own: tables are read from disk, and the oracle may search.
+    """Looks positions up in threads of its own: tables are read from disk, and the oracle may search.
 
     Args:
         read_tables: opens the tables, once, when the first position with few pieces comes.
         oracle: judges a position; None where it has no opinion.
-        oracle_pieces: the most pieces that the oracle is asked about; its accuracy is measured up to this number.
-        table_pieces: the most pieces that tables are looked for.
+        oracle_pieces, table_pieces: the most pieces that oracle and tables are asked about; the oracle's accuracy is
+            measured up to this number.
     """
 
     def __init__(
@@ -94,68 +90,39 @@ class EndgameInfo:
         self._read_tables: Callable[[], Tablebase] | None = read_tables
         self._oracle, self._oracle_pieces, self._table_pieces = oracle, oracle_pieces, table_pieces
         self._tables: Tablebase | None = None
-        self._changed = threading.Condition()  # guards what follows
-        self._known: OrderedDict[str, Verdict] = OrderedDict()
-        self._wanted: Board | None = None
-        self._pending: str | None = None  # FEN of what is wanted or being looked up
+        self._known: dict[str, Verdict] = {}  # FEN → verdict, the oldest first
         self._closed = False
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None  # one looks up at a time
 
     def ask(self, board: Board) -> Verdict | None:
-        """What is known of the board's position; ask in every frame.
-
-        Returns:
-            None while it is being looked up, and where there is nothing to look up: too many pieces, or no move left.
-        """
-        own, opp, _ = board.words()
-        most = max(self._table_pieces, self._oracle_pieces if self._oracle is not None else 0)
-        if (own | opp).bit_count() > most:
-            return None
-        fen = board.fen()
-        with self._changed:
-            if fen in self._known:
-                return self._known[fen]
-            if not self._closed and self._pending != fen:
-                self._wanted, self._pending = board.copy(), fen
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._work, name="endgames", daemon=True)
-                    self._thread.start()
-                self._changed.notify()
-        return None
+        """What is known of the position, None while it is looked up and of too many pieces; ask in every frame."""
+        if self.looking_up(board) and (self._thread is None or not self._thread.is_alive()):
+            self._thread = threading.Thread(target=self._look_up, args=(board.copy(),), name="endgames", daemon=True)
+            self._thread.start()
+        return self._known.get(board.fen())
 
     def looking_up(self, board: Board) -> bool:
-        """Whether the board's position is being looked up."""
-        with self._changed:
-            return self._pending == board.fen()
+        """Whether the board's position is being looked up, or will be as soon as it is asked for again."""
+        own, opp, _ = board.words()
+        most = max(self._table_pieces, self._oracle_pieces if self._oracle is not None else 0)
+        return not self._closed and (own | opp).bit_count() <= most and board.fen() not in self._known
 
     def close(self) -> None:
-        """Ends the thread and closes the tables; may be called again."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
+        """Waits a moment for the thread and closes the tables; may be called again."""
+        self._closed = True
         if self._thread is not None:
             self._thread.join(_CLOSING)
         tables, self._tables = self._tables, None
         if tables is not None:
             tables.close()
 
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                while self._wanted is None and not self._closed:
-                    self._changed.wait()
-                board, self._wanted = self._wanted, None
-                if self._closed or board is None:
-                    return
-            verdict = self._look_up(board)
-            with self._changed:
-                self._known[verdict.fen] = verdict
-                if self._pending == verdict.fen:
-                    self._pending = None
-                while len(self._known) > _KEPT:
-                    self._known.popitem(last=False)
+    def _look_up(self, board: Board) -> None:
+        verdict = self._verdict(board)
+        self._known[verdict.fen] = verdict
+        if len(self._known) > _KEPT:
+            del self._known[next(iter(self._known))]
 
-    def _look_up(self, board: Board) -> Verdict:
+    def _verdict(self, board: Board) -> Verdict:
         exact: Exact | None = None
         plies, answer, errors = None, None, []
         own, opp, _ = board.words()

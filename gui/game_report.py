@@ -22,12 +22,12 @@ LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "bl
 _SLICE = 0.02  # seconds between two looks at the clock
 
 
+NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertainty
+
+
 def move_accuracy(loss: float) -> float:
     """Accuracy, 0 to 100, of a move that gave away ``loss`` of expected score."""
     return 100.0 * 2.0 ** (-loss / HALVING_LOSS)
-
-
-NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertainty
 
 
 def judge(loss: float) -> Judgement:
@@ -38,15 +38,12 @@ def judge(loss: float) -> Judgement:
 
 @dataclass(frozen=True)
 class MoveReport:
-    """One move of the game.
+    """The move made in the position after ``ply`` moves.
 
     Attributes:
-        ply: counted from 0, the move made in the position after ``ply`` moves.
         forced: it was the only move.
         best, best_pdn: the better move, or the one played.
-        before, after: expected scores of the side that moved, of its best move and of this one.
-        loss: ``before - after``, 0 to 1.
-        accuracy: 0 to 100.
+        before, after: expected scores, 0 to 1, of the side that moved, of its best move and of this one.
     """
 
     ply: int
@@ -66,7 +63,7 @@ class MoveReport:
 
     @property
     def accuracy(self) -> float:
-        """See the module."""
+        """0 to 100; see the module."""
         return move_accuracy(self.loss)
 
     @property
@@ -77,12 +74,7 @@ class MoveReport:
 
 @dataclass(frozen=True)
 class GameReport:
-    """All that is known so far.
-
-    Attributes:
-        moves: in the order of the game.
-        graph: expected score of Black in the first position, after one move, and so on.
-    """
+    """What is known so far: the moves in their order, and the expected score of Black in every position (``graph``)."""
 
     moves: tuple[MoveReport, ...] = ()
     graph: tuple[float, ...] = ()
@@ -112,15 +104,11 @@ class _Opinion:
 
 
 class GameReview:
-    """Writes the report of a game in slices.
+    """Writes the report of the game that led to ``board`` in slices; ``report`` is a new object after every move.
 
     Args:
-        board: at the end of the game; it is left as it is.
         player: judges every position with a search of its usual size.
         seconds: a limit for each of them.
-
-    Attributes:
-        report: as far as it is written; a new object after every move.
     """
 
     def __init__(self, board: Board, player: WatchablePlayer, seconds: float | None = None) -> None:

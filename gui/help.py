@@ -6,82 +6,19 @@ from dataclasses import dataclass
 SCENES = ("menu", "game", "setup", "tutorial", "help", "report")
 
 
-class Action(enum.Enum):
-    """What a key can do."""
-
-    CURSOR_LEFT = "cursor left"
-    CURSOR_RIGHT = "cursor right"
-    CURSOR_UP = "cursor up"
-    CURSOR_DOWN = "cursor down"
-    NEXT_SQUARE = "next square"
-    PREVIOUS_SQUARE = "previous square"
-    ENTER = "enter"
-    TYPE = "type"
-    BACKSPACE = "backspace"
-    CANCEL = "cancel"
-    UNDO = "undo"
-    REDO = "redo"
-    FIRST = "first"
-    PREVIOUS = "previous"
-    NEXT = "next"
-    LAST = "last"
-    NEW_GAME = "new game"
-    RESIGN = "resign"
-    OFFER_DRAW = "offer draw"
-    ACCEPT = "accept"
-    DECLINE = "decline"
-    PAUSE = "pause"
-    HINT = "hint"
-    MOVE_NOW = "move now"
-    TAKE_OVER = "take over"
-    ANALYSE = "analyse"
-    REPORT = "report"
-    SAVE = "save"
-    LOAD = "load"
-    COPY_FEN = "copy fen"
-    COPY_PDN = "copy pdn"
-    PASTE = "paste"
-    SETUP = "setup"
-    FLIP = "flip"
-    NUMBERS = "numbers"
-    ARROWS = "arrows"
-    PANELS = "panels"
-    THEME = "theme"
-    LARGER = "larger"
-    SMALLER = "smaller"
-    FULLSCREEN = "fullscreen"
-    NEXT_CONTROL = "next control"
-    PREVIOUS_CONTROL = "previous control"
-    MENU = "menu"
-    SETTINGS = "settings"
-    TUTORIAL = "tutorial"
-    HELP = "help"
-    QUIT = "quit"
-    SET_MAN_BLACK = "black man"
-    SET_KING_BLACK = "black king"
-    SET_MAN_WHITE = "white man"
-    SET_KING_WHITE = "white king"
-    SET_ERASER = "eraser"
-    SET_TURN = "side to move"
-    SET_CLEAR = "clear"
-    SET_START = "start position"
-    SET_SWAP = "swap colours"
-    SET_DONE = "play from here"
-    NEXT_PAGE = "next page"
-    PREVIOUS_PAGE = "previous page"
-    SHOW_MOVE = "show move"
-    REWIND = "rewind"
+Action = enum.StrEnum(  # what a key can do
+    "Action",
+    "CURSOR_LEFT CURSOR_RIGHT CURSOR_UP CURSOR_DOWN NEXT_SQUARE PREVIOUS_SQUARE ENTER TYPE BACKSPACE CANCEL UNDO REDO "
+    "FIRST PREVIOUS NEXT LAST NEW_GAME RESIGN OFFER_DRAW ACCEPT DECLINE PAUSE HINT MOVE_NOW TAKE_OVER ANALYSE REPORT "
+    "SAVE LOAD COPY_FEN COPY_PDN PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN NEXT_CONTROL "
+    "PREVIOUS_CONTROL MENU SETTINGS TUTORIAL HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE SET_KING_WHITE "
+    "SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE SHOW_MOVE REWIND",
+)
 
 
 @dataclass(frozen=True)
 class Binding:
-    """An action with the keys for it in some scenes.
-
-    Attributes:
-        keys: combinations as ``combination`` makes them.
-        text: what it does, for the help page.
-        group: heading on the help page.
-    """
+    """An action with its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
 
     action: Action
     keys: tuple[str, ...]
@@ -90,12 +27,7 @@ class Binding:
     scenes: tuple[str, ...]
 
 
-DIRECTIONS = {
-    Action.CURSOR_LEFT: "left",
-    Action.CURSOR_RIGHT: "right",
-    Action.CURSOR_UP: "up",
-    Action.CURSOR_DOWN: "down",
-}
+DIRECTIONS = {Action(f"cursor_{direction}"): direction for direction in ("left", "right", "up", "down")}
 _GAME = ("game",)
 _BOARDS = ("game", "setup")
 _REVIEW = ("game", "report")
@@ -186,7 +118,6 @@ def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = 
 
     Args:
         name: what pygame calls the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
-        ctrl: whether Ctrl, or Command on a Mac, is held.
         text: what the key typed, if known: digits and signs count as what they are, wherever they lie.
     """
     name = name.lower()

@@ -3,42 +3,26 @@
 from engine.board import Board
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
-from engine.players.spec import (
-    CHAMPION,
-    AlphaBetaSpec,
-    HubSpec,
-    NetworkSpec,
-    RandomSpec,
-    RolloutSpec,
-    parse_player,
-)
+from engine.players.spec import CHAMPION, AlphaBetaSpec, HubSpec, NetworkSpec, RandomSpec, RolloutSpec, parse_player
 
 from .move_reasons import why_no_game
 from .opponents import OpponentError, OpponentSpec
 from .plan import BOTH, GamePlan
 
-_HUMANS = {
-    "black": frozenset({Color.BLACK}),
-    "white": frozenset({Color.WHITE}),
-    "both": BOTH,
-    "none": frozenset(),
-}
+_HUMANS = {"black": frozenset({Color.BLACK}), "white": frozenset({Color.WHITE}), "both": BOTH, "none": frozenset()}
 
 
 def spec_of(
     text: str, simulations: int | None = None, seconds: float | None = None, backend: str = "auto"
 ) -> OpponentSpec:
-    """The opponent that a PLAYER of the command line names.
+    """The opponent that a PLAYER of the command line names (see ``engine.players.parse_player``).
 
     Args:
-        text: see ``engine.players.parse_player``.
-        simulations: of a network, per move.
+        simulations, backend: of a network, the first per move.
         seconds: per move, where the opponent can be timed.
-        backend: of a network's evaluator.
 
     Raises:
-        PlayerSpecError: it begins like one of them and is none.
-        OpponentError: the values contradict each other or are out of range.
+        PlayerSpecError, OpponentError: it is no player, or the values contradict each other or are out of range.
     """
     timing: dict[str, object] = {} if seconds is None else {"timed": True, "seconds": seconds}
     match parse_player(text):
@@ -67,12 +51,7 @@ def spec_of(
 
 
 def plan_for(spec: OpponentSpec, side: str = "black", fen: str = START_FEN) -> GamePlan:
-    """A game of a person who plays ``side`` against an opponent.
-
-    Raises:
-        FenError: the position cannot be read, or is none.
-        OpponentError: there is no such side.
-    """
+    """A game of a person who plays ``side`` against an opponent; raises ``DraughtsError`` if it cannot be played."""
     if side not in _HUMANS:
         raise OpponentError(f"side {side!r}: choose {', '.join(_HUMANS)}")
     board = Board(fen)

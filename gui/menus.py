@@ -1,6 +1,7 @@
 """Menus: scenes that show a pygame-menu; they are in ``views.menu_pages`` and ``views.file_pages``."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pygame
@@ -9,8 +10,11 @@ import pygame_menu.font
 import pygame_menu.sound
 from pygame_menu.font import FONT_OPEN_SANS
 
+from engine.errors import DraughtsError
+
 from .help import Action, action_for
 from .messages import without_fen
+from .preferences import Preferences
 from .views.board_view import BoardPicture, BoardView, Motion, sorted_pieces
 from .views.geometry import Rect
 from .views.scene import Scene, key_of
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from .app import App
 
 pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus are silent: they need not open the audio device
+FAULTS = (DraughtsError, OSError)  # what a menu says of itself: bad input, files
 ON_OFF = (("off", False), ("on", True))  # items of a selector
 _MOUSE = (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
 
@@ -60,11 +65,7 @@ def forget_fonts() -> None:
 
 
 class MenuScene(Scene):
-    """A menu over the whole window. Subclasses set ``title`` and add widgets in ``fill``.
-
-    Attributes:
-        menu: the pygame-menu that is shown; None until the scene has been placed.
-    """
+    """A menu over the whole window. Subclasses set ``title`` and add widgets to ``menu`` in ``fill``."""
 
     name = "menu"
     title = ""
@@ -92,6 +93,15 @@ class MenuScene(Scene):
         """Shows one line at the foot of the menu."""
         self._foot, self._stale = (without_fen(text), alarm), True
 
+    def attempt(self, action: Callable[[], object]) -> bool:
+        """Does something, or says why it cannot be done; True if it was done."""
+        try:
+            action()
+        except FAULTS as error:
+            self.say(str(error), alarm=True)
+            return False
+        return True
+
     def rebuild(self) -> None:
         """The widgets depend on something that changed: they are made again."""
         self._rebuild = True
@@ -111,6 +121,18 @@ class MenuScene(Scene):
         default = next((index for index, item in enumerate(items) if item[1] == value), 0)
         widget = self.menu.add.selector(f"{title}: ", list(items), default=default, onchange=self.guard(change))
         return widget.set_attribute("meaning", meaning)
+
+    def preference(self, title: str, items: Sequence[tuple[str, Any]], field: str, meaning: str = "") -> None:
+        """Adds a choice of the value of a preference; an unusual value of it can be chosen as well."""
+        now = getattr(self.app.preferences, field)
+        if now not in [value for _, value in items]:
+            items = [*items, (str(now), now)]
+        meaning = meaning or Preferences.model_fields[field].description or ""
+        self.selector(title, items, now, partial(self.prefer, field), meaning)
+
+    def prefer(self, field: str, value: object) -> None:
+        """A value was chosen for a preference."""
+        setattr(self.app.preferences, field, value)
 
     def text_input(self, title: str, value: str, most: int, meaning: str, **options: Any) -> Any:
         """Adds a field for a text of at most ``most`` characters; ``options`` are pygame-menu's."""

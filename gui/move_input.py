@@ -21,16 +21,11 @@ _LONGEST_TYPED = 40
 
 
 class MoveInput:
-    """The state of a move being entered.
-
-    Args:
-        board: the position; a copy is kept.
-        colors: the sides whose moves are entered here.
-        one_click: a click on a piece with one legal move, or on an empty square where one move ends, plays it.
-        auto_complete: a multi-jump is finished as soon as one move is left; otherwise every square is entered.
+    """The state of a move being entered by the sides ``colors`` on a copy of ``board``.
 
     Attributes:
-        selected: start square of the move being entered.
+        one_click: a click on a piece with one legal move, or on an empty square where one move ends, plays it.
+        auto_complete: a multi-jump is finished as soon as one move is left; otherwise every square is entered.
         path: squares stood on so far, ``selected`` first; () if nothing is selected.
         jumped: pieces that the partial path takes.
         targets: squares that can be entered next.
@@ -59,12 +54,8 @@ class MoveInput:
         self.set_board(board, colors)
 
     def set_board(self, board: Board, colors: Iterable[Color] | None = None, closed: str = "") -> None:
-        """Takes a new position and forgets what was entered.
-
-        Args:
-            colors: the sides whose moves are entered here; they stay as they are if left out.
-            closed: why nothing can be entered though the rules allow it (somebody has resigned); "" otherwise.
-        """
+        """Takes a new position (and other sides) and forgets what was entered; ``closed``: why nothing can be entered
+        though the rules allow it, like a resignation, or ""."""
         self.board = board.copy()
         self._closed = closed
         if colors is not None:
@@ -151,11 +142,8 @@ class MoveInput:
         if self.typed:
             return self.enter_text(self.typed)
         cursor = self.cursor
-        if cursor is None:
-            self.cursor = self._first_cursor()
-            return None
-        move = self.click(cursor)
-        self.cursor = cursor
+        move = None if cursor is None else self.click(cursor)
+        self.cursor = self._first_cursor() if cursor is None else cursor
         return move
 
     def type_text(self, text: str) -> None:
@@ -206,7 +194,7 @@ class MoveInput:
     def _goes_on_through(self, square: int) -> bool:
         """Whether a jump that enters ``square`` next does not end there."""
         place = len(self.path)
-        paths = [legal.move.path for legal in self._candidates()]
+        paths = (legal.move.path for legal in self._candidates())
         return any(path[place] == square and len(path) > place + 1 for path in paths)
 
     def _press(self, square: int | None) -> Move | None:
@@ -278,13 +266,12 @@ class MoveInput:
         dragged = self.path
         if square is not None and square == dragged[-1] and dragged != self._kept:
             return self._settle()
-        if square is not None and self._reaches(square):
-            return self._step_to(square)
-        self._set_path(self._kept)
+        for path in (dragged, self._kept):
+            self._set_path(path)
+            if square is not None and self._reaches(square):
+                return self._step_to(square)
         if square is None or square == self._kept[-1]:
             return None
-        if self._reaches(square):
-            return self._step_to(square)
         self.message = self._why_not_target(square)
         return None
 

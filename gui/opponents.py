@@ -1,12 +1,13 @@
 """Who can be played against: what an opponent is, how strong, and how it is made."""
 
+import math
 import re
 import secrets
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -39,9 +40,15 @@ SHIPPED_NAME = "Crownhead"
 _INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
-_SIMULATIONS = (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200)
-_ROLLOUTS = (1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS)
-_DEPTHS = tuple(range(1, 21))
+_AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slider, the unit for one and for more
+    "network": (
+        (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200),
+        "simulation",
+        "simulations",
+    ),
+    "rollout": ((1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS), "roll-out", "roll-outs"),
+    "alphabeta": (tuple(range(1, 21)), "ply", "plies"),
+}
 
 
 class OpponentError(DraughtsError):
@@ -82,11 +89,7 @@ class OpponentSpec(BaseModel):
         return self
 
     def changed(self, **changes: object) -> "OpponentSpec":
-        """A copy with other values.
-
-        Raises:
-            OpponentError: a value is out of range or contradicts another; one line.
-        """
+        """A copy with other values; raises ``OpponentError`` if one is out of range or contradicts another."""
         try:
             return OpponentSpec.model_validate({**dict(self), **changes})
         except ValidationError as error:
@@ -116,20 +119,11 @@ class OpponentSpec(BaseModel):
         return self.kind == "external" or (self.timed and self.kind != "random")
 
     @property
-    def adjustable(self) -> bool:
-        """Whether it has a strength to set."""
-        return self.kind != "random"
-
-    @property
     def amount(self) -> int | float:
         """Its strength: seconds, simulations, roll-outs or plies; 0 where there is none to set."""
         if self.by_time:
             return self.seconds
-        amounts: dict[Kind, int] = {
-            "network": self.search.num_simulations,
-            "rollout": self.rollouts,
-            "alphabeta": self.depth,
-        }
+        amounts = {"network": self.search.num_simulations, "rollout": self.rollouts, "alphabeta": self.depth}
         return amounts.get(self.kind, 0)
 
     @property
@@ -145,7 +139,8 @@ class OpponentSpec(BaseModel):
     def label(self) -> str:
         """Long, for menus."""
         name = self.name if self.kind in ("network", "external") else KIND_NAMES[self.kind]
-        return f"{name}, {strength_text(self)}" if self.adjustable else name
+        strength = strength_text(self)
+        return f"{name}, {strength}" if strength else name
 
 
 def adviser_of(agents: Sequence[OpponentSpec], kinds: Sequence[str]) -> OpponentSpec:
@@ -172,19 +167,15 @@ def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
     """The stops of the strength slider, weakest first; none where there is nothing to set."""
     if spec.by_time:
         return _SECONDS
-    steps: dict[Kind, tuple[int, ...]] = {"network": _SIMULATIONS, "rollout": _ROLLOUTS, "alphabeta": _DEPTHS}
-    return steps.get(spec.kind, ())
+    return _AMOUNTS[spec.kind][0] if spec.kind in _AMOUNTS else ()
 
 
 def strength_position(spec: OpponentSpec) -> int:
     """Index of the stop that is nearest to the strength, by ratio; 0 where there is none."""
     steps = strength_steps(spec)
 
-    def ratio(index: int) -> float:
-        amount = max(spec.amount, 0.01)
-        return max(amount / steps[index], steps[index] / amount)
-
-    return min(range(len(steps)), key=ratio, default=0)
+    amount = math.log(max(spec.amount, 0.01))
+    return min(range(len(steps)), key=lambda index: abs(amount - math.log(steps[index])), default=0)
 
 
 def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
@@ -202,27 +193,17 @@ def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
 
 def strength_text(spec: OpponentSpec) -> str:
     """The strength in words, such as ``400 simulations``; empty where there is none to set."""
-    if not spec.adjustable:
-        return ""
     if spec.by_time:
         return f"{spec.seconds:g} s"
-    units: dict[Kind, tuple[str, str]] = {
-        "network": ("simulation", "simulations"),
-        "rollout": ("roll-out", "roll-outs"),
-        "alphabeta": ("ply", "plies"),
-    }
-    return f"{spec.amount} {units[spec.kind][spec.amount != 1]}"
+    if spec.kind not in _AMOUNTS:
+        return ""
+    _, one, more = _AMOUNTS[spec.kind]
+    return f"{spec.amount} {one if spec.amount == 1 else more}"
 
 
 @dataclass(frozen=True)
 class CheckpointEntry:
-    """A network to choose from.
-
-    Attributes:
-        folder: what ``OpponentSpec.checkpoint`` takes.
-        elo, plus_minus: rating and half of its 95 % interval, None where it has none.
-        detail: more about it, such as its run.
-    """
+    """A network to choose from: rating and half of its 95 % interval are None where it has none."""
 
     name: str
     folder: str
@@ -239,21 +220,16 @@ class CheckpointEntry:
         return f"{self.name} — Elo {self.elo:.0f}{spread}"
 
 
-class PlayerFactory(Protocol):
-    """Makes the player of a spec; may take seconds, and raises a ValueError of one line if it cannot.
-
-    Where the spec goes by time, the player must be able to search for ``spec.seconds``.
-    """
-
-    def __call__(self, spec: OpponentSpec) -> Player:
-        """The player."""
+# Makes the player of a spec; may take seconds, and raises a ValueError of one line if it cannot. Where the spec goes by
+# time, the player must be able to search for ``spec.seconds``.
+PlayerFactory = Callable[[OpponentSpec], Player]
 
 
 class Opponents:
     """Makes opponents; what needs other packages is handed in.
 
     Args:
-        network, external: make players of these kinds; without them there are none.
+        network, external: make players of these kinds, not in the window's thread; without them there are none.
         find_checkpoints: the networks at hand.
     """
 
@@ -282,12 +258,7 @@ class Opponents:
         )
 
     def make(self, spec: OpponentSpec) -> Player:
-        """The player of a spec; may take seconds.
-
-        Raises:
-            PlayerError: there are no players of this kind here.
-            ValueError: what the factory says.
-        """
+        """The player of a spec; may take seconds. Raises ``PlayerError`` or another ``ValueError`` if there is none."""
         if spec.kind not in self._factories:
             raise PlayerError(f"{KIND_NAMES[spec.kind]}: no such opponent here; choose {', '.join(self.kinds)}")
         return self._factories[spec.kind](spec)
@@ -296,9 +267,4 @@ class Opponents:
 def _simple(spec: OpponentSpec) -> Player:
     player = spec.player
     assert not isinstance(player, NetworkSpec)
-    return make_simple_player(player, spec.seconds if spec.by_time else None, _fresh_seed())
-
-
-def _fresh_seed() -> int:
-    """Another one at every start, so that no two games need be alike."""
-    return secrets.randbits(32)
+    return make_simple_player(player, spec.seconds if spec.by_time else None, secrets.randbits(32))

@@ -45,13 +45,7 @@ def title_of(game: PdnGame) -> str:
 class PdnGames:
     """The games of a PDN text: titles at once, each game played through only when it is asked for.
 
-    A text of 4 MB takes about a second: the window makes this object in a thread.
-
-    Args:
-        text: PDN with any number of games.
-
-    Attributes:
-        titles: ``A - B, 1-0, 43 moves`` for each game.
+    A text of 4 MB takes about a second: the window makes this object in a thread. ``titles``: see ``title_of``.
     """
 
     def __init__(self, text: str) -> None:
@@ -64,11 +58,7 @@ class PdnGames:
                 self._starts.append((tokens[0].line, tokens[0].column))
 
     def game(self, number: int) -> PdnGame:
-        """Game ``number``, from 1.
-
-        Raises:
-            PdnError: in one line, what is wrong with it and where in the text, or that there is none.
-        """
+        """Game ``number``, from 1; raises ``PdnError`` of one line if something is wrong with it or there is none."""
         if not 1 <= number <= len(self.titles):
             count = len(self.titles)
             raise PdnError(f"there is no game {number}: the text holds {count or 'no'} game{'' if count == 1 else 's'}")

@@ -36,8 +36,7 @@ class GamePlan:
     """What the menu decides before a game.
 
     Attributes:
-        humans: the colours that people play.
-        agents: who plays a colour where no person does, and who gives hints and analyses.
+        agents: who plays a colour where no person (``humans``) does, and who gives hints and analyses.
         fen, opening: the position to start from and PDN moves made there at once.
     """
 

@@ -24,20 +24,13 @@ class Piece(NamedTuple):
 class PositionSetup:
     """The position being set up.
 
-    Args:
-        fen: position to begin with.
-
     Attributes:
         pieces: PDN number → piece.
-        turn: the side to move.
         tool: what a click puts down; None takes away.
         problems: why the position cannot be played; empty if it can.
         warnings: why it would make no game, though it can be played.
         cursor: square of the keyboard's cursor.
         flipped: whether Black stands at the bottom, for the arrow keys.
-
-    Raises:
-        FenError: ``fen`` is no position.
     """
 
     def __init__(self, fen: str = START_FEN) -> None:

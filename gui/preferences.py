@@ -58,12 +58,8 @@ def preferences_path() -> Path:
 
 
 def load_preferences(path: Path | None = None) -> tuple[Preferences, str]:
-    """Reads the preferences. Never raises.
-
-    Returns:
-        What the file says, or the defaults where there is none or it is broken; and a line that says what was wrong and
-        where the broken file went, "" if all is well.
-    """
+    """What the file says, or the defaults where there is none or it is broken; and a line that says what was wrong and
+    where the broken file went, "" if all is well. Never raises."""
     path = path or preferences_path()
     try:
         with path.open("rb") as file:

@@ -14,7 +14,6 @@ from .opponents import OpponentSpec
 
 SettingKind = Literal["int", "float", "bool", "choice"]
 SettingValue = int | float | bool | str
-_ON, _OFF = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 _MOST = {"num_simulations": MAX_SIMULATIONS}  # where the players set another limit than the search itself
 _SHOWN = 20  # characters of a wrong text that a message repeats
 
@@ -41,9 +40,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "noise_fraction": ("Noise", "varied play"),
         "dirichlet_scale": ("Noise spread", "varied play, noise"),
     },
-    "Endgame": {
-        "oracle": ("Oracle", ""),
-    },
+    "Endgame": {"oracle": ("Oracle", "")},
 }
 
 
@@ -56,8 +53,6 @@ class Setting:
     """One field of ``SearchConfig``.
 
     Attributes:
-        label, group: as the menu shows them. meaning: one phrase.
-        default: of ``BOARD_SEARCH``, with which networks play at the board.
         minimum, maximum: of a number; the minimum itself is excluded if ``above_minimum``.
         choices: of a choice.
         needs: what else has to be chosen for it to have an effect, in words; empty if nothing.
@@ -68,7 +63,6 @@ class Setting:
     meaning: str
     group: str
     kind: SettingKind
-    default: SettingValue
     minimum: float | None = None
     maximum: float | None = None
     above_minimum: bool = False
@@ -85,29 +79,18 @@ class Setting:
         low = f"above {self.minimum:g}" if self.above_minimum else f"{self.minimum:,.10g}"
         return f"{low} to {self.maximum:,.10g}"
 
-    @property
-    def default_text(self) -> str:
-        """Its default, as ``with_setting`` reads it."""
-        return _text(self.default)
-
-    def text(self, config: SearchConfig) -> str:
-        """Its value in a configuration, as ``with_setting`` reads it."""
-        return _text(getattr(config, self.name))
-
-
-def _text(value: SettingValue) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    def text(self, config: SearchConfig = BOARD_SEARCH) -> str:
+        """Its value in a configuration, as ``with_setting`` reads it; by default as networks play at the board."""
+        value = getattr(config, self.name)
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _setting(name: str, field: FieldInfo, group: str, label: str, needs: str) -> Setting:
-    kind: SettingKind
-    if get_origin(field.annotation) is Literal:
-        kind, choices = "choice", get_args(field.annotation)
-    else:
-        kinds: dict[Any, SettingKind] = {bool: "bool", int: "int", float: "float"}
-        kind, choices = kinds[field.annotation], ()
+    choices: tuple[str, ...] = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    kinds: dict[Any, SettingKind] = {bool: "bool", int: "int", float: "float"}
+    kind = "choice" if choices else kinds[field.annotation]
     bounds = {
         sign: getattr(bound, sign) for bound in field.metadata for sign in ("gt", "ge", "le") if hasattr(bound, sign)
     }
@@ -118,7 +101,6 @@ def _setting(name: str, field: FieldInfo, group: str, label: str, needs: str) ->
         meaning,
         group,
         kind,
-        getattr(BOARD_SEARCH, name),
         bounds.get("gt", bounds.get("ge")),
         _MOST.get(name, bounds.get("le")),
         "gt" in bounds,
@@ -135,31 +117,13 @@ SETTINGS: tuple[Setting, ...] = tuple(
 _BY_NAME = {entry.name: entry for entry in SETTINGS}
 
 
-def setting(name: str) -> Setting:
-    """The setting of that name; KeyError if there is none."""
-    return _BY_NAME[name]
-
-
 def with_setting(config: SearchConfig, name: str, value: SettingValue) -> SearchConfig:
-    """A configuration with one setting changed.
-
-    Args:
-        value: of the setting's kind, or its text.
-
-    Raises:
-        SettingError: the value is not in the setting's range.
-    """
+    """A configuration with one setting changed to a value, or its text; raises ``SettingError`` if it does not fit."""
     entry = _BY_NAME[name]
     refusal = SettingError(f"{entry.label} is {entry.range_text}, not {str(value)[:_SHOWN]!r}")
-    if entry.kind == "bool" and isinstance(value, str):
-        word = value.strip().lower()
-        if word not in _ON + _OFF:
-            raise refusal
-        value = word in _ON
     try:
-        changed = SearchConfig.model_validate(
-            {**config.model_dump(), name: value.strip() if isinstance(value, str) else value}
-        )
+        value = value.strip() if isinstance(value, str) else value
+        changed = SearchConfig.model_validate({**config.model_dump(), name: value})
     except ValidationError as error:
         raise refusal from error
     if entry.maximum is not None and getattr(changed, name) > entry.maximum:

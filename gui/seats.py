@@ -90,9 +90,7 @@ def _to_be_had(plan: GamePlan, kinds: Sequence[str]) -> bool:
 def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> None:
     """Goes on with a game that was kept: between the same players, with the clocks as they stood.
 
-    Args:
-        path: of the game.
-        stand_in: who plays an unfinished game where that is not known or not available here; the game then names these.
+    Those of ``stand_in`` play an unfinished game where that is not known or not available here; the game names them.
 
     Raises:
         DraughtsError, StorageError: the game cannot be read; the present one stays.

@@ -13,7 +13,7 @@ from engine.files import atomic_write, read_text
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
 from .move_reasons import why_no_game
-from .pdn_files import PdnGames, clean, fen_of, note_clock, one_line
+from .pdn_files import clean, fen_of, one_line
 
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}
@@ -26,13 +26,8 @@ class SessionError(DraughtsError):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a game ended.
-
-    Attributes:
-        winner: None for a draw (and for ``0-0``, a loss of both).
-        reason: like ``White resigned``; empty if nobody said.
-        result: PDN result, Black first.
-    """
+    """How a game ended: the winner (None for a draw, and for ``0-0``, a loss of both), a reason like ``White resigned``
+    (or ""), and the PDN result, Black first."""
 
     winner: Color | None
     reason: str
@@ -45,22 +40,16 @@ class Ending:
         return f"{who}: {self.reason}" if self.reason else who
 
     @classmethod
-    def resigned(cls, color: Color) -> "Ending":
-        """``color`` has given up."""
-        return cls(color.other, f"{color} resigned", RESULTS[color.other])
-
-    @classmethod
-    def flagged(cls, color: Color) -> "Ending":
-        """The time of ``color`` is over."""
-        return cls(color.other, f"{color} ran out of time", RESULTS[color.other])
+    def lost(cls, color: Color, how: str) -> "Ending":
+        """``color`` has lost; ``how`` goes on from its name."""
+        return cls(color.other, f"{color} {how}", RESULTS[color.other])
 
     @classmethod
     def by_rules(cls, outcome: Outcome) -> "Ending":
         """The ending that the board declares."""
-        reason = outcome.termination.value
-        if outcome.winner is not None:
-            reason = f"{outcome.winner.other} has {reason}"
-        return cls(outcome.winner, reason, outcome.result)
+        if outcome.winner is None:
+            return cls(None, outcome.termination.value, outcome.result)
+        return cls.lost(outcome.winner.other, f"has {outcome.termination.value}")
 
 
 AGREED = Ending(None, "agreed", RESULTS[None])
@@ -69,36 +58,23 @@ AGREED = Ending(None, "agreed", RESULTS[None])
 class GameSession:
     """One game at a time, from its start position to its end, with a cursor that may stand anywhere in it.
 
-    Args:
-        fen: start position.
-        names: of the players.
-
     Attributes:
-        version: grows with every change, so that views know when to draw anew.
-        game: grows with every new or loaded game.
+        version: grows with every change. game: grows with every new or loaded game.
         board: the position at the cursor.
         nodes: the moves of the whole line, with comments, clocks and variations of a game that was read.
         texts: the same moves as PDN.
-        names: of the players.
         comments: in front of the first move.
         headers: the tags beside those that follow from the rest of the state.
         ending: of the line's last position; None while the game goes on.
         draw_offer: the side that has offered a draw, until it is answered or a move declines it.
-
-    Raises:
-        FenError: ``fen`` is no position.
     """
 
     def __init__(self, fen: str = START_FEN, names: Mapping[Color, str] | None = None) -> None:
         self.version = 0
         self.game = 0
-        self.board: Board
-        self.nodes: list[PdnNode]
-        self.texts: list[str]
-        self.headers: dict[str, str]
-        self.comments: list[str]
-        self.ending: Ending | None
-        self.draw_offer: Color | None
+        self.comments: list[str] = []
+        self.ending: Ending | None = None
+        self.draw_offer: Color | None = None
         self.names = {Color.BLACK: "Black", Color.WHITE: "White"}
         self.new_game(fen, names)
 
@@ -115,7 +91,7 @@ class GameSession:
     @property
     def last_move(self) -> Move | None:
         """The move that led to the position at the cursor."""
-        return self.nodes[self.ply - 1].move if self.ply else None
+        return self.board.peek() if self.ply else None
 
     @property
     def at_end(self) -> bool:
@@ -144,18 +120,12 @@ class GameSession:
     def new_game(
         self, fen: str = START_FEN, names: Mapping[Color, str] | None = None, opening: Sequence[str] = ()
     ) -> None:
-        """Starts another game; on an error the present one stays.
-
-        Args:
-            names: of the players; they stay as they are if left out.
-            opening: PDN moves that are made at once, like those of a ballot.
+        """Starts another game after the PDN moves of ``opening``; the names stay as they are if left out.
 
         Raises:
-            FenError: ``fen`` is no position.
-            IllegalMoveError: a move of the opening is not legal.
+            FenError, IllegalMoveError: no such position, or a move of the opening is not legal; the present game stays.
         """
-        board = Board(fen)
-        texts = []
+        board, texts = Board(fen), []
         for text in opening:
             move = board.parse_pdn(text)
             texts.append(board.pdn(move))
@@ -166,17 +136,13 @@ class GameSession:
             self.rename(color, name)
         self._end_by_rules()
 
-    def push(self, move: Move, clock: float | None = None) -> None:
+    def push(self, move: Move) -> None:
         """Makes a move at the cursor. What stood behind the cursor is dropped, even if it began with this move.
 
-        Args:
-            clock: seconds left to the mover, noted with the move.
-
         Raises:
-            SessionError: the game is over.
-            IllegalMoveError: the move is not legal.
+            SessionError, IllegalMoveError: the game is over, or the move is not legal.
         """
-        if self.is_over and self.ending is not None:
+        if self.at_end and self.ending is not None:
             raise SessionError(f"the game is over: {self.ending.text}")
         if (outcome := self.board.outcome()) is not None:
             raise SessionError(f"the game is over here: {Ending.by_rules(outcome).text}")
@@ -186,7 +152,6 @@ class GameSession:
             self.ending = self.draw_offer = None
         self.board.push(move)
         self.nodes.append(PdnNode(self.board.peek()))
-        note_clock(self.nodes[-1], clock)
         self.texts.append(text)
         if self.draw_offer is mover.other:
             self.draw_offer = None
@@ -212,16 +177,12 @@ class GameSession:
             self.version += 1
 
     def resign(self, color: Color) -> None:
-        """Ends the game: the other side wins.
-
-        Raises:
-            SessionError: the game is over, or the cursor does not stand at its end.
-        """
-        self._end(Ending.resigned(color))
+        """The other side wins; raises ``SessionError`` if the game is over or the cursor does not stand at its end."""
+        self._end(Ending.lost(color, "resigned"))
 
     def flag(self, color: Color) -> None:
-        """Ends the game: the time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
-        self._end(Ending.flagged(color))
+        """The time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
+        self._end(Ending.lost(color, "ran out of time"))
 
     def offer_draw(self, color: Color) -> None:
         """Offers a draw, or accepts that of the other side. Raises ``SessionError`` as ``resign`` does."""
@@ -277,13 +238,9 @@ class GameSession:
             self.ending = Ending(_WINNERS.get(game.result), reason, game.result)
         self._end_by_rules()
 
-    def load_pdn(self, text: str, number: int = 1) -> None:
-        """Takes game ``number`` (from 1) of a PDN text over; on an error the present game stays.
-
-        Raises:
-            PdnError: in one line, what is wrong with the game, or how many games there are.
-        """
-        self.load_game(read_game(clean(text)) if number == 1 else PdnGames(text).game(number))
+    def load_pdn(self, text: str) -> None:
+        """Takes the first game of a PDN text over; raises ``PdnError``, and then the present game stays."""
+        self.load_game(read_game(clean(text)))
 
     def load_fen(self, text: str) -> None:
         """Starts a game from a position; raises ``FenError`` and lets the present game stay if nobody can play it."""
@@ -293,7 +250,7 @@ class GameSession:
         self.new_game(fen)
 
     def paste(self, text: str) -> str:
-        """Takes over what a text holds, a position or a game, and says which.
+        """Takes over what a text holds and says whether it is a position or a game.
 
         Raises:
             DraughtsError: in one line, why it is neither; the present game stays.
@@ -306,9 +263,9 @@ class GameSession:
         self.load_pdn(text)
         return "game"
 
-    def load_file(self, path: str | PathLike[str], number: int = 1) -> None:
-        """Takes game ``number`` of a PDN file over; raises ``StorageError`` or ``PdnError`` as the parts do."""
-        self.load_pdn(read_text(path), number)
+    def load_file(self, path: str | PathLike[str]) -> None:
+        """Takes the first game of a PDN file over; raises ``StorageError`` or ``PdnError`` as the parts do."""
+        self.load_pdn(read_text(path))
 
     def save_file(self, path: str | PathLike[str]) -> None:
         """Writes the game as PDN; raises ``StorageError``, and then the file is as it was."""

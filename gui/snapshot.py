@@ -11,9 +11,8 @@ from engine.players.watching import Proof, Unit, Wdl
 
 from .game_report import GameReport
 
-Mode = Literal["play", "analyse", "hint"]
+Mode = Literal["play", "analyse", "hint", "report"]
 Status = Literal["loading", "thinking", "done", "stopped", "failed"]
-BUSY: tuple[Status, ...] = ("loading", "thinking")
 _LONGEST_LINE = 16  # plies of the principal variation
 
 
@@ -24,11 +23,7 @@ def of_color(wdl: Wdl | None, turn: Color, color: Color) -> Wdl | None:
 
 @dataclass(frozen=True)
 class MoveRow:
-    """One line of the table of moves; see ``MoveThought``, everything is seen by the side that moves.
-
-    Attributes:
-        share: of all visits, 0 to 1.
-    """
+    """One line of the table of moves: a ``MoveThought`` with its share, 0 to 1, of all visits."""
 
     move: Move
     pdn: str
@@ -43,18 +38,18 @@ class MoveRow:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A search at one moment.
+    """A search, or the writing of a game report, at one moment.
 
     Attributes:
         number: of the request. player: its name.
         fen, ply, turn: the position that is thought about.
-        moves: the best first.
-        pv, pv_pdn: the expected line of play; its first move is ``best``.
+        moves: the best first. pv, pv_pdn: the expected line of play.
         value, wdl: P(win) - P(loss), and win, draw, loss, seen by ``turn``; None while or where they are not known.
         count: work done, in ``unit``. seconds: since the search began. per_second: of ``unit``.
         depth: plies, of a search that goes by depth.
         progress: 0 to 1 of what is to be done, None if there is no end to it.
         move: the move to play or to show, once the status is "done" and the mode "play" or "hint".
+        report: as far as it is written, in the mode "report".
         error: one line, where the status is "failed".
     """
 
@@ -77,17 +72,13 @@ class Snapshot:
     depth: int | None = None
     progress: float | None = None
     move: Move | None = None
+    report: GameReport = field(default_factory=GameReport)
     error: str | None = None
 
     @property
     def busy(self) -> bool:
         """Whether it is still going on."""
-        return self.status in BUSY
-
-    @property
-    def best(self) -> Move | None:
-        """The move it would play now."""
-        return self.moves[0].move if self.moves else None
+        return self.status in ("loading", "thinking")
 
     def wdl_of(self, color: Color) -> Wdl | None:
         """Win, draw, loss of a colour."""
@@ -102,28 +93,6 @@ class Snapshot:
     def value_of(self, color: Color) -> float | None:
         """P(win) - P(loss) of a colour."""
         return self.value if self.value is None or color is self.turn else -self.value
-
-
-@dataclass(frozen=True)
-class Review:
-    """The writing of a game report at one moment.
-
-    Attributes:
-        progress: 0 to 1.
-        report: as far as it is written.
-        error: one line, where the status is "failed".
-    """
-
-    number: int
-    status: Status
-    progress: float = 0.0
-    report: GameReport = field(default_factory=GameReport)
-    error: str | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether it is still being written."""
-        return self.status in BUSY
 
 
 def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...]:

@@ -31,9 +31,7 @@ def cursor_step(square: int, direction: str, flipped: bool) -> int:
     Args:
         direction: ``left``, ``right``, ``up`` or ``down``, as seen with White at the bottom, or Black if ``flipped``.
     """
-    row_step, place_step = _STEPS[direction]
-    if flipped:
-        row_step, place_step = -row_step, -place_step
+    sign = -1 if flipped else 1
     row, place = divmod(square - 1, _COLUMNS)
-    row, place = row + row_step, place + place_step
+    row, place = row + sign * _STEPS[direction][0], place + sign * _STEPS[direction][1]
     return _COLUMNS * row + place + 1 if 0 <= row < 8 and 0 <= place < _COLUMNS else square

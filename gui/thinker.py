@@ -1,9 +1,9 @@
 """The thread that thinks, so that the window never waits: requests in, snapshots out.
 
-Everything here returns at once. One request is worked on at a time, and a new one takes the place of the old. The
-window reads ``snapshot`` and ``review`` whenever it draws; both are immutable and replaced as a whole.
+Everything here returns at once. One request is worked on at a time, and a new one takes the place of the old.
 """
 
+import contextlib
 import logging
 import threading
 import time
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from engine.board import Board, Move
 from engine.errors import IllegalMoveError
@@ -21,9 +21,9 @@ from engine.players.base import close_player, search_moves
 
 from .game_report import GameReport, GameReview
 from .opponents import Opponents, OpponentSpec
-from .snapshot import Mode, MoveRow, Review, Snapshot, Status, line_of, rows_of
+from .snapshot import Mode, MoveRow, Snapshot, line_of, rows_of
+from .threads import Result, in_thread
 
-__all__ = ["Mode", "MoveRow", "Review", "Snapshot", "Status", "Thinker"]
 SLICE = 0.02  # seconds of search between two looks at what the window wants
 LOOK = 0.1  # seconds between two snapshots
 _MOST_PLAYERS = 4  # kept ready: two that play each other, one that analyses, one more
@@ -31,7 +31,6 @@ _CLOSING = 0.5  # seconds that ``close`` waits for the thread
 _LEAVING = 3.5  # seconds that it waits for players: an engine that does not quit is ended in less
 _SHOWN = 200  # characters of an error
 _log = logging.getLogger(__name__)
-Result = TypeVar("Result")
 
 
 class _SupersededError(Exception):
@@ -40,16 +39,21 @@ class _SupersededError(Exception):
 
 @dataclass(eq=False)
 class _Job:
-    """A request: think about ``board``, or review the game that led to it if ``mode`` is None."""
+    """A request: think about ``board``, or report on the game that led to it."""
 
     number: int
     board: Board
     spec: OpponentSpec
-    mode: Mode | None
+    mode: Mode
     seconds: float | None = None
     cancelled: bool = False
     hurried: bool = False
     wake: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def slot(self) -> str:
+        """The attribute of the thinker that shows how far it is."""
+        return "review" if self.mode == "report" else "snapshot"
 
     def check(self) -> None:
         if self.cancelled:
@@ -65,8 +69,7 @@ class Thinker:
         wake: called, in the thinker's thread, when an answer has come: a window that waits for events can look at once.
 
     Attributes:
-        snapshot: of the latest ``request``; None before the first.
-        review: of the latest ``review_game``; None before the first.
+        snapshot, review: of the latest ``request`` and ``review_game``; None before the first.
     """
 
     def __init__(
@@ -76,7 +79,7 @@ class Thinker:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.snapshot: Snapshot | None = None
-        self.review: Review | None = None
+        self.review: Snapshot | None = None
         self._clock, self._wake = clock, wake
         self._bench = _Bench(opponents)
         self._changed = threading.Condition()  # guards all that follows, and the two attributes above
@@ -102,41 +105,34 @@ class Thinker:
             seconds: a limit beside that of ``spec``, such as what a clock leaves.
 
         Returns:
-            The number that its snapshots carry.
+            The number of its snapshots.
         """
         return self._put(board, spec if mode == "play" else _steady(spec), mode, seconds)
 
     def prepare(self, spec: OpponentSpec) -> None:
-        """Begins to make a player that will be needed soon; whatever is wrong with it is said when it is asked."""
+        """Begins to make a player that will be needed soon; what is wrong with it is said when it is asked."""
         with self._changed:
             self._wanted = spec
             self._changed.notify()
 
     def review_game(self, board: Board, spec: OpponentSpec) -> int:
-        """Begins the report of the game that led to a board, every position searched as ``spec`` says; see ``request``.
+        """Begins the report on the game that led to a board, with searches as ``spec`` says; see ``request``."""
+        return self._put(board, _steady(spec), "report", None)
 
-        Returns:
-            The number that its reviews carry.
-        """
-        return self._put(board, _steady(spec), None, None)
-
-    def _put(self, board: Board, spec: OpponentSpec, mode: Mode | None, seconds: float | None) -> int:
+    def _put(self, board: Board, spec: OpponentSpec, mode: Mode, seconds: float | None) -> int:
         with self._changed:
             if self._closed:
                 raise RuntimeError("this thinker was closed")
             self._stop()
             self._number += 1
             job = self._job = self._waiting = _Job(self._number, board.copy(), spec, mode, seconds)
-            if mode is None:
-                self.review = Review(job.number, "loading")
-            else:
-                fen, ply, turn = board.fen(), board.ply, board.turn
-                self.snapshot = Snapshot(job.number, mode, "loading", spec.name, fen, ply, turn)
+            first = Snapshot(job.number, mode, "loading", spec.name, board.fen(), board.ply, board.turn)
+            setattr(self, job.slot, first)
             self._changed.notify()
             return job.number
 
     def move_now(self) -> None:
-        """Ends the search for a move; the best so far is played. Without effect on what cannot be watched."""
+        """Ends the search for a move; the best so far is played. No effect on what cannot be watched."""
         job = self._job
         if job is not None and job.mode in ("play", "hint"):
             job.hurried = True
@@ -163,7 +159,7 @@ class Thinker:
             self.snapshot = self.review = None
 
     def close(self) -> None:
-        """Ends the thread and the players; may be called again. Nothing can be requested afterwards."""
+        """Ends the thread and the players; nothing can be requested afterwards."""
         with self._changed:
             self._stop()
             self._closed = True
@@ -187,34 +183,28 @@ class Thinker:
             if job is None:
                 continue
             try:
-                self._answer(job)
-            except _SupersededError:
-                pass
+                with contextlib.suppress(_SupersededError):
+                    self._answer(job)
             except BaseException as error:  # whatever a player does, the window lives on
                 if not isinstance(error, ValueError):
                     _log.exception("%s failed", job.spec.label)
                 self._show(job, status="failed", error=_one_line(job.spec, error))
 
     def _show(self, job: _Job, **changes: Any) -> None:
-        """Replaces the job's snapshot or review, unless it is not wanted any more."""
+        """Replaces what is shown of a job, unless it is not wanted any more."""
         with self._changed:
             if self._job is not job:
                 return
-            shown: Snapshot | Review | None = self.review if job.mode is None else self.snapshot
-            assert shown is not None
-            shown = replace(shown, **changes)
-            if isinstance(shown, Review):
-                self.review = shown
-            else:
-                self.snapshot = shown
+            shown: Snapshot = replace(getattr(self, job.slot), **changes)
+            setattr(self, job.slot, shown)
             if shown.busy:
                 return
             self._job = None
         self._wake()
 
     def _answer(self, job: _Job) -> None:
-        moves = search_moves(job.board) if job.mode is not None else []
-        if len(moves) == 1 and job.mode != "analyse":
+        moves = search_moves(job.board) if job.mode in ("play", "hint") else []
+        if len(moves) == 1:
             row = MoveRow(moves[0], job.board.pdn(moves[0]))
             self._show(job, status="done", progress=1.0, moves=(row,), pv=(row.move,), pv_pdn=(row.pdn,), move=row.move)
             return
@@ -223,22 +213,19 @@ class Thinker:
             raise PlayerError("it cannot analyse, only play; choose another engine for this")
         self._show(job, status="thinking")
         try:
-            self._use(job, player)
+            if not isinstance(player, WatchablePlayer):
+                self._ask(job, player)
+            elif job.mode == "report":
+                self._review(job, player)
+            else:
+                thinking = player.begin(job.board, "analysis" if job.mode == "analyse" else "move")
+                self._show(job, player=getattr(player, "title", "") or job.spec.name)
+                self._watch(job, thinking)
         except _SupersededError:
             raise
         except BaseException:  # in what state it is now, nobody knows
             self._bench.drop(job.spec)
             raise
-
-    def _use(self, job: _Job, player: Player) -> None:
-        if not isinstance(player, WatchablePlayer):
-            self._ask(job, player)
-        elif job.mode is None:
-            self._review(job, player)
-        else:
-            thinking = player.begin(job.board, "analysis" if job.mode == "analyse" else "move")
-            self._show(job, player=getattr(player, "title", "") or job.spec.name)
-            self._watch(job, thinking)
 
     def _await(self, future: "Future[Result]", job: _Job) -> Result:
         """A result that another thread works on, unless the job is cancelled before."""
@@ -292,7 +279,7 @@ class Thinker:
         """The move of a player that cannot be watched; one that is left while it thinks is not asked again."""
         begun = self._clock()
         try:
-            answer = self._await(_apart(lambda: player.choose([job.board.copy()])), job)
+            answer = self._await(in_thread("player", lambda: player.choose([job.board.copy()])), job)
         except _SupersededError:
             self._bench.drop(job.spec)
             raise
@@ -327,7 +314,7 @@ class _Bench:
         """The player of a spec, made in a thread of its own if it is new or could not be made before."""
         known = self._players.get(spec)
         if known is None or (known.done() and known.exception() is not None):
-            self._players[spec] = _apart(lambda: self._opponents.make(spec))
+            self._players[spec] = in_thread("player", lambda: self._opponents.make(spec))
             while len(self._players) > _MOST_PLAYERS:
                 self.drop(next(iter(self._players)))
         self._players.move_to_end(spec)
@@ -344,7 +331,7 @@ class _Bench:
         for spec, future in list(self._players.items()):
             if future.done():
                 del self._players[spec]
-                self._leaving.append(_apart(partial(_close, future)))
+                self._leaving.append(in_thread("player", partial(_close, future)))
             else:
                 self.drop(spec)
         wait(self._leaving, _LEAVING)
@@ -357,20 +344,6 @@ def _close(future: "Future[Player]") -> None:
             close_player(future.result())
         except Exception:
             _log.exception("closing a player failed")
-
-
-def _apart(work: Callable[[], Result]) -> "Future[Result]":
-    """Does work in a thread of its own, which nobody has to wait for."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="player", daemon=True).start()
-    return future
 
 
 def _steady(spec: OpponentSpec) -> OpponentSpec:

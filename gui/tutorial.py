@@ -119,12 +119,7 @@ PAGES = (
 
 
 class Tutorial:
-    """A reader's place in the tutorial.
-
-    Attributes:
-        index: of the page, from 0.
-        board: the page's position after the example moves shown so far.
-    """
+    """A reader's place in the tutorial: the page's ``index``, and its ``board`` after the examples shown so far."""
 
     def __init__(self) -> None:
         self.go_to(0)

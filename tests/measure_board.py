@@ -20,6 +20,7 @@ from crownhead import _ask_oracle, _find_networks, _make_network
 from engine.fen import Color
 from gui.app import App, start_pygame
 from gui.endgame_info import EndgameInfo
+from gui.help import Action
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import GamePlan
 from gui.preferences import Preferences, save_preferences
@@ -125,7 +126,7 @@ def measure_frames(home: Path) -> None:
     run_for(app, PLAY_SECONDS, after)
     say_work("two networks playing", app, frame_work)
     say("frames per second while a move is animated: mean", f"{len(gaps) / sum(gaps):.1f}")
-    app.go.open_preferences()
+    app.go.open(Action.SETTINGS)
     app.go.to_game()
     app.controller.start(GamePlan(frozenset(Color), dict.fromkeys(Color, spec)))
     app.controller.toggle_analysis()

@@ -24,6 +24,7 @@ from gui.plan import GamePlan
 from gui.preferences import Preferences, save_preferences
 from gui.views.geometry import square_rect
 from gui.views.help_scene import HelpScene
+from gui.views.navigation import SCENES_BY_NAME
 from gui.views.report_scene import ReportScene
 from gui.views.setup_scene import SetupScene
 from gui.views.tutorial_scene import TutorialScene
@@ -290,18 +291,15 @@ def test_every_scene_at_every_size(app: App) -> None:
             pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, w=size[0], h=size[1], size=size))
             yield
             go = app.go
-            for opener in (
-                *(go.open_menu, go.open_new_game, go.open_files, go.open_save, go.open_load, go.open_preferences),
-                *(go.open_setup, go.open_tutorial, go.open_help, go.open_report),
-            ):
-                opener()
+            for name in SCENES_BY_NAME:
+                assert go.open(name)
                 yield
                 yield
                 kinds.append(type(app.go.scene))
                 key("escape")
                 yield
                 yield
-                assert app.go.scene is app.go.game, opener
+                assert app.go.scene is app.go.game, name
                 assert app.surface.get_size() == size
 
     drive(app, script())

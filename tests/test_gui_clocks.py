@@ -178,7 +178,8 @@ def test_undo_gives_the_time_back() -> None:
         now.go(seconds)
         mover = session.board.turn
         clock.press(mover)
-        session.push(session.board.parse_pdn(text), clock.remaining(mover))
+        session.push(session.board.parse_pdn(text))
+        note_clock(session.nodes[-1], clock.remaining(mover))
     now.go(40)
     session.go_to(1)
     clock.rewind(session.nodes[: session.ply], session.first_color)

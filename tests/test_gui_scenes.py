@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"
@@ -15,6 +16,7 @@ import pygame
 from engine.fen import START_FEN, Color
 from gui.app import App, start_pygame
 from gui.endgame_info import EndgameInfo
+from gui.help import Action
 from gui.menus import MenuScene
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import BOTH, GamePlan
@@ -114,7 +116,7 @@ def test_the_board_turns_by_key_for_this_game_and_with_the_sides(app: App) -> No
     assert app.go.game.flipped
     press(app, "f")
     assert not app.go.game.flipped
-    app.go.open_setup()
+    app.go.open(Action.SETUP)
     assert isinstance(app.go.scene, SetupScene)
     assert not app.go.scene.flipped
     app.go.start_game(plan(Color.BLACK))
@@ -168,7 +170,7 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     assert app.go.scene is app.go.game
     assert app.controller.session.names[Color.BLACK] == "C"
     (tmp_path / "two.pdn").write_text(TWO_GAMES)
-    app.go.show(LoadPage(app, tmp_path))
+    app.go.show(partial(LoadPage, folder=tmp_path))
     press(app, *["down"] * 3)  # the path, the folder above, games/, the file
     press(app, "return")
     for _ in range(200):
@@ -184,7 +186,7 @@ def test_a_broken_file_is_said_on_the_page(app: App, tmp_path: Path, text: str, 
     app.begin(plan(Color.BLACK), menu=False)
     (tmp_path / "bad.pdn").write_text(text)
     page = LoadPage(app, tmp_path)
-    app.go.show(page)
+    app.go.show(lambda app: page)
     said: list[tuple[str, bool]] = []
     page.say = lambda text, alarm=False: said.append((text, alarm))
     page._open(tmp_path / "bad.pdn")
@@ -221,11 +223,11 @@ def test_a_checkpoint_that_is_none_is_said_and_the_window_lives(app: App) -> Non
 
 def test_the_set_up_by_keys(app: App) -> None:
     app.begin(plan(Color.BLACK), menu=False)
-    app.go.open_setup()
+    app.go.open(Action.SETUP)
     scene = app.go.scene
     assert isinstance(scene, SetupScene)
     press(app, "c")
-    assert not any(button.enabled for row in scene.rows for button in row.buttons if button.name == "play")
+    assert not any(button.enabled for row in scene.rows for button in row.buttons if button.name == Action.SET_DONE)
     scene.setup.cursor = 18
     press(app, "4", "space", "2", "left", "space", "t")
     assert scene.setup.fen() == "W:WK18:BK17" if not scene.flipped else scene.setup.fen().startswith("W:WK18:BK")
@@ -240,7 +242,7 @@ def test_the_set_up_by_keys(app: App) -> None:
 
 def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
     app.begin(plan(Color.BLACK), menu=False)
-    app.go.open_setup()
+    app.go.open(Action.SETUP)
     scene = app.go.scene
     assert isinstance(scene, SetupScene)
     scene.setup.cursor = 30
@@ -253,14 +255,14 @@ def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
 @pytest.mark.parametrize("fen", ["W:W:BK30", "W:W12:B3,8"])
 def test_what_is_no_game_is_not_analysed_either(app: App, fen: str) -> None:
     app.begin(plan(Color.BLACK), menu=False)
-    app.go.open_setup()
+    app.go.open(Action.SETUP)
     scene = app.go.scene
     assert isinstance(scene, SetupScene)
     scene.setup.load_fen(fen)
     frames(app)
     enabled = {button.name: button.enabled for row in scene.rows for button in row.buttons}
-    assert not enabled["play from here"]
-    assert not enabled["analyse"]
+    assert not enabled[Action.SET_DONE]
+    assert not enabled[Action.ANALYSE]
     assert scene.passage.state.warnings
     scene.press("analyse")
     assert app.go.scene is scene
@@ -274,7 +276,7 @@ def test_a_report_shows_the_better_move(app: App) -> None:
     for _ in range(4):
         board = app.controller.session.board
         app.controller.make(min(board.legal_moves, key=lambda move: (len(move.captured), move.end)))
-    app.go.open_report()
+    app.go.open(Action.REPORT)
     scene = app.go.scene
     assert isinstance(scene, ReportScene)
     for _ in range(2000):

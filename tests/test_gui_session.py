@@ -15,7 +15,7 @@ from engine.errors import DraughtsError, FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
 from engine.files import StorageError, read_text
 from engine.pdn import PdnGame, format_game, read_game, read_games
-from gui.pdn_files import PdnGames, title_of
+from gui.pdn_files import PdnGames, note_clock, title_of
 from gui.session import AGREED, GameSession, SessionError
 
 ACF_GAMES = Path(__file__).parents[2] / "shared" / "data" / "acf_games.pdn"
@@ -447,11 +447,11 @@ def test_many_games() -> None:
     with pytest.raises(PdnError, match=r"^line 8, column 10: 11-15 is illegal"):
         games.game(4)
     session = GameSession()
-    session.load_pdn(MANY, 5)
+    session.load_game(games.game(5))
     assert session.texts == ["12-16"]
     for number in (0, 6):
         with pytest.raises(PdnError, match="holds 5 games"):
-            session.load_pdn(MANY, number)
+            games.game(number)
 
 
 def test_games_of_a_text_are_numbered_as_they_are_read() -> None:
@@ -487,24 +487,29 @@ def test_real_games_go_in_and_out() -> None:
         assert (other.ending is None) == (session.ending is None)
 
 
+def push_at(session: GameSession, move: Move, seconds: float) -> None:
+    session.push(move)
+    note_clock(session.nodes[-1], seconds)
+
+
 def test_a_game_handed_out_does_not_change() -> None:
     session = session_of("11-15")
     game = session.to_game()
     text = format_game(game)
-    session.push(session.board.parse_pdn("22-18"), clock=10)
+    push_at(session, session.board.parse_pdn("22-18"), 10)
     undo(session, 2)
-    session.push(session.board.parse_pdn("11-15"), clock=12)
+    push_at(session, session.board.parse_pdn("11-15"), 12)
     assert format_game(game) == text
 
 
 def test_clocks_are_noted() -> None:
     session = GameSession()
-    session.push(session.board.parse_pdn("11-15"), clock=298.34)
-    session.push(session.board.parse_pdn("22-18"), clock=3725)
+    push_at(session, session.board.parse_pdn("11-15"), 298.34)
+    push_at(session, session.board.parse_pdn("22-18"), 3725)
     assert [node.clock for node in session.nodes] == [298.3, 3725]
     assert "{[%clk 0:04:58.3]}" in session.pdn().replace("\n", " ")
     undo(session, 2)
-    session.push(session.board.parse_pdn("11-15"), clock=200)
+    push_at(session, session.board.parse_pdn("11-15"), 200)
     assert [node.clock for node in session.nodes] == [200]
 
 

@@ -165,7 +165,7 @@ def test_the_final_snapshot_is_the_search_that_the_player_makes_alone(table) -> 
     snapshot = thinker.wait()
     alone = network()
     result, line, _ = alone.analyse(board)
-    assert snapshot.move == snapshot.best == snapshot.pv[0] == alone.choose([board])[0]
+    assert snapshot.move == snapshot.moves[0].move == snapshot.pv[0] == alone.choose([board])[0]
     assert list(snapshot.pv) == line[:16]
     assert snapshot.wdl == pytest.approx(tuple(result.wdl))
     assert snapshot.count == result.simulations == sum(row.visits for row in snapshot.moves)
@@ -192,7 +192,6 @@ def test_a_search_is_seen_while_it_goes_on(table, monkeypatch: pytest.MonkeyPatc
         until(lambda step=step: thinker.thinker.snapshot.count == step)
         snapshot = thinker.thinker.snapshot
         assert (snapshot.status, snapshot.move, snapshot.progress) == ("thinking", None, step / 10)
-        assert snapshot.best == snapshot.moves[0].move
         assert thinker.thinker.busy
     player.allowed.release()
     assert (thinker.wait().status, thinker.wait().count) == ("done", 10)
@@ -301,7 +300,7 @@ def test_an_analysis_has_no_end_of_its_own_and_no_move(table, monkeypatch: pytes
     thinker.thinker.request(Board(), NETWORK.changed(timed=True, seconds=0.05), "analyse", seconds=0.0)
     snapshot = thinker.wait()
     assert (snapshot.status, snapshot.count, snapshot.move, snapshot.progress) == ("done", 300, None, None)
-    assert snapshot.best is not None
+    assert snapshot.moves
 
 
 def test_a_forced_move_is_played_without_a_player(table) -> None:

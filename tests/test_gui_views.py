@@ -35,9 +35,10 @@ from gui.views.panels import BalanceBar, GraphPanel, GraphState, StatusPanel, Th
 from gui.views.pieces import piece
 from gui.views.sounds import Sounds, knock
 from gui.views.text import Text
-from gui.views.theme import CLEAR, PAPER, RGB, THEMES, WALNUT, Theme
+from gui.views.theme import RGB, THEMES, Theme
 from gui.views.widgets import Button, Buttons, Question, Style, tooltip
 
+WALNUT, PAPER, CLEAR = THEMES["Walnut"], THEMES["Paper"], THEMES["Clear (colour-blind)"]
 WINDOWS = [(480, 360), (640, 480), (1024, 768), (1366, 768), (1920, 1080), (3840, 2160), (600, 900), (1080, 1920)]
 
 

@@ -26,7 +26,7 @@ from engine.players import AlphaBetaPlayer
 from gui.move_input import MoveInput
 from gui.opponents import OpponentSpec
 from gui.preferences import Preferences
-from gui.views.theme import WALNUT
+from gui.views.theme import THEMES
 
 pytestmark = [
     pytest.mark.slow,
@@ -75,7 +75,7 @@ def shows_board(picture: np.ndarray, seen: RealWindow) -> bool:
     """Whether the corners of all squares have the theme's colours, up to what marks them."""
     area, size = seen.board, seen.board.w // 8
     light = [picture[area.x + size * c + 2, area.y + size * r + size - 3] for c in range(8) for r in range(c % 2, 8, 2)]
-    return all(np.array_equal(pixel, WALNUT.light_square) for pixel in light)
+    return all(np.array_equal(pixel, THEMES["Walnut"].light_square) for pixel in light)
 
 
 def test_a_whole_game_by_mouse(display: str, tmp_path: Path, pictures: Path) -> None:

@@ -20,15 +20,12 @@ def eased(share: float) -> float:
 
 @dataclass(frozen=True)
 class MoveAnimation:
-    """A move on its way.
+    """A move on its way along ``path``, from the time ``begin`` in seconds, with ``hop`` seconds per step or jump.
 
     Attributes:
-        path: PDN numbers stood on.
         color, king: the piece as it was when the move began.
-        captured: PDN number → (colour, is king), in the order of capture.
+        captured: (PDN number, colour, is king), in the order of capture.
         crowned: the move ends in a promotion.
-        begin: time at which it starts, in seconds.
-        hop: seconds per step or jump.
     """
 
     path: tuple[int, ...]

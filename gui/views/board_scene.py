@@ -144,8 +144,7 @@ class BoardScene(SceneWithBoard):
             if event.buttons[0] and inside:
                 self.square(number, False)
             for panel in self.rows:
-                button = panel.at(event.pos, self.style.unit)
-                panel.hovered = button.name if button else None
+                panel.hover(event.pos, self.style.unit)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
@@ -161,8 +160,8 @@ class BoardScene(SceneWithBoard):
             self.app.preferences.show_numbers = not self.app.preferences.show_numbers
         elif action in (Action.ENTER, Action.SHOW_MOVE) and self._focus is not None:
             self.press(self._focus[1])
-        elif any(button.name == action.value for row in self.rows for button in row.buttons):
-            self.press(action.value)
+        elif any(button.name == action for row in self.rows for button in row.buttons):
+            self.press(action)
         else:
             return False
         return True

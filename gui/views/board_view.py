@@ -17,13 +17,7 @@ from .theme import RGB, Theme, mix
 
 @dataclass(frozen=True)
 class Arrow:
-    """A move under thought.
-
-    Attributes:
-        path: PDN numbers.
-        weight: 0 to 1, its share of attention: the arrow's width.
-        hint: drawn in the colour of hints.
-    """
+    """A move under thought: its squares, its share of attention (0 to 1: the width), and whether it is a hint."""
 
     path: tuple[int, ...]
     weight: float
@@ -36,8 +30,7 @@ class BoardPicture:
 
     Attributes:
         pieces: (PDN number, colour, is king), sorted.
-        flipped: Black at the bottom.
-        numbers: PDN numbers in the dark squares.
+        flipped: Black at the bottom. numbers: show PDN numbers in the dark squares.
         last: squares of the last move.
         selected, cursor: the piece taken up, the square of the keyboard cursor.
         targets: squares that the selected piece can go to now.
@@ -190,15 +183,13 @@ class BoardView:
             elif number == picture.selected:
                 _around(surface, rect, theme.highlight, 0)
             elif number in picture.movable:
-                _around(
-                    surface, rect, theme.capture if picture.must else theme.highlight, 12 if picture.must else 0, 0.5
-                )
+                ink, dashes = (theme.capture, 12) if picture.must else (theme.highlight, 0)
+                _around(surface, rect, ink, dashes, 0.5)
         _paint_over(surface, area, picture, theme)
         if picture.cursor is not None:
             _cursor(surface, square_rect(area, picture.cursor, picture.flipped), theme.text)
         if picture.ghost:
-            width = max(3, size // 16)
-            pygame.draw.rect(surface, theme.arrow, area, width)
+            pygame.draw.rect(surface, theme.arrow, area, max(3, size // 16))
         return surface
 
 

@@ -1,22 +1,22 @@
 """Pages of games and files: load, save, copy, paste, games kept by themselves; and the preferences."""
 
-import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pygame_menu
 
-from engine.errors import DraughtsError
 from engine.files import read_text
 
+from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..messages import without_fen
 from ..pdn_files import PdnGames
+from ..preferences import Preferences
 from ..seats import take_up
+from ..threads import in_thread
 from .clipboard import put_text
 from .menu_pages import plan_of
 from .theme import THEMES
@@ -24,7 +24,6 @@ from .theme import THEMES
 if TYPE_CHECKING:
     from ..app import App
 
-FAULTS = (DraughtsError, OSError)
 _LISTED_GAMES = 200
 _LISTED_FILES = 200
 SCALES = (("automatic", 0.0), ("75 %", 0.75), ("100 %", 1.0), ("125 %", 1.25), ("150 %", 1.5), ("200 %", 2.0))
@@ -55,9 +54,9 @@ class FilesPage(MenuScene):
     def fill(self) -> None:
         app, session = self.app, self.app.controller.session
         kept = "Every game is kept from its first move; nothing is lost in a crash"
-        self.button("Games kept by themselves …", lambda: app.go.show(KeptPage(app)), kept)
-        self.button("Load a PDN file …", app.go.open_load, "Choose a file, then one of its games")
-        self.button("Save this game …", app.go.open_save, "As PDN")
+        self.button("Games kept by themselves …", lambda: app.go.show(KeptPage), kept)
+        self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
+        self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
         self.button("Copy the position (FEN)", lambda: self._copy(session.fen()), "To the clipboard")
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
@@ -83,12 +82,8 @@ class KeptPage(MenuScene):
         self.button("Back", self.leave)
 
     def _resume(self, path: Path) -> None:
-        try:
-            take_up(self.app.controller, path, plan_of(self.app))
-        except FAULTS as error:
-            self.say(str(error), alarm=True)
-            return
-        self.app.go.to_game()
+        if self.attempt(lambda: take_up(self.app.controller, path, plan_of(self.app))):
+            self.app.go.to_game()
 
 
 def last_folder(app: "App") -> Path:
@@ -140,9 +135,8 @@ class LoadPage(MenuScene):
             self._open(path)
 
     def _open(self, path: Path) -> None:
-        self._path, self._reading = path, Future()
         self.say(f"Reading {path.name} …")
-        threading.Thread(target=_read_games, args=(path, self._reading), name="pdn", daemon=True).start()
+        self._path, self._reading = path, in_thread("pdn", lambda: PdnGames(read_text(path)))  # it may take seconds
 
     def poll(self) -> None:
         reading = self._reading
@@ -150,36 +144,22 @@ class LoadPage(MenuScene):
             return
         self._reading = None
         self.say("")
-        try:
-            games = reading.result()
-        except FAULTS as error:
-            self.say(str(error), alarm=True)
+        if not self.attempt(reading.result):
             return
+        games = reading.result()
         if len(games.titles) > 1:
-            self.app.go.open_games(self._path.name, games)
+            self.app.go.show(partial(GamesPage, title=self._path.name, games=games))
         else:
             load_game(self, games, 1)
-
-
-def _read_games(path: Path, result: "Future[PdnGames]") -> None:
-    """Reads a file of many games, in a thread: large ones take seconds."""
-    try:
-        result.set_result(PdnGames(read_text(path)))
-    except FAULTS as error:
-        result.set_exception(error)
 
 
 def load_game(menu: MenuScene, games: PdnGames, number: int) -> None:
     """Shows a game of a file, or says what is wrong with it."""
     app = menu.app
-    try:
-        app.controller.session.load_game(games.game(number))
-    except FAULTS as error:
-        menu.say(str(error), alarm=True)
-        return
-    app.autosave.begin()
-    app.controller.loaded()
-    app.go.to_game()
+    if menu.attempt(lambda: app.controller.session.load_game(games.game(number))):
+        app.autosave.begin()
+        app.controller.loaded()
+        app.go.to_game()
 
 
 class GamesPage(MenuScene):
@@ -217,14 +197,10 @@ class SavePage(MenuScene):
         path = Path(text.strip()).expanduser()
         if path.suffix == "":
             path = path.with_suffix(".pdn")
-        try:
-            self.app.controller.session.save_file(path)
-        except FAULTS as error:
-            self.say(str(error), alarm=True)
-            return
-        self.app.preferences.last_folder = str(path.parent)
-        self.app.controller.say(f"Saved as {path.name}")
-        self.app.go.to_game()
+        if self.attempt(lambda: self.app.controller.session.save_file(path)):
+            self.app.preferences.last_folder = str(path.parent)
+            self.app.controller.say(f"Saved as {path.name}")
+            self.app.go.to_game()
 
 
 class PreferencesPage(MenuScene):
@@ -233,27 +209,20 @@ class PreferencesPage(MenuScene):
     title = "Preferences"
 
     def fill(self) -> None:
-        self._choose("Theme", [(name, name) for name in THEMES], "theme", self.app.style.theme.name)
-        self._choose("Letters and buttons", SCALES, "ui_scale")
-        self._choose("At the bottom", BOTTOMS, "bottom")
-        self._choose("Moves in motion", SPEEDS, "animation_ms")
+        theme, meaning = self.app.style.theme.name, Preferences.model_fields["theme"].description or ""
+        self.selector("Theme", [(name, name) for name in THEMES], theme, partial(self.prefer, "theme"), meaning)
+        self.preference("Letters and buttons", SCALES, "ui_scale")
+        self.preference("At the bottom", BOTTOMS, "bottom")
+        self.preference("Moves in motion", SPEEDS, "animation_ms")
         for field, title in SWITCHES.items():
-            self._choose(title, ON_OFF, field)
+            self.preference(title, ON_OFF, field)
         self.button("Back", self.leave)
 
-    def _choose(self, title: str, items: Sequence[tuple[str, Any]], field: str, now: object = None) -> None:
-        """Adds a choice of the value of a preference; an unusual value of it can be chosen as well."""
-        now = getattr(self.app.preferences, field) if now is None else now
-        if now not in [value for _, value in items]:
-            items = [*items, (str(now), now)]
-        meaning = type(self.app.preferences).model_fields[field].description or ""
-        self.selector(title, items, now, partial(self._set, field), meaning)
-
-    def _set(self, field: str, value: object) -> None:
+    def prefer(self, field: str, value: object) -> None:
         if field == "fullscreen":
             self.app.toggle_fullscreen()
             return
-        setattr(self.app.preferences, field, value)
+        super().prefer(field, value)
         self.app.apply_preferences()
         if field in ("theme", "ui_scale"):
             self.rebuild()

@@ -128,20 +128,17 @@ def line_board(snapshot: Snapshot, moves: int) -> tuple[Board, Move | None]:
 
 def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
     """Moves under thought in the position shown, wider with more visits; of a row pointed at, only its move."""
-    shown: list[Arrow] = []
     snapshot = controller.thought()
-    if snapshot is not None and snapshot.moves:
-        if row is not None and row < len(snapshot.moves):
-            return (Arrow(snapshot.moves[row].move.path, 1.0),)
-        top = max((move.share for move in snapshot.moves), default=0.0) or 1.0
-        for move in snapshot.moves[:_ARROWS]:
-            if move.share >= _LEAST_SHARE:
-                shown.append(Arrow(move.move.path, round(move.share / top, 1)))
-        if not shown and snapshot.best is not None:  # known without a search
-            shown.append(Arrow(snapshot.best.path, 1.0))
+    moves = snapshot.moves if snapshot is not None else ()
+    if row is not None and row < len(moves):
+        return (Arrow(moves[row].move.path, 1.0),)
     if controller.hint is not None:
-        shown = [Arrow(controller.hint.path, 0.8, hint=True)]
-    return tuple(shown)
+        return (Arrow(controller.hint.path, 0.8, hint=True),)
+    top = max((move.share for move in moves), default=0.0) or 1.0
+    shown = [
+        Arrow(move.move.path, round(move.share / top, 1)) for move in moves[:_ARROWS] if move.share >= _LEAST_SHARE
+    ]
+    return tuple(shown or [Arrow(move.move.path, 1.0) for move in moves[:1]])  # one is known without a search
 
 
 def board_picture(
@@ -154,7 +151,7 @@ def board_picture(
     pieces = session.board.piece_map()
     if path and entry.selected in pieces:
         pieces[path[-1]] = pieces.pop(path[0])
-    active = not plain
+    active, targets = not plain, entry.hover_targets if entry.selected is None else entry.targets
     may = preferences.show_movable or entry.must_capture
     return BoardPicture(
         pieces=sorted_pieces(pieces),
@@ -163,17 +160,10 @@ def board_picture(
         last=last.path if last is not None and preferences.show_last_move else (),
         selected=entry.path[-1] if active and entry.path else None,
         cursor=entry.cursor if active else None,
-        targets=_targets(controller, preferences) if active else frozenset(),
-        movable=frozenset(entry.movable) if active and may and entry.selected is None else frozenset(),
+        targets=targets if active and preferences.show_targets else frozenset(),
+        movable=entry.movable if active and may and entry.selected is None else frozenset(),
         must=entry.must_capture,
         path=path if active else (),
         taken=frozenset(entry.jumped) if active else frozenset(),
         arrows=arrows(controller, row) if active and (preferences.show_arrows or controller.hint) else (),
     )
-
-
-def _targets(controller: GameController, preferences: Preferences) -> frozenset[int]:
-    if not preferences.show_targets:
-        return frozenset()
-    entry = controller.input
-    return frozenset(entry.targets) if entry.selected is not None else frozenset(entry.hover_targets)

@@ -8,24 +8,22 @@ from ..help import DIRECTIONS, Action
 if TYPE_CHECKING:
     from .game_scene import GameScene
 
-# name of the icon, action, what the tooltip says
-TOOLS = (
-    ("menu", Action.MENU, "Menu"),
-    ("first", Action.FIRST, "To the start"),
-    ("previous", Action.PREVIOUS, "Back one move"),
-    ("next", Action.NEXT, "On one move"),
-    ("last", Action.LAST, "To the end"),
-    ("undo", Action.UNDO, "Take back"),
-    ("redo", Action.REDO, "Play again what was taken back"),
-    ("flip", Action.FLIP, "Turn the board"),
-    ("hint", Action.HINT, "Hint"),
-    ("move_now", Action.MOVE_NOW, "Move now"),
-    ("analyse", Action.ANALYSE, "Think along"),
-    ("take_over", Action.TAKE_OVER, "Change sides"),
-    ("draw", Action.OFFER_DRAW, "Offer a draw"),
-    ("resign", Action.RESIGN, "Resign"),
-)
-ACTION_OF_TOOL = {name: action for name, action, _ in TOOLS}
+TOOLS = {  # what the buttons do → what their tooltips say
+    Action.MENU: "Menu",
+    Action.FIRST: "To the start",
+    Action.PREVIOUS: "Back one move",
+    Action.NEXT: "On one move",
+    Action.LAST: "To the end",
+    Action.UNDO: "Take back",
+    Action.REDO: "Play again what was taken back",
+    Action.FLIP: "Turn the board",
+    Action.HINT: "Hint",
+    Action.MOVE_NOW: "Move now",
+    Action.ANALYSE: "Think along",
+    Action.TAKE_OVER: "Change sides",
+    Action.OFFER_DRAW: "Offer a draw",
+    Action.RESIGN: "Resign",
+}
 
 
 class GameKeys:
@@ -60,19 +58,12 @@ class GameKeys:
             Action.OFFER_DRAW: scene.offer_draw,
             Action.ACCEPT: lambda: scene.answer_draw(True),
             Action.DECLINE: lambda: scene.answer_draw(False),
-            Action.NEW_GAME: app.go.open_new_game,
-            Action.REPORT: app.go.open_report,
-            Action.SAVE: app.go.open_save,
-            Action.LOAD: app.go.open_load,
             Action.COPY_FEN: lambda: app.copy(controller.session.fen()),
             Action.COPY_PDN: lambda: app.copy(controller.session.pdn()),
             Action.PASTE: app.paste,
-            Action.SETUP: app.go.open_setup,
-            Action.MENU: app.go.open_menu,
-            Action.SETTINGS: app.go.open_preferences,
         }
         if action not in deeds:
-            return False
+            return app.go.open(action)
         deeds[action]()
         return True
 
@@ -93,7 +84,7 @@ class GameKeys:
             entry.backspace()
         elif action is Action.CANCEL:
             if not entry.cancel() and not self.scene.controller.notice:
-                self.scene.app.go.open_menu()
+                self.scene.app.go.open(Action.MENU)
             self.scene.controller.say("")
         else:
             return False
@@ -120,8 +111,8 @@ class GameKeys:
             last = len(self.scene.table.state.rows) - 1
             now = (-1 if self.scene.row is None else self.scene.row) + (1 if action is Action.CURSOR_DOWN else -1)
             self.scene.row = min(now, last) if now >= 0 and last >= 0 else None
-        elif action is Action.ENTER and self.focus in ACTION_OF_TOOL:
-            self.perform(ACTION_OF_TOOL[self.focus])
+        elif action is Action.ENTER and self.focus not in ("table", "line"):
+            self.perform(Action(self.focus))
         else:
             return False
         return True

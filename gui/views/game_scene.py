@@ -13,7 +13,7 @@ from . import game_facts as facts
 from .animation import animate
 from .board_scene import SceneWithBoard
 from .board_view import BoardPicture, sorted_pieces
-from .game_keys import ACTION_OF_TOOL, TOOLS, GameKeys
+from .game_keys import TOOLS, GameKeys
 from .geometry import Rect, game_layout, panel_heights, square_under
 from .move_panels import LinePanel, MoveList, MovesTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
@@ -198,22 +198,16 @@ class GameScene(SceneWithBoard):
         session, person = controller.session, controller.person()
         can_end = person is not None and not session.is_over and session.at_end
         enabled = {
-            "first": session.ply > 0,
-            "previous": session.ply > 0,
-            "next": not session.at_end,
-            "last": not session.at_end,
-            "undo": session.ply > 0,
-            "redo": not session.at_end,
-            "hint": not session.is_over and not controller.agent_to_move,
-            "move_now": not session.is_over,
-            "take_over": not session.is_over,
-            "draw": can_end,
-            "resign": can_end,
+            **dict.fromkeys((Action.FIRST, Action.PREVIOUS, Action.UNDO), session.ply > 0),
+            **dict.fromkeys((Action.NEXT, Action.LAST, Action.REDO), not session.at_end),
+            Action.HINT: not session.is_over and not controller.agent_to_move,
+            **dict.fromkeys((Action.MOVE_NOW, Action.TAKE_OVER), not session.is_over),
+            **dict.fromkeys((Action.OFFER_DRAW, Action.RESIGN), can_end),
         }
-        on = {"analyse": controller.analysing}
+        on = {Action.ANALYSE: controller.analysing}
         return tuple(
-            Button(name, f"{tip} ({keys_of(action)})", name, "", enabled.get(name, True), on.get(name, False))
-            for name, action, tip in TOOLS
+            Button(action, f"{tip} ({keys_of(action)})", action, "", enabled.get(action, True), on.get(action, False))
+            for action, tip in TOOLS.items()
         )
 
     # --- the mouse
@@ -248,7 +242,7 @@ class GameScene(SceneWithBoard):
         button = self.tools.at(point, self.style.unit)
         if button is not None:
             if button.enabled:
-                self.keys.perform(ACTION_OF_TOOL[button.name])
+                self.keys.perform(Action(button.name))
             return
         ply = self.moves.ply_at(point)
         if ply is None:
@@ -272,8 +266,7 @@ class GameScene(SceneWithBoard):
         else:
             self.controller.input.hover(square)
         unit = self.style.unit
-        button = self.tools.at(event.pos, unit)
-        self.tools.hovered = button.name if button else None
+        button = self.tools.hover(event.pos, unit)
         near = self.tools.place_of(button.name, unit) if button else None
         self.tip(button.tip if button else None, near, self.motion.now)
         self.row = self.table.row_at(event.pos, unit)

@@ -22,20 +22,17 @@ class Rect(pygame.Rect):
 
     def cut_top(self, height: int, gap: int = 0) -> tuple["Rect", "Rect"]:
         """The upper ``height`` pixels, and what is left below a gap."""
-        height = min(height, self.h)
-        rest = min(height + gap, self.h)
+        height, rest = min(height, self.h), min(height + gap, self.h)
         return Rect(self.x, self.y, self.w, height), Rect(self.x, self.y + rest, self.w, self.h - rest)
 
     def cut_bottom(self, height: int, gap: int = 0) -> tuple["Rect", "Rect"]:
         """The lower ``height`` pixels, and what is left above a gap."""
-        height = min(height, self.h)
-        rest = min(height + gap, self.h)
+        height, rest = min(height, self.h), min(height + gap, self.h)
         return Rect(self.x, self.bottom - height, self.w, height), Rect(self.x, self.y, self.w, self.h - rest)
 
     def cut_left(self, width: int, gap: int = 0) -> tuple["Rect", "Rect"]:
         """The left ``width`` pixels, and what is left beyond a gap."""
-        width = min(width, self.w)
-        rest = min(width + gap, self.w)
+        width, rest = min(width, self.w), min(width + gap, self.w)
         return Rect(self.x, self.y, width, self.h), Rect(self.x + rest, self.y, self.w - rest, self.h)
 
     def columns(self, count: int, gap: int = 0) -> list["Rect"]:
@@ -80,16 +77,12 @@ class GameLayout:
 
     Attributes:
         unit: height of body text in pixels, from which the parts take their measures.
-        gap: between parts.
-        board: square, its side a multiple of 8.
-        bar: the win/draw/loss bar beside the board.
+        board: square, its side a multiple of 8; ``bar`` shows win/draw/loss beside it.
         top, bottom: names and clocks of the players above and below the board.
-        status, toolbar: message and buttons.
-        side: what is left for panels.
+        status, toolbar, side: message, buttons, and what is left for panels.
         wide: the panels stand beside the board, not below it: whatever lets it be larger.
     """
 
-    window: Rect
     unit: int
     gap: int
     board: Rect
@@ -106,10 +99,8 @@ def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
     """The layout of a game in a window of that size, down to ``MIN_WINDOW``."""
     unit = text_unit(width, height, scale)
     gap = max(4, unit // 2)
-    window = Rect(0, 0, width, height)
     strip, bar = round(1.9 * unit), max(8, round(0.8 * unit))
-    side_least = max(15 * unit, width * 30 // 100)
-    beside = min(height - 2 * strip - 2 * gap, width - side_least - bar - 4 * gap)
+    beside = min(height - 2 * strip - 2 * gap, width - max(15 * unit, width * 30 // 100) - bar - 4 * gap)
     below = min(width - bar - 3 * gap, height - 2 * strip - 14 * unit)
     wide, room = beside >= below, max(beside, below)
     side_length = max(COLUMNS * 16, room // COLUMNS * COLUMNS)
@@ -133,7 +124,7 @@ def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
         side = Rect(gap, bottom.bottom, width - 2 * gap, height - bottom.bottom - gap)
     status, side = side.cut_top(round((3.4 if wide else 3.1) * unit), gap)
     toolbar, side = side.cut_bottom(toolbar_height(side.w, unit), gap)
-    return GameLayout(window, unit, gap, board, bar_rect, top, bottom, status, toolbar, side, wide)
+    return GameLayout(unit, gap, board, bar_rect, top, bottom, status, toolbar, side, wide)
 
 
 TOOLBAR_BUTTONS = 14
@@ -146,16 +137,13 @@ def toolbar_height(width: int, unit: int) -> int:
 
 
 def panel_heights(room: int, unit: int, gap: int, wanted: Sequence[tuple[str, float, float, int]]) -> dict[str, int]:
-    """Shares out the height of a column.
+    """Shares out the ``room`` pixels of a column's height.
 
     Args:
-        room: pixels to share.
-        wanted: name, least height and greatest height in text units, and rank: where room is short, panels of a
-            higher rank number are left out first.
+        wanted: name, least and greatest height in text units, and rank: the highest rank number is left out first.
 
     Returns:
-        Name → height in pixels of the panels that find room, in the order given; the rest is spread up to the
-        greatest heights, the last panel takes what remains.
+        Name → height in pixels of the panels that find room, in the order given, the rest spread up to the greatest.
     """
     chosen = list(wanted)
     while chosen and sum(int(low * unit) for _, low, _, _ in chosen) + gap * (len(chosen) - 1) > room:

@@ -1,10 +1,11 @@
 """The help page: every key of every scene, in as many columns as fit."""
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pygame
 
-from ..help import SCENES, Action, help_rows
+from ..help import Action, help_rows
 from .scene import Scene
 from .shapes import rounded
 from .widgets import Button, Buttons, Panel, Style
@@ -12,19 +13,9 @@ from .widgets import Button, Buttons, Panel, Style
 if TYPE_CHECKING:
     from ..app import App
 
-_TITLES = {
-    "game": "Keys at the board",
-    "setup": "Keys of the set-up",
-    "tutorial": "Keys of the tutorial",
-    "report": "Keys of the report",
-    "menu": "Keys of the menus",
-    "help": "Keys of this page",
-}
-
-
-Row = tuple[
-    str, str
-]  # keys and what they do; a heading has an empty second part; one without keys goes on with the line above
+_TABS = {"game": "Board", "setup": "Set-Up", "tutorial": "Tutorial", "report": "Report"}  # scene → its button
+# Keys and what they do; a heading has an empty second part; a row without keys goes on with the line above.
+Row = tuple[str, str]
 
 
 class KeysPanel(Panel[tuple[str, int]]):
@@ -41,8 +32,9 @@ class KeysPanel(Panel[tuple[str, int]]):
         columns = max(1, self.rect.w // (23 * unit))
         per_column = max(1, (self.rect.h - style.gap) // line)
         width = (self.rect.w - style.gap * (columns - 1)) // columns - 2 * style.gap
-        keys_width = self._keys_width(scene, width, style)
-        rows = self._rows(scene, keys_width, width, style)
+        longest = max(style.text.width(keys, unit - 1, True) for _, keys, _ in help_rows(scene))
+        keys_width = min(longest + 2 * style.gap, width // 2)
+        rows = self._rows(scene, width - keys_width, style)
         columns = max(1, min(columns, -(-len(rows) // per_column)))
         if columns * per_column > len(rows):  # even columns
             per_column = -(-len(rows) // columns)
@@ -65,22 +57,13 @@ class KeysPanel(Panel[tuple[str, int]]):
             style.text.draw(surface, "Page Down: more", at, unit - 1, theme.accent, True, "right")
 
     @staticmethod
-    def _keys_width(scene: str, width: int, style: Style) -> int:
-        """As wide as the longest keys, up to half of a column."""
-        longest = max(style.text.width(keys, style.unit - 1, True) for _, keys, _ in help_rows(scene))
-        return min(longest + 2 * style.gap, width // 2)
-
-    @staticmethod
-    def _rows(scene: str, keys_width: int, width: int, style: Style) -> list[Row]:
-        """Headings and keys, each on as many lines as it takes."""
+    def _rows(scene: str, width: int, style: Style) -> list[Row]:
+        """Headings and keys, each on as many lines as it takes; ``width``: of the texts."""
         rows: list[Row] = []
-        groups: dict[str, list[Row]] = {}
-        for group, keys, text in help_rows(scene):
-            groups.setdefault(group, []).append((keys, text))
-        for group, entries in groups.items():
+        for group, entries in groupby(help_rows(scene), key=lambda row: row[0]):
             rows.append((group, ""))
-            for keys, text in entries:
-                first, *others = style.text.wrap(text, style.unit - 1, width - keys_width)
+            for _, keys, text in entries:
+                first, *others = style.text.wrap(text, style.unit - 1, width)
                 rows += [(keys, first), *(("", part) for part in others)]
         return rows
 
@@ -90,9 +73,10 @@ class HelpScene(Scene):
 
     name = "help"
 
-    def __init__(self, app: "App", about: str = "game") -> None:
+    def __init__(self, app: "App") -> None:
         super().__init__(app)
-        self.about = about if about in SCENES and about not in ("menu", "help") else "game"
+        below = app.go.scene.name
+        self.about = below if below in _TABS else "game"
         self._first = 0
         self.keys, self.tabs = KeysPanel(), Buttons(2.0)
         self.panels = [self.tabs, self.keys]
@@ -104,14 +88,8 @@ class HelpScene(Scene):
         self.keys.rect = inner
 
     def update(self, now: float) -> None:
-        scenes = ("game", "setup", "tutorial", "report")
-        self.tabs.buttons = (
-            *(
-                Button(scene, label=_TITLES[scene].rsplit(" ", 1)[1].title(), on=scene == self.about)
-                for scene in scenes
-            ),
-            Button("leave", label="Back"),
-        )
+        tabs = (Button(scene, label=label, on=scene == self.about) for scene, label in _TABS.items())
+        self.tabs.buttons = (*tabs, Button("leave", label="Back"))
         self.keys.state = (self.about, self._first)
 
     def _press(self, name: str) -> None:
@@ -124,10 +102,8 @@ class HelpScene(Scene):
         if event.type == pygame.MOUSEWHEEL:
             self._scroll(-2 * event.y)
             return
-        button = self.tabs.at(event.pos, self.style.unit)
-        if event.type == pygame.MOUSEMOTION:
-            self.tabs.hovered = button.name if button else None
-        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and button is not None:
+        button = self.tabs.hover(event.pos, self.style.unit)
+        if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and button is not None:
             self._press(button.name)
 
     def _scroll(self, rows: int) -> None:

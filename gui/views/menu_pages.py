@@ -1,19 +1,18 @@
 """The pages of the main menu and of a new game."""
 
 import random
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.ballots import ballots, playable_ballots
-from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players.time_control import TimeControl
 
+from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
 from ..plan import BOTH, GamePlan
-from ..search_settings import SETTINGS, Setting, SettingError, in_use, with_setting
+from ..search_settings import SETTINGS, Setting, in_use, with_setting
 
 if TYPE_CHECKING:
     from ..app import App
@@ -81,13 +80,23 @@ class MainPage(MenuScene):
         if session.nodes and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
         self.button("Play", self._play, self._described())
-        self.button("New game …", go.open_new_game, "Who plays, how strong, from which position, with which clock")
-        self.button("Games and positions …", go.open_files, "Load, save, copy and paste; games kept by themselves")
-        self.button("Set up a position …", go.open_setup, "Place the pieces, then play or analyse from there")
-        self.button("Game report", go.open_report, "Accuracy of both sides and the moves that cost most")
-        self.button("How to play", go.open_tutorial, "The rules of English draughts, with examples")
-        self.button("Keys", go.open_help, "What every key does")
-        self.button("Preferences …", go.open_preferences, "Themes, letters, board, sounds")
+        self.button(
+            "New game …",
+            partial(go.open, Action.NEW_GAME),
+            "Who plays, how strong, from which position, with which clock",
+        )
+        self.button(
+            "Games and positions …", partial(go.open, "files"), "Load, save, copy and paste; games kept by themselves"
+        )
+        self.button(
+            "Set up a position …", partial(go.open, Action.SETUP), "Place the pieces, then play or analyse from there"
+        )
+        self.button(
+            "Game report", partial(go.open, Action.REPORT), "Accuracy of both sides and the moves that cost most"
+        )
+        self.button("How to play", partial(go.open, Action.TUTORIAL), "The rules of English draughts, with examples")
+        self.button("Keys", partial(go.open, Action.HELP), "What every key does")
+        self.button("Preferences …", partial(go.open, Action.SETTINGS), "Themes, letters, board, sounds")
         self.button("Quit", app.quit, "Unfinished games are kept")
 
     def _described(self) -> str:
@@ -106,13 +115,8 @@ class MainPage(MenuScene):
 
 def start(menu: MenuScene) -> None:
     """Begins the game that the preferences describe, or says why not."""
-    try:
-        plan = plan_of(menu.app)
-    except DraughtsError as error:
-        menu.say(str(error), alarm=True)
-        return
-    menu.app.save_preferences()
-    menu.app.go.start_game(plan)
+    if menu.attempt(lambda: menu.app.go.start_game(plan_of(menu.app))):
+        menu.app.save_preferences()
 
 
 class NewGamePage(MenuScene):
@@ -124,45 +128,40 @@ class NewGamePage(MenuScene):
     def fill(self) -> None:
         app, preferences = self.app, self.app.preferences
         self.button("Start", self._start, "Begins the game")
-        self._choose("Players", MODES, "mode", "Who sits at the board")
+        self.preference("Players", MODES, "mode", "Who sits at the board")
         if preferences.mode == "human-agent":
-            self._choose("You play", SIDES, "side", "Black begins, from squares 1 to 12")
+            self.preference("You play", SIDES, "side", "Black begins, from squares 1 to 12")
             self._opponent("Against", "agent")
         elif preferences.mode == "agent-agent":
             self._opponent("Black", "black")
             self._opponent("White", "white")
         else:
             self._opponent("Hints by", "agent")
-        self._choose("From", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot")
+        self.preference("From", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot")
         if preferences.opening == "ballot":
             ballot = ballots()[preferences.ballot - 1]
             title = f"Ballot {ballot.number}:  {ballot}"
-            self.button(title, lambda: app.go.show(BallotPage(app)), "Choose one of the 174 ballots")
+            self.button(title, lambda: app.go.show(BallotPage), "Choose one of the 174 ballots")
         clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # an unusual one of the preferences comes last
         labels = [(TimeControl.parse(text).label, text) for text in clocks]
-        self._choose("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
+        self.preference("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
         self.button("Back", self.leave)
 
-    def _choose(self, title: str, items: Sequence[tuple[str, str]], field: str, meaning: str) -> None:
-        """Adds a choice of the value of a preference."""
-
-        def chosen(value: str) -> None:
-            setattr(self.app.preferences, field, value)
-            if field in ("mode", "opening"):
-                self.rebuild()
-
-        self.selector(title, items, getattr(self.app.preferences, field), chosen, meaning)
+    def prefer(self, field: str, value: object) -> None:
+        super().prefer(field, value)
+        if field in ("mode", "opening"):
+            self.rebuild()
 
     def _opponent(self, title: str, who: str) -> None:
         self.button(
             f"{title}: {stored_spec(self.app, who).label} …",
-            lambda: self.app.go.show(OpponentPage(self.app, who)),
+            lambda: self.app.go.show(partial(OpponentPage, who=who)),
             "Kind and strength of the agent, and every setting of its search",
         )
 
     def _start(self) -> None:
         if self.app.preferences.opening == "position":
-            self.app.go.open_setup()
+            self.app.go.open(Action.SETUP)
         else:
             start(self)
 
@@ -185,13 +184,7 @@ class OpponentPage(MenuScene):
 
     def change(self, rebuild: bool = True, **changes: object) -> None:
         """Changes the opponent, or says why it cannot be."""
-        try:
-            spec = self.spec.changed(**changes)
-        except DraughtsError as error:
-            self.say(str(error), alarm=True)
-            return
-        store_spec(self.app, self.who, spec)
-        if rebuild:
+        if self.attempt(lambda: store_spec(self.app, self.who, self.spec.changed(**changes))) and rebuild:
             self.rebuild()
 
     def fill(self) -> None:
@@ -202,7 +195,7 @@ class OpponentPage(MenuScene):
         if spec.kind == "network":
             name = next((e.label for e in app.opponents.checkpoints() if e.folder == spec.checkpoint), spec.name)
             meaning = "Choose one of the checkpoints, by its Elo"
-            self.button(f"Network: {name} …", lambda: app.go.show(CheckpointPage(app, self)), meaning)
+            self.button(f"Network: {name} …", lambda: app.go.show(partial(CheckpointPage, opponent=self)), meaning)
         if spec.kind == "external":
             meaning = "How the engine is started; it speaks the Hub protocol, version 2"
             self.text_input("Command", spec.command or "", 200, meaning, onchange=self.guard(self._command))
@@ -225,7 +218,7 @@ class OpponentPage(MenuScene):
         )
         self.button(
             "Settings of the search …",
-            lambda: self.app.go.show(SearchPage(self.app, self)),
+            lambda: self.app.go.show(partial(SearchPage, opponent=self)),
             "Exploration, temperature, noise, oracle and all the others",
         )
 
@@ -304,7 +297,7 @@ class SearchPage(MenuScene):
     def _add(self, setting: Setting, spec: OpponentSpec) -> None:
         value = setting.text(spec.search)
         idle = "" if in_use(spec, setting.name) else f"; has no effect now (needs: {setting.needs})"
-        meaning = f"{setting.meaning} — {setting.range_text}; default {setting.default_text}{idle}"
+        meaning = f"{setting.meaning} — {setting.range_text}; default {setting.text()}{idle}"
         change = partial(self._change, setting)
         if setting.kind in ("bool", "choice"):
             options = ["off", "on"] if setting.kind == "bool" else list(setting.choices)
@@ -315,15 +308,11 @@ class SearchPage(MenuScene):
             widget.update_font({"color": self.app.style.theme.dim})
 
     def _change(self, setting: Setting, text: str) -> None:
-        try:
-            search = with_setting(self.opponent.spec.search, setting.name, text)
-        except SettingError as error:
-            self.say(str(error), alarm=True)
-            return
-        self.say("")
-        self.opponent.change(rebuild=setting.kind in ("bool", "choice"), search=search)
-        if setting.kind in ("bool", "choice"):
-            self.rebuild()
+        opponent = self.opponent
+        if self.attempt(lambda: opponent.change(search=with_setting(opponent.spec.search, setting.name, text))):
+            self.say("")
+            if setting.kind in ("bool", "choice"):
+                self.rebuild()
 
     def _reset(self) -> None:
         self.opponent.change(search=OpponentSpec().search)

@@ -30,29 +30,35 @@ class TableState:
     hovered: int | None = None
 
 
+# Heading, place as a share of the width, alignment.
+_NARROW_COLUMNS = (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
+_COLUMNS = (
+    ("move", 0.0, "left"),
+    ("visits", 0.40, "right"),
+    ("prior", 0.57, "right"),
+    ("value", 0.73, "right"),
+    ("B = W", 1.0, "right"),
+)
+
+
 class MovesTable(Panel[TableState]):
     """Move, visits, prior, value and win/draw/loss of the moves under thought, best first."""
 
-    def _line(self, style_unit: int) -> int:
-        return round(1.5 * style_unit)
-
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
         """Number of the row under a point."""
-        state = self.state
-        line = self._line(unit)
-        index = (point[1] - self.rect.y - unit // 4) // line - 1
-        return index if self.rect.collidepoint(point) and 0 <= index < len(state.rows) else None
+        index = (point[1] - self.rect.y - unit // 4) // round(1.5 * unit) - 1
+        return index if self.rect.collidepoint(point) and 0 <= index < len(self.state.rows) else None
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state
         theme, unit = style.theme, style.unit
         rounded(surface, self.rect, theme.panel, style.radius)
         inner = self.rect.inset(style.gap, unit // 4)
-        small, line = max(8, round(unit * 0.8)), self._line(unit)
-        narrow = inner.w < 17 * unit
-        columns = self._columns(inner, narrow)
+        small, line = max(8, round(unit * 0.8)), round(1.5 * unit)
+        columns = _NARROW_COLUMNS if inner.w < 17 * unit else _COLUMNS
+        places = [(title, round(inner.x + inner.w * share), align) for title, share, align in columns]
         y = inner.y + line // 2
-        for title, x, align in columns:
+        for title, x, align in places:
             style.text.draw(surface, title, (x, y), small, theme.dim, align=align)
         for index, row in enumerate(state.rows):
             y += line
@@ -63,43 +69,20 @@ class MovesTable(Panel[TableState]):
             if index == state.hovered:
                 pygame.draw.rect(surface, theme.text, area, 1)
             texts = {"move": row.move, "visits": row.visits, "prior": row.prior, "value": row.value}
-            for title, x, align in columns:
+            for title, x, align in places:
                 if title in texts:
                     bold = title == "move" and index == 0
                     style.text.draw(surface, texts[title], (x, y), unit - 1, theme.text, bold, align, inner.w // 3)
-            self._chances(surface, row, y, columns, inner, style)
+            if columns is _COLUMNS:
+                self._chances(surface, row, inner.right, y, round(inner.w * 0.22), style)
 
-    def _columns(self, inner: Rect, narrow: bool) -> list[tuple[str, int, str]]:
-        shares = (
-            (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
-            if narrow
-            else (
-                ("move", 0.0, "left"),
-                ("visits", 0.40, "right"),
-                ("prior", 0.57, "right"),
-                ("value", 0.73, "right"),
-                ("B = W", 1.0, "right"),
-            )
-        )
-        return [(title, round(inner.x + inner.w * share), align) for title, share, align in shares]
-
-    def _chances(
-        self,
-        surface: pygame.Surface,
-        row: TableRow,
-        y: int,
-        columns: list[tuple[str, int, str]],
-        inner: Rect,
-        style: Style,
-    ) -> None:
-        if columns[-1][0] != "B = W":
-            return
-        width, height = round(inner.w * 0.22), max(4, style.unit * 6 // 10)
-        rect = Rect(inner.right - width, y - height // 2, width, height)
+    def _chances(self, surface: pygame.Surface, row: TableRow, right: int, y: int, width: int, style: Style) -> None:
+        """What has been proved of a move, or its win/draw/loss."""
+        height = max(4, style.unit * 6 // 10)
         if row.proof:
-            style.text.draw(surface, row.proof, (inner.right, y), style.unit - 1, style.theme.accent, True, "right")
+            style.text.draw(surface, row.proof, (right, y), style.unit - 1, style.theme.accent, True, "right")
         elif row.wdl is not None:
-            wdl_strip(surface, rect, row.wdl, style.theme)
+            wdl_strip(surface, Rect(right - width, y - height // 2, width, height), row.wdl, style.theme)
 
 
 @dataclass(frozen=True)
@@ -151,10 +134,9 @@ class LinePanel(Panel[LineState]):
 
 @dataclass(frozen=True)
 class MoveListState:
-    """The moves of a game.
+    """The moves of a game as PDN.
 
     Attributes:
-        moves: as PDN.
         first: 0 if Black moved first, 1 if White did.
         ply: moves made in the position shown.
         result: shown behind the last move, "" while the game goes on.
@@ -190,9 +172,8 @@ class MoveList(Panel[MoveListState]):
         inner = self.rect.inset(style.gap, style.gap // 2)
         line = round(1.5 * unit)
         self.rows_shown = max(1, inner.h // line)
-        slots = len(state.moves) + state.first
         result = style.text.wrap(state.result, unit, inner.w, True, most=self.rows_shown) if state.result else []
-        pairs = (slots + 1) // 2
+        pairs = (len(state.moves) + state.first + 1) // 2
         rows = pairs + len(result)
         current = (max(0, state.ply - 1) + state.first) // 2
         if result and state.ply == len(state.moves):

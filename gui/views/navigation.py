@@ -1,10 +1,11 @@
 """The stack of scenes: what is shown, what lies below it, and the ways from one to another."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..pdn_files import PdnGames
+from ..help import Action
 from ..plan import GamePlan
-from .file_pages import FilesPage, GamesPage, LoadPage, PreferencesPage, SavePage
+from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
@@ -17,14 +18,22 @@ from .tutorial_scene import TutorialScene
 if TYPE_CHECKING:
     from ..app import App
 
+SCENES_BY_NAME: dict[str, type[Scene]] = {
+    Action.MENU: MainPage,
+    Action.NEW_GAME: NewGamePage,
+    "files": FilesPage,
+    Action.SAVE: SavePage,
+    Action.LOAD: LoadPage,
+    Action.SETTINGS: PreferencesPage,
+    Action.SETUP: SetupScene,
+    Action.REPORT: ReportScene,
+    Action.TUTORIAL: TutorialScene,
+    Action.HELP: HelpScene,
+}
+
 
 class Navigation:
-    """Opens and leaves scenes. Search and clocks rest while another scene than the game is shown.
-
-    Attributes:
-        game: the scene that lies lowest.
-        scenes: the stack; the last one is shown.
-    """
+    """Opens and leaves scenes, a stack with the game below. Search and clocks rest while another one is shown."""
 
     def __init__(self, app: "App") -> None:
         self.app = app
@@ -36,16 +45,15 @@ class Navigation:
         """The scene shown."""
         return self.scenes[-1]
 
-    def show(self, scene: Scene) -> None:
-        """Puts a scene on top; clocks and search stop meanwhile."""
+    def show(self, make: Callable[["App"], Scene]) -> None:
+        """Puts a new scene on top; clocks and search stop first."""
         self.app.controller.leave()
-        self.scenes.append(scene)
+        self.scenes.append(make(self.app))
         self._resize()
 
     def back(self) -> None:
         """Leaves the scene shown; the game, which lies lowest, stays."""
-        if len(self.scenes) > 1:
-            self.scenes.pop()
+        del self.scenes[max(1, len(self.scenes) - 1) :]
         if len(self.scenes) == 1:
             self.app.controller.enter()
         self._resize()
@@ -53,8 +61,7 @@ class Navigation:
     def to_game(self) -> None:
         """Leaves everything above the game."""
         del self.scenes[1:]
-        self.app.controller.enter()
-        self._resize()
+        self.back()
 
     def _resize(self) -> None:
         self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)
@@ -64,49 +71,9 @@ class Navigation:
         self.app.controller.start(plan)
         self.to_game()
 
-    def open_menu(self) -> None:
-        """The main menu."""
-        self.show(MainPage(self.app))
-
-    def open_new_game(self) -> None:
-        """Who plays, from where."""
-        self.show(NewGamePage(self.app))
-
-    def open_files(self) -> None:
-        """Games in and out."""
-        self.show(FilesPage(self.app))
-
-    def open_save(self) -> None:
-        """A name for the game's file."""
-        self.show(SavePage(self.app))
-
-    def open_load(self) -> None:
-        """A file to load."""
-        self.show(LoadPage(self.app))
-
-    def open_games(self, title: str, games: PdnGames) -> None:
-        """Games to choose one of."""
-        self.show(GamesPage(self.app, title, games))
-
-    def open_preferences(self) -> None:
-        """Looks and habits."""
-        self.show(PreferencesPage(self.app))
-
-    def open_setup(self) -> None:
-        """The board to place pieces on."""
-        self.show(SetupScene(self.app))
-
-    def open_report(self) -> None:
-        """The report on the game."""
-        self.app.controller.leave()  # first: it would cancel the report's search as well
-        self.show(ReportScene(self.app))
-
-    def open_tutorial(self) -> None:
-        """The rules."""
-        if not isinstance(self.scene, TutorialScene):
-            self.show(TutorialScene(self.app))
-
-    def open_help(self) -> None:
-        """The keys, those of the scene shown first."""
-        if not isinstance(self.scene, HelpScene):
-            self.show(HelpScene(self.app, self.scene.name))
+    def open(self, name: str) -> bool:
+        """Shows the scene of that name (mostly that of an action), unless it is shown; False if there is none."""
+        kind = SCENES_BY_NAME.get(name)
+        if kind is not None and not isinstance(self.scene, kind):
+            self.show(kind)
+        return kind is not None

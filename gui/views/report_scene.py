@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 _WORST = 8
 
 
-@dataclass(frozen=True)
-class MistakeRow:
-    """A move that lost something: what was played, what was better, and the loss of expected score."""
-
-    played: str
-    better: str
-    loss: str
+MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
 
 
 @dataclass(frozen=True)
@@ -42,9 +36,8 @@ class MistakesPanel(Panel[MistakesState]):
     """The moves that lost the most; one of them is chosen."""
 
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
-        state = self.state
         index = (point[1] - self.rect.y - unit // 4) // round(1.6 * unit) - 1
-        return index if self.rect.collidepoint(point) and 0 <= index < len(state.rows) else None
+        return index if self.rect.collidepoint(point) and 0 <= index < len(self.state.rows) else None
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state
@@ -64,7 +57,7 @@ class MistakesPanel(Panel[MistakesState]):
             area = Rect(self.rect.x + 2, y - line // 2, self.rect.w - 4, line)
             if index == state.chosen:
                 rounded(surface, area, mix(theme.panel, theme.accent, 0.3), style.radius)
-            for (share, align), text in zip(columns, (row.played, row.better, row.loss), strict=True):
+            for (share, align), text in zip(columns, row, strict=True):
                 x = round(inner.x + inner.w * share)
                 bold = index == state.chosen
                 style.text.draw(surface, text, (x, y), unit, theme.text, bold, align, inner.w * 48 // 100)
@@ -85,9 +78,8 @@ class ReportScene(BoardScene):
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
         self._worst: tuple[MoveReport, ...] = ()
-        self._number = (
-            app.thinker.review_game(self.boards[-1], app.controller.adviser()) if self.session.nodes else None
-        )
+        adviser = app.controller.adviser()
+        self._number = app.thinker.review_game(self.boards[-1], adviser) if self.session.nodes else None
         self.set_buttons(
             (
                 Button("first", label="«"),
@@ -113,17 +105,16 @@ class ReportScene(BoardScene):
     def update(self, now: float) -> None:
         super().update(now)
         review = self.app.thinker.review
-        report = review.report if review is not None and review.number == self._number else None
         if self._number is None:
             self.passage.state = Passage("Game report", "There are no moves to report on yet.")
-        elif review is not None and review.number == self._number:
-            note = {"loading": "loading the network", "thinking": f"{100 * review.progress:.0f} % done"}
-            if not review.report.worst(1):
-                note["done"] = "No move gave anything away."
-            warnings = (review.error,) if review.error else ()
-            self.passage.state = Passage("Game report", self._summary(report), warnings, note.get(review.status, ""))
-        if report is None:
+        if review is None or review.number != self._number:
             return
+        report = review.report
+        note = {"loading": "loading the network", "thinking": f"{100 * (review.progress or 0):.0f} % done"}
+        if not report.worst(1):
+            note["done"] = "No move gave anything away."
+        warnings = (review.error,) if review.error else ()
+        self.passage.state = Passage("Game report", self._summary(report), warnings, note.get(review.status, ""))
         self._worst = report.worst(_WORST)
         rows = tuple(self._row(move) for move in self._worst)
         self.mistakes.state = MistakesState(rows, self.chosen)
@@ -131,26 +122,18 @@ class ReportScene(BoardScene):
         scores = (*report.graph, *(None for _ in range(len(self.boards) - len(report.graph))))
         self.graph.state = GraphState(scores, self.ply, marks)
 
-    def _summary(self, report: GameReport | None) -> str:
-        if report is None:
-            return ""
+    def _summary(self, report: GameReport) -> str:
         lines = []
         for color in Color:
-            accuracy, counts = report.accuracy(color), report.counts(color)
-            faults = ", ".join(
-                f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count and name
-            )
-            shown = "—" if accuracy is None else f"{accuracy:.0f} %"
-            lines.append(
-                f"{color}: accuracy {shown}" + (f" — {faults.replace('inaccuracys', 'inaccuracies')}" if faults else "")
-            )
+            accuracy, counts = report.accuracy(color), report.counts(color).items()
+            faults = ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts if count)
+            line = f"{color}: accuracy " + ("—" if accuracy is None else f"{accuracy:.0f} %")
+            lines.append(f"{line} — {faults.replace('inaccuracys', 'inaccuracies')}" if faults else line)
         return "\n\n".join(lines)
 
     def _row(self, move: MoveReport) -> MistakeRow:
         mark = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}.get(move.judgement, "")
-        return MistakeRow(
-            f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
-        )
+        return f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
 
     def picture(self) -> BoardPicture:
         board = self.boards[self.ply]

@@ -25,15 +25,9 @@ def key_of(event: pygame.event.Event) -> str:
 
 
 class Scene:
-    """A view of the whole window. Subclasses place their panels in ``place`` and answer ``act`` and the mouse.
+    """A view of the whole window. Subclasses place their panels in ``place`` and answer ``act`` and the mouse."""
 
-    Attributes:
-        name: of the scene in ``gui.help``.
-        window, style: set before anything is drawn.
-        panels: all panels, repainted when they change.
-    """
-
-    name = "game"
+    name = "game"  # in ``gui.help``
 
     def __init__(self, app: "App") -> None:
         self.app = app
@@ -86,12 +80,10 @@ class Scene:
     def ask(
         self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]], preselected: str = ""
     ) -> None:
-        """Puts a question over the scene.
+        """Puts a question over the scene; ``answers``: name → (label, function or None).
 
-        Args:
-            answers: name → (label, function or None). Escape means the last one; keys for yes and no choose those of
-                these names.
-            preselected: the answer that Enter gives at first; the first one if left out.
+        Escape means the last one, the keys for yes and no those of these names, and Enter at first the ``preselected``
+        one (by default the first).
         """
         self.question = Question(text, [(name, label) for name, (label, _) in answers.items()], preselected)
         self._answers = {name: function for name, (_, function) in answers.items()}
@@ -119,8 +111,7 @@ class Scene:
             elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
                 self._answer(self.question.press(event.pos, self.style.unit))
             elif event.type == pygame.MOUSEMOTION:
-                button = self.question.buttons.at(event.pos, self.style.unit)
-                self.question.buttons.hovered = button.name if button else None
+                self.question.buttons.hover(event.pos, self.style.unit)
 
     def _key_of_question(self, question: Question, key: str) -> None:
         """Answers by a key; what the window does everywhere, it does now."""
@@ -142,21 +133,15 @@ class Scene:
         """Paints what changed since the last frame and returns where."""
         over = self._over_state(now)
         changed: list[Rect] = []
-        if self._blank:
-            surface.fill(self.style.theme.background)
+        stale = self.window if self._blank else self._over_rect if over != self._over else None
+        if stale is not None:
+            surface.fill(self.style.theme.background, stale)
             for panel in self.panels:
-                panel.forget()
-            self.drawn_over(self.window)
-            changed.append(self.window)
-            self._blank, self._over_rect = False, None
-        elif over != self._over and self._over_rect is not None:
-            surface.fill(self.style.theme.background, self._over_rect)
-            for panel in self.panels:
-                if panel.rect.colliderect(self._over_rect):
+                if panel.rect.colliderect(stale):
                     panel.forget()
-            self.drawn_over(self._over_rect)
-            changed.append(self._over_rect)
-            self._over_rect = None
+            self.drawn_over(stale)
+            changed.append(stale)
+            self._blank, self._over_rect = False, None
         changed += self.draw_panels(surface, now)
         hidden = self._over_rect is None or any(rect.colliderect(self._over_rect) for rect in changed)
         if over is not None and (over != self._over or hidden):

@@ -1,5 +1,6 @@
 """Setting up a position: tools, legality, side to move."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pygame
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from ..app import App
 
 TOOLS = {  # button → what it puts down
-    "black man": Piece(Color.BLACK),
-    "black king": Piece(Color.BLACK, True),
-    "white man": Piece(Color.WHITE),
-    "white king": Piece(Color.WHITE, True),
-    "eraser": None,
+    Action.SET_MAN_BLACK: Piece(Color.BLACK),
+    Action.SET_KING_BLACK: Piece(Color.BLACK, True),
+    Action.SET_MAN_WHITE: Piece(Color.WHITE),
+    Action.SET_KING_WHITE: Piece(Color.WHITE, True),
+    Action.SET_ERASER: None,
 }
 
 
@@ -44,20 +45,23 @@ class SetupScene(BoardScene):
 
     def _buttons(self) -> None:
         setup = self.setup
-        tools = [Button(name, label=name.capitalize(), on=setup.tool == piece) for name, piece in TOOLS.items()]
+        tools = [
+            Button(action, label=str(piece or "eraser").capitalize(), on=setup.tool == piece)
+            for action, piece in TOOLS.items()
+        ]
         fine = not setup.problems and not setup.warnings
         self.set_buttons(
             tuple(tools[:2]),
             tuple(tools[2:4]),
-            (tools[4], Button("side to move", label=f"{setup.turn} to move")),
+            (tools[4], Button(Action.SET_TURN, label=f"{setup.turn} to move")),
             (
-                Button("clear", label="Clear"),
-                Button("start position", label="Start"),
-                Button("swap colours", label="Swap"),
+                Button(Action.SET_CLEAR, label="Clear"),
+                Button(Action.SET_START, label="Start"),
+                Button(Action.SET_SWAP, label="Swap"),
             ),
             (
-                Button("play from here", label="Play", enabled=fine),
-                Button("analyse", label="Analyse", enabled=fine),
+                Button(Action.SET_DONE, label="Play", enabled=fine),
+                Button(Action.ANALYSE, label="Analyse", enabled=fine),
                 Button("leave", label="Back"),
             ),
         )
@@ -87,27 +91,22 @@ class SetupScene(BoardScene):
         setup = self.setup
         self._said = ""
         if name in TOOLS:
-            setup.tool = TOOLS[name]
-        elif name == "side to move":
+            setup.tool = TOOLS[Action(name)]
+        elif name == Action.SET_TURN:
             setup.set_turn(setup.turn.other)
-        elif name == "clear":
+        elif name == Action.SET_CLEAR:
             setup.clear()
-        elif name == "start position":
+        elif name == Action.SET_START:
             setup.load_fen(START_FEN)
-        elif name == "swap colours":
+        elif name == Action.SET_SWAP:
             setup.swap_colors()
-        elif name in ("play from here", "analyse"):
-            self._begin(analyse=name == "analyse")
+        elif name in (Action.SET_DONE, Action.ANALYSE):
+            self._attempt(lambda: self._begin(analyse=name == Action.ANALYSE))
         else:
             self.leave()
 
     def _begin(self, analyse: bool) -> None:
-        try:
-            fen = self.setup.fen()
-            plan = plan_of(self.app)
-        except DraughtsError as error:
-            self._said = without_fen(str(error))
-            return
+        fen, plan = self.setup.fen(), plan_of(self.app)
         if self.setup.warnings:
             return
         humans = BOTH if analyse else plan.humans
@@ -125,21 +124,16 @@ class SetupScene(BoardScene):
             self._keyboard = True
             self.setup.click(self.setup.cursor)
         elif action is Action.COPY_FEN:
-            self._copy()
+            self._attempt(lambda: self.app.copy(self.setup.fen()))
         elif action is Action.PASTE:
-            self._paste()
+            self._attempt(lambda: self.setup.load_fen(get_text()))
         else:
             return False
         return True
 
-    def _copy(self) -> None:
+    def _attempt(self, action: Callable[[], object]) -> None:
+        """Does something, or says why it cannot be done."""
         try:
-            self.app.copy(self.setup.fen())
-        except DraughtsError as error:
-            self._said = without_fen(str(error))
-
-    def _paste(self) -> None:
-        try:
-            self.setup.load_fen(get_text())
+            action()
         except DraughtsError as error:
             self._said = without_fen(str(error))

@@ -33,11 +33,7 @@ def knock(hertz: float, seconds: float) -> np.ndarray:
 
 
 class Sounds:
-    """Plays sounds once ``on``; the audio device is opened when it is first needed.
-
-    Attributes:
-        error: why there is no sound, in one line; "" if there is, or none was asked for.
-    """
+    """Plays sounds; the audio device is opened when it is first needed. ``error`` says in one line why that failed."""
 
     def __init__(self) -> None:
         self.error = ""

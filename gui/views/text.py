@@ -16,11 +16,7 @@ def _font(size: int, bold: bool = False) -> pygame.font.Font:
 
 
 class Text:
-    """Renders and measures text; sizes are heights of body text in pixels.
-
-    Attributes:
-        font: the font of a size, regular or bold.
-    """
+    """Renders and measures text; sizes are heights of body text in pixels."""
 
     def __init__(self) -> None:
         self.font = cache(_font)  # of this object: fonts must not outlive the pygame that made them

@@ -1,6 +1,7 @@
 """Colours of the board and of the window. Nothing is told by colour alone: shapes, outlines and text say it too."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 RGB = tuple[int, int, int]
 
@@ -53,111 +54,48 @@ class Theme:
     wdl: tuple[RGB, RGB, RGB]
 
 
-WALNUT = Theme(
-    name="Walnut",
-    background=(38, 35, 33),
-    panel=(49, 45, 42),
-    raised=(67, 61, 56),
-    edge=(84, 77, 70),
-    text=(238, 233, 224),
-    dim=(176, 167, 156),
-    accent=(222, 170, 92),
-    accent_text=(38, 28, 16),
-    warning=(240, 134, 106),
-    light_square=(238, 222, 194),
-    dark_square=(142, 102, 72),
-    number=(214, 184, 150),
-    black=PieceColors((56, 50, 48), (24, 21, 20), (112, 102, 96)),
-    white=PieceColors((252, 245, 231), (184, 166, 138), (203, 187, 160)),
-    highlight=(252, 214, 104),
-    capture=(255, 150, 92),
-    last=(236, 200, 104),
-    arrow=(104, 186, 232),
-    hint=(136, 214, 132),
-    wdl=((22, 20, 19), (142, 134, 124), (247, 241, 230)),
-)
-SLATE = replace(
-    WALNUT,
-    name="Slate",
-    background=(30, 35, 42),
-    panel=(40, 46, 55),
-    raised=(56, 64, 76),
-    edge=(74, 84, 98),
-    text=(232, 237, 243),
-    dim=(160, 172, 186),
-    accent=(120, 180, 240),
-    accent_text=(12, 26, 42),
-    light_square=(222, 227, 232),
-    dark_square=(104, 124, 146),
-    number=(178, 194, 212),
-    black=PieceColors((46, 52, 62), (18, 21, 27), (98, 110, 126)),
-    white=PieceColors((250, 250, 248), (164, 172, 182), (196, 202, 210)),
-    wdl=((17, 20, 25), (126, 136, 148), (243, 245, 248)),
-)
-FOREST = replace(
-    WALNUT,
-    name="Forest",
-    background=(31, 37, 32),
-    panel=(41, 48, 42),
-    raised=(57, 67, 58),
-    edge=(75, 88, 76),
-    text=(233, 238, 229),
-    dim=(163, 176, 160),
-    accent=(196, 206, 110),
-    accent_text=(30, 34, 12),
-    light_square=(235, 233, 208),
-    dark_square=(98, 132, 86),
-    number=(184, 206, 168),
-    white=PieceColors((252, 248, 234), (180, 174, 146), (202, 196, 168)),
-    wdl=((20, 24, 20), (128, 138, 124), (246, 244, 230)),
-)
-PAPER = replace(
-    WALNUT,
-    name="Paper",
-    background=(240, 237, 231),
-    panel=(251, 249, 245),
-    raised=(229, 224, 215),
-    edge=(205, 198, 186),
-    text=(44, 40, 36),
-    dim=(104, 97, 88),
-    accent=(150, 96, 36),
-    accent_text=(255, 250, 242),
-    warning=(176, 52, 28),
-    light_square=(246, 240, 226),
-    dark_square=(176, 148, 116),
-    number=(92, 70, 46),
-    arrow=(28, 104, 158),
-    hint=(34, 120, 52),
-    wdl=((52, 47, 44), (180, 172, 162), (255, 254, 250)),
-)
-CLEAR = replace(
-    WALNUT,
-    name="Clear (colour-blind)",
-    background=(16, 18, 22),
-    panel=(26, 29, 35),
-    raised=(46, 52, 62),
-    edge=(110, 120, 134),
-    text=(255, 255, 255),
-    dim=(196, 204, 214),
-    # Colours of Okabe and Ito (2008), which colour-blind people tell apart.
-    accent=(240, 228, 66),
-    accent_text=(16, 18, 22),
-    warning=(230, 159, 0),
-    light_square=(232, 236, 240),
-    dark_square=(92, 104, 120),
-    number=(236, 240, 246),
-    black=PieceColors((20, 22, 26), (0, 0, 0), (150, 160, 172)),
-    white=PieceColors((255, 255, 255), (96, 104, 116), (150, 158, 168)),
-    highlight=(240, 228, 66),
-    capture=(230, 159, 0),
-    last=(204, 121, 167),
-    arrow=(86, 180, 233),
-    hint=(0, 200, 150),
-    wdl=((0, 0, 0), (128, 136, 146), (255, 255, 255)),
-)
-THEMES = {theme.name: theme for theme in (WALNUT, SLATE, FOREST, PAPER, CLEAR)}
+_NAMES = ("Walnut", "Slate", "Forest", "Paper", "Clear (colour-blind)")
+_COLORS = {  # what for → the colour in each theme; "Clear" has those of Okabe and Ito (2008), told apart by all eyes
+    "background": "262321 1e232a 1f2520 f0ede7 101216",
+    "panel": "312d2a 282e37 29302a fbf9f5 1a1d23",
+    "raised": "433d38 38404c 39433a e5e0d7 2e343e",
+    "edge": "544d46 4a5462 4b584c cdc6ba 6e7886",
+    "text": "eee9e0 e8edf3 e9eee5 2c2824 ffffff",
+    "dim": "b0a79c a0acba a3b0a0 686158 c4ccd6",
+    "accent": "deaa5c 78b4f0 c4ce6e 966024 f0e442",
+    "accent_text": "261c10 0c1a2a 1e220c fffaf2 101216",
+    "warning": "f0866a f0866a f0866a b0341c e69f00",
+    "light_square": "eedec2 dee3e8 ebe9d0 f6f0e2 e8ecf0",
+    "dark_square": "8e6648 687c92 628456 b09474 5c6878",
+    "number": "d6b896 b2c2d4 b8cea8 5c462e ecf0f6",
+    "black_face": "383230 2e343e 383230 383230 14161a",
+    "black_rim": "181514 12151b 181514 181514 000000",
+    "black_mark": "706660 626e7e 706660 706660 96a0ac",
+    "white_face": "fcf5e7 fafaf8 fcf8ea fcf5e7 ffffff",
+    "white_rim": "b8a68a a4acb6 b4ae92 b8a68a 606874",
+    "white_mark": "cbbba0 c4cad2 cac4a8 cbbba0 969ea8",
+    "highlight": "fcd668 fcd668 fcd668 fcd668 f0e442",
+    "capture": "ff965c ff965c ff965c ff965c e69f00",
+    "last": "ecc868 ecc868 ecc868 ecc868 cc79a7",
+    "arrow": "68bae8 68bae8 68bae8 1c689e 56b4e9",
+    "hint": "88d684 88d684 88d684 227834 00c896",
+    "black_wins": "161413 111419 141814 342f2c 000000",
+    "draw": "8e867c 7e8894 808a7c b4aca2 808892",
+    "white_wins": "f7f1e6 f3f5f8 f6f4e6 fffefa ffffff",
+}
+
+
+def _theme(name: str, column: int) -> Theme:
+    colors: dict[str, Any] = {use: tuple(bytes.fromhex(row.split()[column])) for use, row in _COLORS.items()}
+    for side in ("black", "white"):
+        colors[side] = PieceColors(*(colors.pop(f"{side}_{part}") for part in ("face", "rim", "mark")))
+    wdl = tuple(colors.pop(result) for result in ("black_wins", "draw", "white_wins"))
+    return Theme(name, wdl=wdl, **colors)
+
+
+THEMES = {name: _theme(name, column) for column, name in enumerate(_NAMES)}
 
 
 def theme_named(name: str) -> Theme:
     """The theme of that name or, if there is none, the first."""
-    return THEMES.get(name, WALNUT)
+    return THEMES.get(name, THEMES[_NAMES[0]])

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..help import Action
 from ..tutorial import PAGES, Tutorial
 from .animation import animate
 from .board_scene import BoardScene, Passage
@@ -28,12 +29,12 @@ class TutorialScene(BoardScene):
         more = tutorial.step < len(page.moves)
         self.set_buttons(
             (
-                Button("show move", label="Show" if tutorial.step == 0 else "Go on", enabled=more),
-                Button("rewind", label="Again", enabled=tutorial.step > 0),
+                Button(Action.SHOW_MOVE, label="Show" if tutorial.step == 0 else "Go on", enabled=more),
+                Button(Action.REWIND, label="Again", enabled=tutorial.step > 0),
             ),
             (
-                Button("previous page", label="Before", enabled=tutorial.index > 0),
-                Button("next page", label="Next", enabled=tutorial.index < len(PAGES) - 1),
+                Button(Action.PREVIOUS_PAGE, label="Before", enabled=tutorial.index > 0),
+                Button(Action.NEXT_PAGE, label="Next", enabled=tutorial.index < len(PAGES) - 1),
                 Button("leave", label="Back"),
             ),
         )
@@ -56,15 +57,15 @@ class TutorialScene(BoardScene):
 
     def press(self, name: str) -> None:
         self.motion.animation = None
-        if name == "show move":
+        if name == Action.SHOW_MOVE:
             before = self.tutorial.board.piece_map()
             move = self.tutorial.show_move()
             if move is not None:
                 after = self.tutorial.board.piece_map()
                 self.motion.animation = animate(move, before, after, self.motion.now, 0.45)
-        elif name == "rewind":
+        elif name == Action.REWIND:
             self.tutorial.rewind()
-        elif name in ("next page", "previous page"):
-            self.tutorial.go_to(self.tutorial.index + (1 if name == "next page" else -1))
+        elif name in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
+            self.tutorial.go_to(self.tutorial.index + (1 if name == Action.NEXT_PAGE else -1))
         else:
             self.leave()

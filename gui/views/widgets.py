@@ -33,11 +33,7 @@ class Style:
 
 
 class Panel(Generic[State]):
-    """A rectangle of the window that is painted again only when what it shows has changed.
-
-    Attributes:
-        state: what it shows, compared with what it showed.
-    """
+    """A rectangle of the window that is painted again only when its ``state``, what it shows, has changed."""
 
     def __init__(self, state: State) -> None:
         self.rect = Rect(0, 0, 0, 0)
@@ -67,14 +63,7 @@ class Panel(Generic[State]):
 
 @dataclass(frozen=True)
 class Button:
-    """A button of a toolbar or a question.
-
-    Attributes:
-        name: what it does; the caller's key.
-        tip: what the tooltip says.
-        icon: picture, or None for ``label``.
-        on: drawn as switched on.
-    """
+    """A button of a toolbar or a question, with a picture or a label; ``name``: the caller's key for what it does."""
 
     name: str
     tip: str = ""
@@ -122,6 +111,12 @@ class Buttons(Panel[ButtonsState]):
     def at(self, point: tuple[int, int], unit: int) -> Button | None:
         """The button under a point, whether enabled or not."""
         return next((button for button, rect in self.places(unit) if rect.collidepoint(point)), None)
+
+    def hover(self, point: tuple[int, int], unit: int) -> Button | None:
+        """Marks the button under the pointer and returns it."""
+        button = self.at(point, unit)
+        self.hovered = button.name if button else None
+        return button
 
     def place_of(self, name: str, unit: int) -> Rect | None:
         return next((rect for button, rect in self.places(unit) if button.name == name), None)
@@ -209,9 +204,7 @@ class Question:
         for index, line in enumerate(lines):
             at = (self.rect.center[0], self.rect.y + 2 * style.gap + index * height + height // 2)
             style.text.draw(surface, line, at, style.unit, style.theme.text, align="center")
-        for button, rect in self.buttons.places(style.unit):
-            hovered, focused = button.name == self.buttons.hovered, button.name == self.buttons.focused
-            paint_button(surface, rect, button, style, hovered, focused)
+        self.buttons.paint(surface, style)
         return [self.rect.inset(-2)]
 
     def move_focus(self, step: int) -> None:

@@ -1,4 +1,4 @@
-"""The end of the program while something is still at work in it. No pygame."""
+"""Threads beside the window's: how they begin, and the end of the program while they are still at work. No pygame."""
 
 import contextlib
 import logging
@@ -6,10 +6,28 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
+Result = TypeVar("Result")
 WORKERS = ("thinker", "player", "ponder", "endgames")  # names of threads
 LAST_WORK_S = 1.5
 LAST_WORK_AFTER_AN_ERROR_S = 20.0  # the error has to be told, which ``leave`` would prevent
+
+
+def in_thread(name: str, work: Callable[[], Result]) -> "Future[Result]":
+    """Does work in a thread of its own, which nobody has to wait for."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future
 
 
 def wait_for_threads(seconds: float) -> bool:

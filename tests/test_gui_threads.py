@@ -14,9 +14,9 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 from engine.board import Board
 from engine.pdn import read_game
 from engine.players import HubPlayer
-from gui.leaving import wait_for_threads
 from gui.opponents import Opponents, OpponentSpec
 from gui.thinker import Thinker
+from gui.threads import wait_for_threads
 
 ROOT = Path(__file__).parent.parent
 CLOSING = """
