@@ -25,6 +25,8 @@ from learner.endgame.integer_network import (
     STEPS,
     IntegerNetwork,
     IntegerNetworkError,
+    decode_weights,
+    encode_weights,
     finish_rounded,
     judge_integer,
     pack,
@@ -36,7 +38,6 @@ from learner.endgame.mixing import ONE, SQUASH, STRETCH, TOP, UNIT, add_logits, 
 from learner.endgame.networks import PairConfig, PairNetwork, WangNetwork, save_endgame_network
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import EndgameTrainer, TrainingSettings
-from learner.endgame.weight_coding import decode_weights, encode_weights
 
 SMALL = PairConfig(width=4, experts=6, hidden=5, pieces=4)
 

@@ -288,7 +288,7 @@ def test_calibration_serves_fresh_positions() -> None:
     raw = Oracle([Member(network, (2, 4), rounds=0)])
     told: list[tuple[str, float | None]] = []
     oracle = calibrate_oracle([(network, (2, 4))], tables(), 6.0, 3000, report=lambda *done: told.append(done))
-    assert oracle.members[0].calibrated == oracle.tested_pieces == 4
+    assert oracle.members[0].calibrated == 4
     shares = [share for what, share in told if what == "threshold for 2 to 4 pieces" and share is not None]
     assert shares == sorted(shares)
     assert len(set(shares)) == len(THRESHOLDS)
@@ -312,7 +312,7 @@ def test_every_network_is_asked_about_its_own_pieces() -> None:
     counts = [np.bitwise_count(np.concatenate(net.asked)[:, :2]).sum(1) for net in (few, many)]
     assert set(counts[0].tolist()) == {2, 3}
     assert set(counts[1].tolist()) == {4}
-    assert oracle.max_pieces == 4
+    assert oracle.members[-1].pieces[1] == 4
     assert oracle.member_for(3).network is few
     assert oracle.member_for(4).network is oracle.member_for(11).network is many
 

@@ -261,7 +261,7 @@ def test_wilson_interval(counts: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("counts", [(0, 0), (-1, 5), (6, 5)])
 def test_no_interval(counts: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="[kn].*must"):
+    with pytest.raises(ValueError, match=r"[kn].*must"):
         wilson_interval(*counts)
 
 
