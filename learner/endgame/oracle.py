@@ -28,8 +28,7 @@ class Answer(NamedTuple):
 
     Attributes:
         wdl: probabilities of win, draw, loss.
-        verdict: "win", "draw" or "loss", the most probable.
-        confidence: the verdict's probability.
+        verdict: "win", "draw" or "loss", the most probable; its probability is the ``confidence``.
         source: how it was reached: ``RULES`` where the game is over or the opponent has nothing left, ``NETWORK``, or
             one of ``SEARCHES``; then, where it applies, ", not calibrated" or ", never tested on N pieces".
     """

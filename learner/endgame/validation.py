@@ -57,10 +57,11 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """``positions``, the three accuracies, and their ``intervals``."""
+        bounds = {key: self.interval(method) for method, key in ACCURACY_KEYS.items()}
         return {
             "positions": self.positions,
             **{key: self.accuracy(method) for method, key in ACCURACY_KEYS.items()},
-            "intervals": {key: self.interval(method) for method, key in ACCURACY_KEYS.items()},
+            "intervals": {key: None if found is None else list(found) for key, found in bounds.items()},
         }
 
 

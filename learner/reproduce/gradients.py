@@ -23,11 +23,7 @@ _PLIES = (0, 9, 24, 40)  # of a random game, whose positions the loss is taken a
 
 @dataclass(frozen=True)
 class Operation:
-    """A differentiable function, and where it is tried.
-
-    Attributes:
-        inputs: float64, away from kinks and poles; its gradients by all of them are checked.
-    """
+    """A differentiable function, and its float64 inputs, away from kinks and poles: gradients by all are checked."""
 
     name: str
     function: Callable[..., Tensor]
