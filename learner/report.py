@@ -132,8 +132,7 @@ class Table:
 class Figure:
     """A picture, stored as ``{name}.png``; the caption also stands in for it where it cannot be seen.
 
-    Raises:
-        ReportError: the name is not made of a-z, 0-9, ``-`` and ``_``, or the bytes are no PNG image.
+    Raises ``ReportError`` if the name is not made of a-z, 0-9, ``-`` and ``_``, or the bytes are no PNG image.
     """
 
     name: str

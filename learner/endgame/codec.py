@@ -54,7 +54,7 @@ class Corrections(NamedTuple):
 
     Attributes:
         data: the coded bits; empty after decoding.
-        positions: coded. exceptions: bits that the mixed prediction held for less likely.
+        positions: coded. exceptions: bits that the mixed prediction thought less likely.
         digest: SHA-256 of all values, in hexadecimal.
     """
 

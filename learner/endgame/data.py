@@ -172,19 +172,14 @@ class EndgameSampler:
         self._state[0] = np.uint64(value)
 
     def reweigh(self, factors: np.ndarray) -> None:
-        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out.
-
-        Args:
-            factors: float64 [S], not negative and not all zero.
-        """
+        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; factors float64 [S], not negative."""
         weights = self.weights * factors
         self.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (_WEIGHT_SCALE / weights.sum()))))
 
     def draw(self, n: int) -> EndgameBatch:
         """The next ``n`` samples; other threads may run meanwhile, but one sampler serves one thread.
 
-        Raises:
-            EndgameDataError: no position of a slice that was drawn meets the conditions.
+        Raises ``EndgameDataError`` if no position of a slice that was drawn meets the conditions.
         """
         positions, codes = np.zeros((n, 4), np.uint32), np.empty(n, np.int16)
         values, flags = np.empty(n, np.int8), np.empty(n, np.uint8)

@@ -194,13 +194,10 @@ def draw_reliability(validation: Validation) -> bytes:
 
 
 def draw_learning_curve(curve: Sequence[Mapping[str, Any]]) -> bytes:
-    """Loss and wrong validation answers while the network learnt.
+    """Loss and wrong validation answers while the network learned.
 
-    Args:
-        curve: points in order, each with ``positions`` and with ``loss``, ``validation_accuracy`` (0-1) or both.
-
-    Raises:
-        ValueError: no points, or one without ``positions``.
+    ``curve`` has points in order, each with ``positions`` and with ``loss``, ``validation_accuracy`` (0-1) or both.
+    Raises ``ValueError`` if there are no points, or one has no ``positions``.
     """
     if not curve or not all("positions" in point for point in curve):
         raise ValueError("learning curve: needs points that all have positions")

@@ -126,11 +126,7 @@ def pack(quantised: dict[str, np.ndarray]) -> bytes:
 
 
 def unpack(config: PairConfig, step: int, packed: bytes) -> IntegerNetwork:
-    """The network of ``pack``.
-
-    Raises:
-        IntegerNetworkError: the weights do not fit one another, or the step is out of range.
-    """
+    """The network of ``pack``; raises ``IntegerNetworkError`` if weights do not fit or the step is out of range."""
     if not 1 <= step <= MAX_STEP:
         raise IntegerNetworkError(f"the step of its weights is {step}")
     weights, start = {}, 0

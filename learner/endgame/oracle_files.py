@@ -24,11 +24,9 @@ ORACLE_FOLDER = "oracle"  # in the folder of a training, and of what is shipped
 
 
 class MemberCard(StoredNetwork):
-    """What ``oracle.json`` says of a member (``member.Member``).
+    """What ``oracle.json`` says of a member (``member.Member``); ``file`` holds its weights, beside ``oracle.json``.
 
-    Attributes:
-        file: of its weights, beside ``oracle.json``.
-        calibrated: None in a card from before this was written down: then what it is for, as far as tables reach.
+    ``calibrated`` is None in a card from before this was written down: then what it is for, as far as tables reach.
     """
 
     file: str

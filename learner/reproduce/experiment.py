@@ -159,11 +159,9 @@ class Experiment:
 
 
 def comparison_note(rows: Sequence[Row], measures: Sequence[Measure], why: str) -> str:
-    """Which published figures were reached, and which not.
+    """Which published figures were reached, and which not, of these rows and measures, each the better the higher.
 
-    Args:
-        rows, measures: whose figures are to be compared, each the better the higher.
-        why: what stands between a figure that was missed and the published one.
+    ``why`` tells what stands between a figure that was missed and the published one.
     """
     both = [
         (f"{row.name}, {measure.title}", measure, row.published[measure.key], row.measured[measure.key])
