@@ -1,1 +1,1 @@
-"""Trained weights that come with the program; ``learner.endgame.oracle.default_oracle`` finds them."""
+"""Trained weights that come with the program; ``learner.endgame.oracle.open_oracle`` finds them."""

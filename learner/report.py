@@ -82,8 +82,7 @@ class Text:
 class Table:
     """A table; whole numbers get thousands separators, other numbers four digits, None becomes a dash.
 
-    Raises:
-        ReportError: no column, or a row of another length than the header.
+    Raises ``ReportError`` if there is no column, or a row of another length than the header.
     """
 
     caption: str
@@ -133,8 +132,7 @@ class Table:
 class Figure:
     """A picture, stored as ``{name}.png``; the caption also stands in for it where it cannot be seen.
 
-    Raises:
-        ReportError: the name is not made of a-z, 0-9, ``-`` and ``_``, or the bytes are no PNG image.
+    Raises ``ReportError`` if the name is not made of a-z, 0-9, ``-`` and ``_``, or the bytes are no PNG image.
     """
 
     name: str
@@ -192,11 +190,7 @@ def percent(share: float | None, digits: int = 2) -> str | None:
 
 
 def make_writable_folder(folder: Path) -> None:
-    """Makes a folder and tries to write there: what stands in the way is told before the work, not after it.
-
-    Raises:
-        StorageError: it cannot be made, or not be written.
-    """
+    """Makes a folder and tries to write there, before the work and not after it; raises ``StorageError``."""
     make_folder(folder)
     probe = folder / ".probe"
     try:
@@ -240,11 +234,7 @@ def write_report(folder: Path, report: Report) -> Path:
 
 
 def title_in(folder: Path) -> str | None:
-    """The title of the report that a folder holds; None if it holds none.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
+    """The title of the report in a folder, None if there is none; raises ``StorageError`` if it cannot be read."""
     path = folder / "report.md"
     if not path.exists():
         return None

@@ -5,7 +5,7 @@ from functools import cache
 from engine.search import LeafOracle, SearchConfig
 from engine.tablebase import Tablebase, read_tablebase
 from learner.endgame.data import held_out
-from learner.endgame.oracle import Oracle, default_oracle
+from learner.endgame.oracle import Oracle, open_oracle
 
 from .config import RunConfig
 from .endgame import EndgameKnowledge
@@ -28,7 +28,7 @@ def shared_oracle() -> Oracle:
     Raises:
         CheckpointError: this installation has none, or it is damaged.
     """
-    return default_oracle()
+    return open_oracle()
 
 
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from engine.tablebase import open_tablebase
-from learner.endgame.oracle import default_oracle
+from learner.endgame.oracle import open_oracle
 from learner.endgame.resolve import Resolved
 from learner.expert.games import read_expert_games
 
@@ -34,7 +34,7 @@ def say(what: str, found: Resolved, exact: np.ndarray) -> None:
 def main() -> None:
     torch.set_num_threads(1)
     positions = few_pieces(Path(sys.argv[1]))
-    oracle = default_oracle()
+    oracle = open_oracle()
     with open_tablebase() as tables:
         exact = tables.probe_wdl_many(positions)
     print(f"{len(positions):,} positions of 2-{PIECES} pieces")

@@ -14,7 +14,7 @@ from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
 from engine.tablebase.material import pairs_up_to
 from engine.tablebase.slice_file import SliceFile, file_name
-from learner.endgame.codec import CodecError, encode_tables
+from learner.endgame.codec import CodecError, code_tables
 from learner.endgame.codec_commands import decode_command, encode_command, train_codec_network
 from learner.endgame.codec_file import read_coded, read_header, write_coded
 from learner.endgame.data import EndgameSampler
@@ -25,6 +25,8 @@ from learner.endgame.integer_network import (
     STEPS,
     IntegerNetwork,
     IntegerNetworkError,
+    decode_weights,
+    encode_weights,
     finish_rounded,
     judge_integer,
     pack,
@@ -36,7 +38,6 @@ from learner.endgame.mixing import ONE, SQUASH, STRETCH, TOP, UNIT, add_logits, 
 from learner.endgame.networks import PairConfig, PairNetwork, WangNetwork, save_endgame_network
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import EndgameTrainer, TrainingSettings
-from learner.endgame.weight_coding import decode_weights, encode_weights
 
 SMALL = PairConfig(width=4, experts=6, hidden=5, pieces=4)
 
@@ -285,7 +286,7 @@ def test_tables_that_contradict_themselves_are_refused(tables: DenseTables) -> N
     word = int(np.flatnonzero(rows[:, 0])[0])
     rows[word, 0] &= rows[word, 0] - np.uint32(1)
     with pytest.raises(CodecError, match=pair.swapped().name):
-        encode_tables(wrong, 2, integer_of(small_network(5)))
+        code_tables(wrong, 2, integer_of(small_network(5)))
 
 
 def test_commands_write_the_tables_that_were_encoded(

@@ -12,16 +12,18 @@ import torch
 from engine.board import Board
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import CheckpointError, save_checkpoint
-from learner.endgame import commands, learning
+from learner.endgame import commands
 from learner.endgame.commands import (
+    CURVES,
+    MOST_POINTS,
+    curves_in,
     oracle_calibrate_command,
-    oracle_report_command,
     oracle_train_command,
     oracle_validate_command,
+    thinned,
 )
-from learner.endgame.learning import CURVES, MOST_POINTS
 from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_network, save_endgame_network
-from learner.endgame.oracle import load_oracle, shipped_folder
+from learner.endgame.oracle import open_oracle, shipped_folder
 from learner.endgame.oracle_files import read_oracle_card
 from learner.endgame.probe_command import probe_command
 from learner.network import NETWORKS, make_network
@@ -67,7 +69,7 @@ def test_training_leaves_an_oracle(trained: tuple[Path, dict[str, Any]]) -> None
     assert (figures["kind"], figures["parameters"]) == ("pair", 521_187)
     assert figures["seconds"] >= 1.8
     assert figures["accuracy"] > 0.8
-    oracle = load_oracle(out / "oracle")
+    oracle = open_oracle(out / "oracle")
     assert [set(member) for member in figures["members"]] == [MEMBER_KEYS]
     assert figures["members"][0]["threshold"] == oracle.members[0].threshold
     assert oracle.members[0].pieces == (2, 3)
@@ -211,7 +213,7 @@ def test_validation_counts_what_the_oracle_says(trained: tuple[Path, dict[str, A
     assert figures["parameters"] == 521_187
     assert 0.5 < figures["accuracy"] < figures["accuracy_search"] <= figures["accuracy_oracle"] <= 1
     assert 0 <= figures["ece"] < 0.1
-    assert figures["threshold"] == load_oracle(trained[0] / "oracle").members[0].threshold
+    assert figures["threshold"] == open_oracle(trained[0] / "oracle").members[0].threshold
     assert list(figures["by_pieces"]) in (["2", "3"], [2, 3])
     assert figures["evaluations"] > 0.5
     again = oracle_validate_command(trained[0], 3, 20_000, 7, SHIPPED, quiet=True)
@@ -234,11 +236,11 @@ def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:
 
 def test_a_curve_on_a_card_keeps_its_ends() -> None:
     curve = [{"positions": n, "loss": 1 / (n + 1)} for n in range(1000)]
-    few = learning.thinned(curve)
+    few = thinned(curve)
     assert len(few) == MOST_POINTS
     assert (few[0], few[-1]) == (curve[0], curve[-1])
     assert [point["positions"] for point in few] == sorted({point["positions"] for point in few})
-    assert learning.thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
+    assert thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
 
 
 @pytest.mark.parametrize(("pieces", "positions", "message"), [(9, 10, "2 to 7"), (3, 0, "at least 1")])
@@ -250,7 +252,7 @@ def test_validation_refuses(trained: tuple[Path, dict[str, Any]], pieces: int, p
 def test_report_is_written(
     tmp_path: Path, trained: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figures = oracle_report_command(trained[0], 3, 2000, 7, SHIPPED, tmp_path / "report", quiet=False)
+    figures = oracle_validate_command(trained[0], 3, 2000, 7, SHIPPED, quiet=False, out=tmp_path / "report")
     assert Path(figures["report"]).is_file()
     data = json.loads((tmp_path / "report" / "report.json").read_text())
     assert data["accuracy_oracle"] == figures["accuracy_oracle"]
@@ -269,7 +271,7 @@ def test_what_cannot_be_written_is_told_before_the_work(
     (tmp_path / "file").write_text("in the way")
     place = tmp_path / "file" / "report"
     for work in (
-        lambda: oracle_report_command(trained[0], 3, 100, 7, SHIPPED, place, quiet=True),
+        lambda: oracle_validate_command(trained[0], 3, 100, 7, SHIPPED, quiet=True, out=place),
         lambda: oracle_calibrate_command([trained[0]], SHIPPED, place, 3.0, 100, 1, quiet=True),
         lambda: oracle_calibrate_command([trained[0]], SHIPPED, tmp_path, 3.0, 100, 1, quiet=True),
         lambda: train(place),
@@ -287,9 +289,9 @@ def test_two_networks_make_an_oracle(tmp_path: Path, trained: tuple[Path, dict[s
     assert [member["pieces"] for member in figures["members"]] == [[2, 3], [2, 4]]
     curves = read_oracle_card(tmp_path / "both").figures[CURVES]
     assert {name: len(curve) for name, curve in curves.items()}.keys() == {"2-3", "2-4"}
-    assert curves == learning.curves_in(tmp_path / "both")
-    assert learning.curves_in(shipped_folder()) == {}
-    assert [member.pieces for member in load_oracle(tmp_path / "both").members] == [(2, 3), (2, 4)]
+    assert curves == curves_in(tmp_path / "both")
+    assert curves_in(shipped_folder()) == {}
+    assert [member.pieces for member in open_oracle(tmp_path / "both").members] == [(2, 3), (2, 4)]
     with pytest.raises(ValueError, match="no network"):
         oracle_calibrate_command([], SHIPPED, tmp_path / "none", 3.0, 500, 1, quiet=True)
     with pytest.raises(ValueError, match="holds 2 networks"):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from engine.bitboard import BIT_OF_SQUARE, mask_of
-from engine.tablebase.material import MAX_PIECES, NUM_CODES, Material
+from engine.tablebase.material import MAX_PIECES, NUM_CODES, Material, materials_between
 from learner.checkpoint import CheckpointError, save_checkpoint
-from learner.endgame.features import NUM_FEATURES, NUM_GROUPS, NUM_PAIRS, slice_table, trained_slices
+from learner.endgame.features import NUM_FEATURES, NUM_GROUPS, NUM_PAIRS, slice_table
 from learner.endgame.networks import (
     EndgameNetwork,
     PairConfig,
@@ -63,7 +63,7 @@ def slow_logits(network: PairNetwork, position: np.ndarray) -> torch.Tensor:
     numbers = sorted(sum(map(len, places[:kind])) + places[kind].index(square) for kind, square in pieces)
     counts = Material(*(sum(kind == k for kind, _ in pieces) for k in range(4)))
     parity = sum(square // 4 % 2 for _, square in pieces) % 2
-    row = 2 * trained_slices(network.config.pieces).index(counts) + parity
+    row = 2 * materials_between(2, network.config.pieces).index(counts) + parity
     own, opp = counts.own_men + counts.own_kings, counts.opp_men + counts.opp_kings
     group = 2 * (int(own >= opp) + int(own > opp)) + parity
     x = p["biases"][row]
@@ -151,7 +151,7 @@ def test_no_positions_no_logits() -> None:
 
 
 def test_slices_with_more_pieces_borrow_from_one_where_the_same_side_is_ahead() -> None:
-    known = trained_slices(4)
+    known = materials_between(2, 4)
     table = slice_table(4)
     for code in range(NUM_CODES):
         material = Material(code >> 9, code >> 6 & 7, code >> 3 & 7, code & 7)
@@ -161,7 +161,7 @@ def test_slices_with_more_pieces_borrow_from_one_where_the_same_side_is_ahead() 
             assert lent == material if material.pieces <= 4 else lent.pieces in (3, 4)
             lead = (lent.own_men + lent.own_kings) - (lent.opp_men + lent.opp_kings)
             assert np.sign(lead) == np.sign(own - opp)
-    assert len(trained_slices(MAX_PIECES)) == 4 + 12 + 25 + 44 + 70 + 104
+    assert len(materials_between(2, MAX_PIECES)) == 4 + 12 + 25 + 44 + 70 + 104
 
 
 def test_numbers_of_features_and_groups() -> None:
@@ -171,7 +171,7 @@ def test_numbers_of_features_and_groups() -> None:
     assert counts.tolist() == [len(pieces_of(position)) for position in positions]
     assert features.max() == NUM_FEATURES - 1
     assert set(groups.tolist()) == set(range(NUM_GROUPS))
-    assert rows.max() < 2 * len(trained_slices(4))
+    assert rows.max() < 2 * len(materials_between(2, 4))
     assert len(network.pairs) == NUM_PAIRS
     for line, count in zip(features, counts, strict=True):
         assert (np.diff(line[:count].astype(int)) > 0).all()

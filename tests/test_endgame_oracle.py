@@ -32,7 +32,7 @@ from learner.endgame.calibration import (
 from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
-from learner.endgame.oracle import Oracle, default_oracle, load_oracle, open_oracle
+from learner.endgame.oracle import Oracle, open_oracle
 from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card, save_oracle
 from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
 from learner.endgame.validation import calibration_error, reliability_bins
@@ -288,7 +288,7 @@ def test_calibration_serves_fresh_positions() -> None:
     raw = Oracle([Member(network, (2, 4), rounds=0)])
     told: list[tuple[str, float | None]] = []
     oracle = calibrate_oracle([(network, (2, 4))], tables(), 6.0, 3000, report=lambda *done: told.append(done))
-    assert oracle.members[0].calibrated == oracle.tested_pieces == 4
+    assert oracle.members[0].calibrated == 4
     shares = [share for what, share in told if what == "threshold for 2 to 4 pieces" and share is not None]
     assert shares == sorted(shares)
     assert len(set(shares)) == len(THRESHOLDS)
@@ -312,7 +312,7 @@ def test_every_network_is_asked_about_its_own_pieces() -> None:
     counts = [np.bitwise_count(np.concatenate(net.asked)[:, :2]).sum(1) for net in (few, many)]
     assert set(counts[0].tolist()) == {2, 3}
     assert set(counts[1].tolist()) == {4}
-    assert oracle.max_pieces == 4
+    assert oracle.members[-1].pieces[1] == 4
     assert oracle.member_for(3).network is few
     assert oracle.member_for(4).network is oracle.member_for(11).network is many
 
@@ -380,7 +380,7 @@ def test_probe_names_the_search_that_was_needed() -> None:
 
 
 def test_probe_says_where_confidence_was_never_checked() -> None:
-    oracle = default_oracle()
+    oracle = open_oracle()
     start = oracle.probe(Board())
     assert start.source.endswith(", never tested on 24 pieces")
     assert start.confidence == pytest.approx(UNTESTED_CONFIDENCE, abs=1e-6)
@@ -426,7 +426,7 @@ def pair_oracle() -> Oracle:
 def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) -> None:
     positions = drawn(2000).positions
     save_oracle(tmp_path / "a", pair_oracle.members, {"minutes": 3})
-    back = load_oracle(tmp_path / "a")
+    back = open_oracle(tmp_path / "a")
     assert [replace(m, network=pair_oracle.members[0].network) for m in back.members] == [
         replace(m, network=pair_oracle.members[0].network) for m in pair_oracle.members
     ]
@@ -434,7 +434,7 @@ def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) 
     assert read_oracle_card(tmp_path / "a").figures == {"minutes": 3}
     assert back.parameters == pair_oracle.parameters
     save_oracle(tmp_path / "b", back.members)
-    again = load_oracle(tmp_path / "b")
+    again = open_oracle(tmp_path / "b")
     assert np.array_equal(again.network_probabilities(positions), back.network_probabilities(positions))
     save_oracle(tmp_path / "a", again.members)  # replaces
     sizes = [path.stat().st_size for path in (tmp_path / "a").glob("*.safetensors")]
@@ -449,7 +449,7 @@ def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path,
         del member["calibrated"]
     card["members"][1]["pieces"] = [2, 24]
     (tmp_path / "oracle" / ORACLE_FILE).write_text(json.dumps(card))
-    assert [member.calibrated for member in load_oracle(tmp_path / "oracle").members] == [3, 7]
+    assert [member.calibrated for member in open_oracle(tmp_path / "oracle").members] == [3, 7]
 
 
 def changed(path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -528,12 +528,12 @@ def test_an_installation_without_an_oracle_says_so(monkeypatch: pytest.MonkeyPat
     for package in ("no_such_package_here", "engine"):
         monkeypatch.setattr(oracle_module, "SHIPPED_PACKAGE", package)
         with pytest.raises(CheckpointError, match="no oracle comes with this installation"):
-            default_oracle()
+            open_oracle()
 
 
 def test_the_shipped_oracle_is_small_and_good() -> None:
     folder = Path(oracle_module.__file__).parents[2] / "checkpoints" / "oracle"
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 4 * MB
-    oracle, batch = default_oracle(), drawn(20_000, 4, TEST)
+    oracle, batch = open_oracle(), drawn(20_000, 4, TEST)
     assert (oracle.capture_search(batch.positions).values == batch.values).mean() > 0.975
     assert (oracle.search(batch.positions).values == batch.values).mean() > 0.99

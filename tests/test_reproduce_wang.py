@@ -25,7 +25,7 @@ from learner.endgame.progress import OracleProgress
 from learner.endgame.training import DEFAULT_SETTINGS
 from learner.report import Figure, Report, write_report
 from learner.reproduce import figures as figures_module
-from learner.reproduce import published, wang, wang_compression, wang_experiments, wang_lab, wang_threshold
+from learner.reproduce import published, wang, wang_experiments, wang_lab
 from learner.reproduce.experiment import (
     Experiment,
     Measure,
@@ -145,7 +145,7 @@ def test_tables_are_readable_at_80_columns(done: tuple[Path, dict[str, Any]]) ->
         "sampling": (wang_experiments._SAMPLE, *wang_experiments.ACCURACIES, wang_experiments._PAIR_SAMPLE),
         "pieces": (*wang_experiments.ACCURACIES, wang_experiments.PAIR),
         "transfer": (*wang_experiments.ACCURACIES, wang_experiments.PAIR),
-        "threshold": wang_threshold._MEASURES,
+        "threshold": wang_experiments._THRESHOLD_MEASURES,
         "compression": (Measure("bytes", "bytes", "bytes"), Measure("exceptions", "exceptions", "count")),
     }
     for name, figures in found.items():
@@ -176,7 +176,7 @@ def test_a_codec_that_errs_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
         decoded.slice_rows(materials(PIECES)[-1])[-1, 0] ^= 1
         return decoded, None
 
-    monkeypatch.setattr(wang_compression, "read_coded", wrong)
+    monkeypatch.setattr(wang_experiments, "read_coded", wrong)
     with pytest.raises(ValueError, match="not decoded"):
         wang_command("compression", 0.01, PIECES, 1, SHIPPED, tmp_path, quiet=True)
 

@@ -28,12 +28,7 @@ _TEMPERATURES = (0.05, 20.0)
 
 @dataclass(frozen=True)
 class SearchChoice:
-    """How to search, and what that gave on the positions it was chosen on.
-
-    Attributes:
-        error: share of wrong verdicts.
-        evaluations: of the networks, per position.
-    """
+    """How to search, and its share of wrong verdicts and evaluations per position where it was chosen."""
 
     threshold: float
     rounds: int
@@ -119,7 +114,6 @@ def calibrate_oracle(
 
     Args:
         networks: each with the fewest and most pieces it is for.
-        tables: exact values.
         budget: most evaluations per position, on the mean.
         positions: to be drawn for each choice.
         report: told what is done, and what share of it, None where that is not known.

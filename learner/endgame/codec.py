@@ -23,7 +23,7 @@ from numba import njit
 from engine.bitboard import lowest_bit, step
 from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, start_encoding
 from engine.tablebase.dense import DenseTables, Step, in_steps
-from engine.tablebase.layout import NUM_KINDS, Layout, layout_of, rank_of
+from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
 from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word, seen_by_mover
 
@@ -54,7 +54,7 @@ class Corrections(NamedTuple):
 
     Attributes:
         data: the coded bits; empty after decoding.
-        positions: coded. exceptions: bits that the mixed prediction held for less likely.
+        positions: coded. exceptions: bits that the mixed prediction thought less likely.
         digest: SHA-256 of all values, in hexadecimal.
     """
 
@@ -230,11 +230,11 @@ class _TableCoder:
 
     def __init__(self, network: IntegerNetwork, data: bytes | None, workers: Workers) -> None:
         self._network, self._workers = network, workers
-        self.decoding = data is not None
+        self._decoding = data is not None
         # What has been learned so far: models of all contexts, weights of the mixers.
         self._models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
         self._weights = np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64)
-        self._coder, self.tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
+        self._coder, self._tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
         self._digest = sha256()
         self._parts: list[bytes] = []
         if data is not None:
@@ -244,83 +244,58 @@ class _TableCoder:
             self._data = np.zeros(_CHUNK_WORDS * _WORD_BYTES, np.uint8)
             start_encoding(self._coder)
 
-    def code_pair(self, layout: Layout, before: DenseTables, truth: np.ndarray | None) -> np.ndarray:
-        """Codes one pair; returns its values uint32 [2, words, 2], see ``solve.solve_pair``.
+    def code_tables(self, tables: DenseTables, pieces: int, report: Callable[[Step], object]) -> Corrections:
+        """Codes all pairs of 2 to ``pieces`` pieces; ``tables`` are filled in when decoding, else read."""
+        for done in in_steps(pairs_up_to(pieces), lambda pair: self._code_pair(tables, pair)):
+            report(done)
+        if not self._decoding:
+            self._parts.append(self._data[: finish_encoding(self._coder, self._data)].tobytes())
+        positions, exceptions = self._tally.tolist()
+        return Corrections(b"".join(self._parts), positions, exceptions, self._digest.hexdigest())
 
-        Args:
-            before: tables in which all pairs before are filled in.
-            truth: uint32 [words, 2], values with the first side to move; None when decoding.
-        """
+    def _code_pair(self, tables: DenseTables, pair: Material) -> bool:
+        layout = layout_of(pair)
         grids = grid_of(layout, False), grid_of(layout, True)
         values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
         for side in range(2):
-            self._workers.settle(grids[side], before.slices, before.words, values[side], todo[side])
+            self._workers.settle(grids[side], tables.slices, tables.words, values[side], todo[side])
         self._workers.sweep(grids[0], values[0], todo[0], values[1])
-        self._code_words(grids[0], values[0], todo[0], values[0] if truth is None else truth)
+        self._code_words(grids[0], values[0], todo[0], values[0] if self._decoding else tables.slice_rows(pair))
         self._workers.sweep(grids[1], values[1], todo[1], values[0])
         self._digest.update(values.astype("<u4", copy=False).data)
-        return values
+        if self._decoding:
+            tables.fill(pair, values)
+            return True
+        slices = [pair] if pair.symmetric else [pair, pair.swapped()]
+        if not all(np.array_equal(values[side], tables.slice_rows(material)) for side, material in enumerate(slices)):
+            raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
+        return False
 
     def _code_words(self, grid: Grid, values: np.ndarray, unknown: np.ndarray, truth: np.ndarray) -> None:
+        learned = self._network, self._models, self._weights
+        coding = self._coder, self._data, self._decoding
         for low in range(0, grid.words, _CHUNK_WORDS):
             high = min(low + _CHUNK_WORDS, grid.words)
-            learned = self._network, self._models, self._weights
-            coding = self._coder, self._data, self.decoding
-            _code_words(low, high, grid, values, unknown, truth, *learned, *coding, self.tally)
-            if not self.decoding:
+            _code_words(low, high, grid, values, unknown, truth, *learned, *coding, self._tally)
+            if not self._decoding:
                 self._parts.append(self._data[: self._coder[_PLACE]].tobytes())
                 self._coder[_PLACE] = 0
 
-    def code_tables(self, tables: DenseTables, pieces: int, report: Callable[[Step], object]) -> Corrections:
-        """Codes all pairs of 2 to ``pieces`` pieces; ``tables`` are filled in when decoding, else read."""
-        for done in in_steps(pairs_up_to(pieces), lambda pair: self._code_in(tables, pair)):
-            report(done)
-        if not self.decoding:
-            self._parts.append(self._data[: finish_encoding(self._coder, self._data)].tobytes())
-        positions, exceptions = self.tally.tolist()
-        return Corrections(b"".join(self._parts), positions, exceptions, self._digest.hexdigest())
 
-    def _code_in(self, tables: DenseTables, pair: Material) -> bool:
-        values = self.code_pair(layout_of(pair), tables, None if self.decoding else tables.slice_rows(pair))
-        if self.decoding:
-            tables.fill(pair, values)
-        elif not _agree(tables, pair, values):
-            raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
-        return self.decoding
-
-
-def _agree(tables: DenseTables, pair: Material, values: np.ndarray) -> bool:
-    slices = [pair] if pair.symmetric else [pair, pair.swapped()]
-    return all(np.array_equal(values[side], tables.slice_rows(material)) for side, material in enumerate(slices))
-
-
-def encode_tables(
+def code_tables(
     tables: DenseTables,
     pieces: int,
     network: IntegerNetwork,
+    data: bytes | None = None,
     threads: int | None = None,
     report: Callable[[Step], object] = lambda step: None,
 ) -> Corrections:
-    """Codes the values of 2 to ``pieces`` pieces. 2-5 pieces take about a minute.
+    """Codes the values of 2 to ``pieces`` pieces (5 take about a minute), or fills in the tables from coded ``data``.
 
-    Args:
-        report: told of every pair that is done.
+    The digest of what is decoded is the caller's to compare.
 
     Raises:
         CodecError: the tables contradict themselves, so that decoding would not restore them.
     """
     with Workers(threads) as workers:
-        return _TableCoder(network, None, workers).code_tables(tables, pieces, report)
-
-
-def decode_tables(
-    data: bytes,
-    pieces: int,
-    network: IntegerNetwork,
-    threads: int | None = None,
-    report: Callable[[Step], object] = lambda step: None,
-) -> tuple[DenseTables, Corrections]:
-    """The values that were coded with this network, and what it needed; the caller compares the digest."""
-    tables = DenseTables(pieces)
-    with Workers(threads) as workers:
-        return tables, _TableCoder(network, data, workers).code_tables(tables, pieces, report)
+        return _TableCoder(network, data, workers).code_tables(tables, pieces, report)

@@ -38,16 +38,13 @@ def train_codec_network(
     """
     torch.manual_seed(seed)
     network = PairNetwork(PairConfig(width=WIDTH, experts=EXPERTS, hidden=HIDDEN, pieces=pieces))
-
-    def train(part: int, share: float, rate: float) -> None:
+    for part, (share, rate) in enumerate(((1 - _ROUNDED_SHARE, _RATE), (_ROUNDED_SHARE, _ROUNDED_RATE))):
+        if part == 1:
+            train_rounded(network)
         progress.phase("training", 60 * share * minutes)
         sampler = EndgameSampler(tables, pairs_up_to(pieces), seed + part, quiet=True)
         settings = TrainingSettings(learning_rate=rate)
         EndgameTrainer(network, sampler, settings, share * minutes).run(report=progress.training)
-
-    train(0, 1 - _ROUNDED_SHARE, _RATE)
-    train_rounded(network)
-    train(1, _ROUNDED_SHARE, _ROUNDED_RATE)
     finish_rounded(network)
     return network
 
@@ -73,9 +70,9 @@ def encode_command(
         net: a network of kind "pair" to code with; None trains one for ``minutes`` minutes.
 
     Returns:
-        The figures of ``--json``. ``exceptions`` are coded bits that were held for less likely; ``training_seconds``
-        are a part of ``seconds``; ``plain_bytes`` is None where the folder has not all ordinary tables,
-        ``chinook_bytes`` and ``wang_bytes`` are known for 2-5 pieces, else None.
+        The figures of ``--json``. ``exceptions`` are coded bits that were thought less likely; ``training_seconds`` are
+        a part of ``seconds``; ``plain_bytes`` is None where the folder lacks an ordinary table, ``chinook_bytes`` and
+        ``wang_bytes`` where there are other than 5 pieces.
 
     Raises:
         ValueError: a number of pieces out of range, or a network or a table that cannot be used.
@@ -128,10 +125,8 @@ def _print_sizes(output: Path, figures: dict[str, Any]) -> None:
 def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str, Any]:
     """Writes the ordinary tables that a coded file holds; see ``crownhead tablebase decode --help``.
 
-    Tables that are in the folder already are replaced.
-
-    Returns:
-        The figures of ``--json``; ``digest`` is SHA-256 of all values, verified.
+    Returns the figures of ``--json``; ``digest`` is SHA-256 of all values, verified. Tables that are in the folder
+    already are replaced.
 
     Raises:
         ValueError: a damaged or foreign file.

@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.files import StorageError, atomic_write, make_folder
+from engine.files import StorageError, atomic_write
 from engine.tablebase.build import write_values
 from engine.tablebase.dense import DenseTables, Step
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
 from engine.tablebase.slice_file import RULES, file_name
 from engine.tablebase.solve import Workers
 
-from .codec import CodecError, decode_tables, encode_tables
+from .codec import CodecError, code_tables
 from .features import slice_table
 from .integer_network import MAX_STEP, IntegerNetworkError, pack, quantise, unpack
 from .networks import PairConfig, PairNetwork
@@ -75,8 +75,7 @@ def write_coded(
     rows = np.array([2 * slices[pair.code] + parity for pair in pairs_up_to(pieces) for parity in range(2)])
     step, quantised = quantise(network, rows)
     weights = pack(quantised)
-    integer = unpack(config, step, weights)
-    coded = encode_tables(tables, pieces, integer, threads, report)
+    coded = code_tables(tables, pieces, unpack(config, step, weights), threads=threads, report=report)
     header = CodecHeader(
         pieces=pieces,
         network=config,
@@ -94,12 +93,7 @@ def write_coded(
 
 
 def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
-    """Header, weights and corrections of a file that matches its checksum.
-
-    Raises:
-        CodecError: a damaged or foreign file.
-        StorageError: it cannot be read.
-    """
+    """Header, weights and corrections; raises ``CodecError`` if they are damaged, ``StorageError`` if unreadable."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -123,32 +117,23 @@ def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
 def read_coded(
     path: Path, threads: int | None = None, report: Callable[[Step], object] = lambda step: None
 ) -> tuple[DenseTables, CodecHeader]:
-    """All values that a file of ``write_coded`` holds, compared with their checksum, and its header.
-
-    Raises:
-        CodecError: a damaged or foreign file.
-        OSError: it cannot be read.
-    """
+    """All values of a file, compared with their checksum, and its header; errors as in ``read_header``."""
     header, weights, corrections = read_header(path)
     try:
         network = unpack(header.network, header.step, weights)
     except IntegerNetworkError as error:
         raise CodecError(f"{path} is damaged: {error}") from error
-    tables, decoded = decode_tables(corrections, header.pieces, network, threads, report)
+    tables = DenseTables(header.pieces)
+    decoded = code_tables(tables, header.pieces, network, corrections, threads, report)
     if decoded.digest != header.digest:
         raise CodecError(f"{path} decodes to other values than were encoded: it was written by another version")
     return tables, header
 
 
-def write_tables(folder: Path, tables: DenseTables, pieces: int, threads: int | None = None) -> int:
-    """Writes the ordinary table files of 2 to ``pieces`` pieces, as a build would; returns their size in bytes.
-
-    Raises:
-        StorageError: the folder or a file cannot be written.
-    """
-    make_folder(folder)
+def write_tables(folder: Path, tables: DenseTables, pieces: int) -> int:
+    """Writes the ordinary table files of 2 to ``pieces`` pieces, as a build would; returns their size in bytes."""
     total = 0
-    with Workers(threads) as workers:
+    with Workers() as workers:
         for pair in pairs_up_to(pieces):
             values = np.stack([tables.slice_rows(pair), tables.slice_rows(pair.swapped())])
             write_values(folder, pair, values, workers)

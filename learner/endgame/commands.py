@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from engine.tablebase.dense import DenseTables
 from engine.tablebase.load import load_tables
 from engine.tablebase.material import MAX_PIECES, materials_between
 
+from ..checkpoint import whole_folder
 from ..report import make_writable_folder
-from . import learning
 from .calibration import DEFAULT_BUDGET, calibrate_oracle
 from .data import TEST, TRAIN, VALIDATION, EndgameSampler
-from .networks import EndgameNetwork, SelfPlayNetwork, new_network, save_endgame_network
+from .networks import CARD_FILE, EndgameNetwork, SelfPlayNetwork, new_network, read_card, save_endgame_network
 from .oracle import Oracle, open_oracle, shipped_folder
-from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder, save_oracle
+from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder, read_oracle_card, save_oracle
 from .oracle_report import write_oracle_report
 from .progress import OracleProgress
 from .training import CurvePoint, EndgameTrainer
@@ -41,6 +41,10 @@ _FEWEST_CALIBRATION, _CALIBRATION_RATE = 5_000, 20_000  # least, and per minute 
 QUICK_BUDGET, QUICK_POSITIONS = 4.0, 5_000  # of calibrating networks that are slow, or come alone
 _CHUNK = 1 << 14
 _CURVE_POSITIONS = 20_000
+CURVE, CURVES = "learning_curve", "learning_curves"
+"""Names among the figures of a network's card, and of an oracle's: there by the pieces that the member is for."""
+MOST_POINTS = 24  # of a curve on an oracle's card: some two kilobytes
+Curve = list[dict[str, Any]]
 
 
 class OracleCommandError(ValueError):
@@ -60,11 +64,11 @@ def oracle_train_command(
 ) -> dict[str, Any]:
     """Trains an oracle of one network; see ``crownhead oracle train --help``. Returns the figures of ``--json``.
 
-    A training that was interrupted goes on where it was if the same command is given again.
+    A training that was interrupted continues if the same command is given again.
 
     Args:
         kind: of a fresh network, "pair" if None. net: folder of a network to train on instead.
-        freeze_body: of a self-play network, train the head alone.
+        freeze_body: train the head of a self-play network alone.
         out: gets the training's state, the network in full precision, and the oracle.
 
     Raises:
@@ -85,7 +89,10 @@ def oracle_train_command(
             raise
         message = f"the training is saved in {shlex.quote(str(out))}; the same command goes on where it was"
         raise KeyboardInterrupt(message) from error
-    result = {
+    Console(quiet=quiet).print(
+        f"Oracle: {out / ORACLE_FOLDER} ({last.positions / 1e6:.0f} M positions, network alone {last.accuracy:.3%})"
+    )
+    return {
         "oracle": str(out / ORACLE_FOLDER),
         "kind": network.kind,
         "parameters": network.parameter_count,
@@ -94,11 +101,6 @@ def oracle_train_command(
         "accuracy": last.accuracy,
         "members": oracle.settings,
     }
-    if not quiet:
-        Console().print(
-            f"Oracle: {out / ORACLE_FOLDER} ({last.positions / 1e6:.0f} M positions, network alone {last.accuracy:.3%})"
-        )
-    return result
 
 
 def _train(
@@ -118,15 +120,41 @@ def _train(
     progress.phase("training", 60 * minutes)
     trainer = EndgameTrainer(network, sampler, minutes=minutes, validation=sample)
     curve = trainer.run(out / STATE_FILE, progress.training)
-    last, points = curve[-1], learning.to_json(curve)
+    last = curve[-1]
+    points: Curve = [
+        {"positions": p.positions, "seconds": p.seconds, "loss": p.loss, "validation_accuracy": p.accuracy}
+        for p in curve
+    ]
     figures = {"positions": last.positions, "seconds": last.seconds}
-    save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), {**figures, learning.CURVE: points})
+    save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), {**figures, CURVE: points})
     budget, most = (DEFAULT_BUDGET, CALIBRATION_POSITIONS) if quiescent else (QUICK_BUDGET, QUICK_POSITIONS)
     positions = min(most, int(max(_FEWEST_CALIBRATION, _CALIBRATION_RATE * minutes)))
     oracle = calibrate_oracle([(network, (2, pieces))], tables, budget, positions, seed, progress.part)
-    curves = {learning.member_name((2, pieces)): learning.thinned(points)}
-    save_oracle(out / ORACLE_FOLDER, oracle.members, {**figures, learning.CURVES: curves})
+    save_oracle(out / ORACLE_FOLDER, oracle.members, {**figures, CURVES: {f"2-{pieces}": thinned(points)}})
     return oracle, last
+
+
+def thinned(curve: Curve) -> Curve:
+    """At most ``MOST_POINTS`` points, evenly chosen, the first and the last among them."""
+    if len(curve) <= MOST_POINTS:
+        return curve
+    return [curve[round(i * (len(curve) - 1) / (MOST_POINTS - 1))] for i in range(MOST_POINTS)]
+
+
+def curves_in(folder: Path | str) -> Mapping[str, Curve]:
+    """Learning curves of the oracle or the network in a folder, by pieces as in "2-5"; none for a self-play network.
+
+    Raises:
+        CheckpointError: a card is damaged.
+    """
+    place = oracle_folder(folder)
+    if place is not None:
+        return read_oracle_card(place).figures.get(CURVES) or {}  # type: ignore[return-value]
+    if not (whole_folder(Path(folder)) / CARD_FILE).exists():
+        return {}
+    card = read_card(folder)
+    curve: Any = card.figures.get(CURVE)
+    return {f"{card.pieces[0]}-{card.pieces[1]}": thinned(curve)} if curve else {}
 
 
 def _network_to_train(kind: str | None, net: Path | None, freeze_body: bool) -> EndgameNetwork:
@@ -160,57 +188,48 @@ def oracle_calibrate_command(
     if not nets:
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
     networks = [network for net in nets for network in open_oracle(net).networks]
-    curves = {name: curve for net in nets for name, curve in learning.curves_in(net).items()}
+    curves = {name: curve for net in nets for name, curve in curves_in(net).items()}
     pieces = min(MAX_PIECES, max(most for _, (_, most) in networks))
     check_oracle_place(out)
     with OracleProgress(quiet) as progress:
         tables = _tables(folder, pieces, progress)
         oracle = calibrate_oracle(networks, tables, budget, positions, seed, report=progress.part)
-    save_oracle(out, oracle.members, {"budget": budget, learning.CURVES: curves})
-    figures = {
-        "oracle": str(out),
-        "parameters": oracle.parameters,
-        "members": oracle.settings,
-    }
+    save_oracle(out, oracle.members, {"budget": budget, CURVES: curves})
     if not quiet:
         for member in oracle.members:
             Console().print(
                 f"{member.pieces[0]} to {member.pieces[1]} pieces: temperature {member.temperature:.3f}, "
                 f"threshold {member.threshold}, up to {member.rounds} rounds"
             )
-    return figures
+    return {"oracle": str(out), "parameters": oracle.parameters, "members": oracle.settings}
 
 
 def oracle_validate_command(
-    net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, quiet: bool
+    net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, quiet: bool, out: Path | None = None
 ) -> dict[str, Any]:
-    """Measures an oracle on fresh positions; see ``crownhead oracle validate --help``.
+    """Measures an oracle on fresh positions; see ``crownhead oracle validate --help`` and ``oracle report --help``.
 
     Args:
         net: folder of an oracle or a network; None for the oracle that is shipped. A network alone is calibrated first,
             on the validation split.
         pieces: positions of 2 to ``pieces`` pieces are drawn, uniformly, from the test split.
         folder: of the tables; what it lacks is solved in memory.
+        out: folder for a report with figures; None for no report.
 
     Returns:
-        ``Validation.to_json`` and the figures of the measurement.
+        ``Validation.to_json`` and the figures of the measurement; with ``out``, the page of the ``report``.
 
     Raises:
         ValueError: bad arguments, or a file that cannot be read.
+        StorageError: ``out`` cannot be written.
     """
-    _, figures = _validated(net, pieces, positions, seed, folder, quiet)
+    if out is not None:
+        make_writable_folder(out)  # now, not after a minute
+    validation, figures = _validated(net, pieces, positions, seed, folder, quiet)
     if not quiet:
         _print_validation(figures)
-    return figures
-
-
-def oracle_report_command(
-    net: Path | None, pieces: int, positions: int, seed: int, folder: Path | None, out: Path, quiet: bool
-) -> dict[str, Any]:
-    """Measures an oracle and writes a report with figures into ``out``; see ``oracle_validate_command``."""
-    make_writable_folder(out)  # now, not after a minute
-    validation, figures = _validated(net, pieces, positions, seed, folder, quiet)
-    curves = learning.curves_in(shipped_folder() if net is None else net)
+    if out is None:
+        return figures
     facts: dict[str, str | int | float | None] = {
         "oracle": "as shipped" if net is None else str(net),
         "positions of": f"2 to {pieces} pieces, test split",
@@ -218,10 +237,8 @@ def oracle_report_command(
         "expected calibration error of the networks alone": f"{figures['ece_network']:.5f}",
         "evaluations per position": f"{figures['evaluations']:.2f}",
     }
-    page = write_oracle_report(out, validation, curves, facts)
-    if not quiet:
-        _print_validation(figures)
-        Console().print(f"Report: {page}")
+    page = write_oracle_report(out, validation, curves_in(shipped_folder() if net is None else net), facts)
+    Console(quiet=quiet).print(f"Report: {page}")
     return {**figures, "report": str(page)}
 
 

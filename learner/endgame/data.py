@@ -91,36 +91,30 @@ def flag_of(own, opp, kings):
 
 
 @njit(cache=True, nogil=True)
-def _splits(positions, splits):
+def split_of(positions):
+    """uint8 [N]: ``TRAIN`` (70 %), ``VALIDATION`` (10 %) or ``TEST`` (20 %) of positions uint32 [N, 3 or more]."""
+    splits = np.empty(positions.shape[0], np.uint8)
     for i in range(positions.shape[0]):
         splits[i] = split_of_position(positions[i, 0], positions[i, 1], positions[i, 2])
-
-
-@njit(cache=True, nogil=True)
-def _flags(positions, flags):
-    for i in range(positions.shape[0]):
-        flags[i] = flag_of(positions[i, 0], positions[i, 1], positions[i, 2])
-
-
-def split_of(positions: np.ndarray) -> np.ndarray:
-    """uint8 [N]: ``TRAIN`` (70 %), ``VALIDATION`` (10 %) or ``TEST`` (20 %) of positions uint32 [N, 3 or more]."""
-    splits = np.empty(len(positions), np.uint8)
-    _splits(positions, splits)
     return splits
 
 
 def held_out(positions: np.ndarray) -> np.ndarray:
-    """Which positions, uint32 [N, 4], are kept for validation and testing: bool [N]. Networks that play never train on
-    them, so that what an oracle's validation says of their win/draw/loss heads is true."""
+    """Which positions, uint32 [N, 4], are kept for validation and testing: bool [N].
+
+    Networks that play never train on them, so that an oracle's validation of their win/draw/loss heads is honest.
+    """
     few = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= VALIDATED_PIECES
-    few[few] = split_of(np.ascontiguousarray(positions[few])) != TRAIN
+    few[few] = split_of(positions[few]) != TRAIN
     return few
 
 
-def flags_of(positions: np.ndarray) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def flags_of(positions):
     """uint8 [N]: the flags (see ``EndgameBatch``) of positions uint32 [N, 3 or more]."""
-    flags = np.empty(len(positions), np.uint8)
-    _flags(positions, flags)
+    flags = np.empty(positions.shape[0], np.uint8)
+    for i in range(positions.shape[0]):
+        flags[i] = flag_of(positions[i, 0], positions[i, 1], positions[i, 2])
     return flags
 
 
@@ -178,19 +172,14 @@ class EndgameSampler:
         self._state[0] = np.uint64(value)
 
     def reweigh(self, factors: np.ndarray) -> None:
-        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; none is left out.
-
-        Args:
-            factors: float64 [S], not negative and not all zero.
-        """
+        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; factors float64 [S], not negative."""
         weights = self.weights * factors
         self.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (_WEIGHT_SCALE / weights.sum()))))
 
     def draw(self, n: int) -> EndgameBatch:
         """The next ``n`` samples; other threads may run meanwhile, but one sampler serves one thread.
 
-        Raises:
-            EndgameDataError: no position of a slice that was drawn meets the conditions.
+        Raises ``EndgameDataError`` if no position of a slice that was drawn meets the conditions.
         """
         positions, codes = np.zeros((n, 4), np.uint32), np.empty(n, np.int16)
         values, flags = np.empty(n, np.int8), np.empty(n, np.uint8)

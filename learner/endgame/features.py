@@ -44,11 +44,6 @@ def _feature_table() -> np.ndarray:
 FEATURE_OF_BIT = _feature_table()
 
 
-def trained_slices(pieces: int) -> list[Material]:
-    """The slices of 2 to ``pieces`` pieces, in the order of the network's biases."""
-    return materials_between(MIN_PIECES, pieces)
-
-
 def _smaller(material: Material) -> Material:
     """One piece less on each side, or on the larger one if a side has only one; of the kind there are more of."""
     own_men, own_kings, opp_men, opp_kings = material
@@ -62,8 +57,8 @@ def _smaller(material: Material) -> Material:
 
 @cache
 def slice_table(pieces: int) -> np.ndarray:
-    """int32 [NUM_CODES]: place in ``trained_slices`` of every ``Material.code``, counts above seven taken as seven."""
-    places = {material: i for i, material in enumerate(trained_slices(pieces))}
+    """int32 [NUM_CODES]: place among the slices of 2 to ``pieces`` pieces of every code, counts above 7 taken as 7."""
+    places = {material: i for i, material in enumerate(materials_between(MIN_PIECES, pieces))}
     table = np.zeros(NUM_CODES, np.int32)
     for code in range(NUM_CODES):
         material = Material.of_code(code)

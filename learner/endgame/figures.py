@@ -10,10 +10,12 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Circle, Patch, Polygon, Rectangle
 from matplotlib.ticker import EngFormatter
 
-from .diagram import draw_board
+from engine.bitboard import squares_of
+from engine.fen import NUMBERS, Color, parse_fen, to_number
+
 from .validation import HISTOGRAM_EDGES, METHODS, OUTCOMES, Score, Validation, WorstPosition, wilson_interval
 
 COLORS = {"network": "#9db4cc", "search": "#e3bf58", "oracle": "#5fae9f"}
@@ -21,6 +23,11 @@ _RIGHT, _WRONG = "#1f4e79", "#c0504d"
 _ROWS_OF_SLICES = 52  # in one column of the figure
 _TRUSTED_POSITIONS = 100
 _RIGHT_EDGE = 1.02  # of axes of confidence: what lies next to 1 must not lie on the frame
+_LIGHT_SQUARE, _DARK_SQUARE = "#f3efe6", "#b4c3a8"
+_DISCS = {Color.BLACK: ("#222222", "#f7f4ec"), Color.WHITE: ("#ffffff", "#222222")}  # face; ring and crown
+_RADIUS, _RING_RADIUS = 0.35, 0.28
+_SHIFT = 0.05  # of a piece to the lower right, away from the number of its square
+_CROWN = ((-0.15, -0.14), (0.15, -0.14), (0.20, 0.11), (0.09, 0.0), (0.0, 0.17), (-0.09, 0.0), (-0.20, 0.11))
 
 
 def png_of(figure: Figure) -> bytes:
@@ -49,9 +56,10 @@ def draw_confusion(validation: Validation) -> bytes:
 def draw_groups(groups: Mapping[str, Mapping[str, Score]]) -> bytes:
     """Share of wrong answers per group, with the accuracies written beside the bars.
 
+    Bars show what is wrong, not what is right, so that they may begin at 0 and still tell 99.5 from 99.9 %.
+
     Args:
-        groups: title → name → score; a panel for each title, in the order given. Bars show what is wrong, not what is
-            right, so that they may begin at 0 and still tell 99.5 from 99.9 %.
+        groups: title → name → score; a panel for each title, in the order given.
     """
     sizes = [len(scores) for scores in groups.values()]
     limit = _longest_bar([score for scores in groups.values() for score in scores.values()])
@@ -151,13 +159,8 @@ def draw_confidence(validation: Validation) -> bytes:
     axes.stairs(confidence.right, HISTOGRAM_EDGES, fill=True, color=_RIGHT, alpha=0.35, label="right")
     axes.stairs(confidence.wrong, HISTOGRAM_EDGES, color=_WRONG, linewidth=2, label="wrong")
     if validation.threshold is not None:
-        axes.axvline(
-            validation.threshold,
-            color="#111111",
-            linewidth=1.5,
-            dashes=(4, 2),
-            label=f"threshold {validation.threshold:.4g}",
-        )
+        label = f"threshold {validation.threshold:.4g}"
+        axes.axvline(validation.threshold, color="#111111", linewidth=1.5, dashes=(4, 2), label=label)
     axes.set_yscale("log")
     axes.set(xlabel="confidence of the oracle", ylabel="positions", ylim=(0.7, None))
     axes.set_xlim(HISTOGRAM_EDGES[0], _RIGHT_EDGE)
@@ -191,13 +194,10 @@ def draw_reliability(validation: Validation) -> bytes:
 
 
 def draw_learning_curve(curve: Sequence[Mapping[str, Any]]) -> bytes:
-    """Loss and wrong validation answers while the network learnt.
+    """Loss and wrong validation answers while the network learned.
 
-    Args:
-        curve: points in order, each with ``positions`` and with ``loss``, ``validation_accuracy`` (0-1) or both.
-
-    Raises:
-        ValueError: no points, or one without ``positions``.
+    ``curve`` has points in order, each with ``positions`` and with ``loss``, ``validation_accuracy`` (0-1) or both.
+    Raises ``ValueError`` if there are no points, or one has no ``positions``.
     """
     if not curve or not all("positions" in point for point in curve):
         raise ValueError("learning curve: needs points that all have positions")
@@ -218,13 +218,7 @@ def draw_learning_curve(curve: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
-    """Positions as a grid of boards, Black to move, numbered from 1; above each the exact value and the verdict.
-
-    Raises:
-        ValueError: no positions.
-    """
-    if not positions:
-        raise ValueError("no positions to draw")
+    """Positions as a grid of boards, Black to move, numbered from 1; above each the exact value and the verdict."""
     columns = min(columns, len(positions))
     rows = math.ceil(len(positions) / columns)
     figure = Figure(figsize=(2.7 * columns, 0.3 + 3.05 * rows), layout="constrained")
@@ -237,3 +231,40 @@ def draw_worst(positions: Sequence[WorstPosition], columns: int = 4) -> bytes:
     for axes in grid:  # what the last row has left over
         axes.set_axis_off()
     return png_of(figure)
+
+
+def square_centre(number: int) -> tuple[float, float]:
+    """Where a PDN number (1-32) lies, as column and row from the upper left corner; a square is 1 wide."""
+    row, place = divmod(number - 1, 4)
+    return 2 * place + 1.5 - row % 2, row + 0.5
+
+
+def draw_board(axes: Axes, fen: str) -> None:
+    """Draws a position on axes that hold nothing else: dark squares with PDN numbers, men as discs, kings crowned.
+
+    White men are plain discs, black ones carry a ring, so that print and poor eyes tell them apart as well. Raises
+    ``FenError`` if the text is no position.
+    """
+    turn, own, opp, kings = parse_fen(fen)
+    axes.set(xlim=(0, 8), ylim=(8, 0), aspect="equal", xticks=[], yticks=[], facecolor=_LIGHT_SQUARE)
+    for number in range(1, NUMBERS + 1):
+        x, y = square_centre(number)
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=_DARK_SQUARE, linewidth=0))
+        axes.text(
+            x - 0.46, y - 0.46, str(number), fontsize=5, va="top", ha="left", color="#3d4a35", zorder=4, in_layout=False
+        )
+    for color, pieces in ((turn, own), (turn.other, opp)):
+        for square in squares_of(pieces):
+            king = square in squares_of(pieces & kings)
+            _draw_piece(axes, square_centre(to_number(square, turn)), color, king)
+
+
+def _draw_piece(axes: Axes, centre: tuple[float, float], color: Color, king: bool) -> None:
+    face, mark = _DISCS[color]
+    x, y = centre[0] + _SHIFT, centre[1] + _SHIFT
+    axes.add_patch(Circle((x, y), _RADIUS, facecolor=face, edgecolor="#222222", linewidth=1, zorder=2))
+    if color is Color.BLACK:
+        axes.add_patch(Circle((x, y), _RING_RADIUS, fill=False, edgecolor=mark, linewidth=0.8, zorder=3))
+    if king:
+        points = [(x + right, y - up) for right, up in _CROWN]  # rows are counted downwards
+        axes.add_patch(Polygon(points, closed=True, facecolor=mark, edgecolor=mark, linewidth=0.5, zorder=3))

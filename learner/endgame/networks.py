@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from engine.encoding import encode_planes
 from engine.files import sha256_of
-from engine.tablebase.material import MAX_PIECES
+from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 from engine.version import installed_version
 
 from ..checkpoint import (
@@ -34,7 +34,7 @@ from ..checkpoint import (
 )
 from ..network import NetworkConfig, NetworkError, check_tensors, make_network
 from ..residual import DARK_SQUARES
-from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table, trained_slices
+from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table
 from .kernels import judge_positions, pool_backward, pool_forward
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -195,7 +195,7 @@ class PairNetwork(EndgameNetwork):
     def __init__(self, config: PairConfig | None = None) -> None:
         super().__init__()
         self.config = config = config or PairConfig()
-        rows = 2 * len(trained_slices(config.pieces))
+        rows = 2 * len(materials_between(MIN_PIECES, config.pieces))
         width, experts, hidden = config.width, config.experts, config.hidden
         self.pairs = nn.Parameter(torch.randn(NUM_PAIRS, width) * 0.05)
         self.biases = nn.Parameter(torch.zeros(rows, width))
@@ -238,11 +238,8 @@ class PairNetwork(EndgameNetwork):
 
 
 class SelfPlayNetwork(EndgameNetwork):
-    """A self-play network (``learner.network``) seen through its win/draw/loss head.
-
-    Args:
-        freeze_body: train the head alone.
-    """
+    """A self-play network (``learner.network``) seen through its win/draw/loss head; ``freeze_body`` trains that
+    alone."""
 
     kind: ClassVar[Kind] = "selfplay"
 
@@ -253,11 +250,7 @@ class SelfPlayNetwork(EndgameNetwork):
 
     @classmethod
     def from_checkpoint(cls, folder: Path | str, freeze_body: bool = False) -> "SelfPlayNetwork":
-        """The network of a self-play checkpoint.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be read.
-        """
+        """The network of a self-play checkpoint; raises ``CheckpointError`` if that cannot be read."""
         network = load_checkpoint(folder).network
         endgame = cls(network.config, freeze_body)
         endgame.network.set_weights(network.state_dict())
@@ -275,11 +268,10 @@ _KINDS: dict[str, tuple[TypeAdapter[Any], type[EndgameNetwork]]] = {
 
 
 def new_network(kind: str, config: Mapping[str, Any] | None = None) -> EndgameNetwork:
-    """A fresh network: ``kind`` is "wang", "pair" or "selfplay"; without ``config``, of the default size, which
-    "selfplay" lacks.
+    """A fresh network; without ``config``, of the default size, which "selfplay" lacks.
 
     Raises:
-        ValueError: an unknown kind, or a configuration that is not its.
+        ValueError: an unknown kind, or a configuration that is not its own.
     """
     if kind not in _KINDS:
         raise ValueError(f"{kind!r} is no kind of endgame network: choose {', '.join(_KINDS)}")
@@ -335,12 +327,7 @@ class StoredNetwork(BaseModel):
 
 
 class EndgameCard(StoredNetwork):
-    """Contents of ``endgame.json``, beside the weights.
-
-    Attributes:
-        figures: what is known of its training.
-        crownhead: version of the program that wrote it.
-    """
+    """Contents of ``endgame.json``, beside the weights: ``figures`` of the training, and the version that wrote it."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     figures: dict[str, JsonValue]
@@ -381,11 +368,7 @@ def save_endgame_network(
 
 
 def read_card(folder: Path | str) -> EndgameCard:
-    """Reads ``endgame.json`` alone.
-
-    Raises:
-        CheckpointError: it is missing, cut off, of another version, or something else.
-    """
+    """Reads ``endgame.json`` alone; raises ``CheckpointError`` if it is missing, damaged or of another version."""
     return read_fields(whole_folder(Path(folder)) / CARD_FILE, EndgameCard, SCHEMA_VERSION)
 
 

@@ -28,8 +28,7 @@ class Answer(NamedTuple):
 
     Attributes:
         wdl: probabilities of win, draw, loss.
-        verdict: "win", "draw" or "loss", the most probable.
-        confidence: the verdict's probability.
+        verdict: "win", "draw" or "loss", the most probable; its probability is the ``confidence``.
         source: how it was reached: ``RULES`` where the game is over or the opponent has nothing left, ``NETWORK``, or
             one of ``SEARCHES``; then, where it applies, ", not calibrated" or ", never tested on N pieces".
     """
@@ -54,21 +53,13 @@ class Oracle:
         if not members:
             raise OracleError("an oracle needs a network")
         self.members = tuple(sorted(members, key=lambda member: member.pieces[1]))
-        self._member_of = np.array(
-            [
-                next((i for i, member in enumerate(self.members) if n <= member.pieces[1]), len(self.members) - 1)
-                for n in range(MAX_BOARD_PIECES + 1)
-            ]
-        )
+        ends = [member.pieces[1] for member in self.members]
+        self._member_of = np.minimum(np.searchsorted(ends, range(MAX_BOARD_PIECES + 1)), len(ends) - 1)
 
     @property
     def parameters(self) -> int:
         """Number of learned numbers of all networks."""
         return sum(member.network.parameter_count for member in self.members)
-
-    @property
-    def max_pieces(self) -> int:
-        return self.members[-1].pieces[1]
 
     @property
     def networks(self) -> list[tuple[EndgameNetwork, tuple[int, int]]]:
@@ -87,11 +78,6 @@ class Oracle:
     def member_of(self, board: Board) -> Member:
         """The member that a position belongs to."""
         return self.member_for(len(board.piece_map()))
-
-    @property
-    def tested_pieces(self) -> int:
-        """Most pieces of positions that the oracle was calibrated on, 0 if it was not."""
-        return max(member.calibrated for member in self.members)
 
     def _shares(self, positions: np.ndarray) -> list[tuple[Member, np.ndarray]]:
         """Each member with the places of its positions."""
@@ -154,19 +140,10 @@ def _bounded(probabilities: np.ndarray, most: float) -> np.ndarray:
     return weight * probabilities + np.float32((1 - weight) * third)
 
 
-def load_oracle(folder: Path | str) -> Oracle:
-    """Reads an oracle, ready to judge.
-
-    Raises:
-        CheckpointError: a file is missing, damaged, of another version, or no oracle at all.
-    """
-    return Oracle(read_members(folder))
-
-
-def open_oracle(folder: Path | str | None) -> Oracle:
+def open_oracle(folder: Path | str | None = None) -> Oracle:
     """The oracle in a folder, or one of the network in it: an endgame network's, or a self-play checkpoint's.
 
-    A network alone comes uncalibrated, with the default threshold (``oracle.Member``).
+    A network alone comes uncalibrated, with the default threshold (``Member``).
 
     Args:
         folder: None for the oracle that is shipped.
@@ -174,11 +151,10 @@ def open_oracle(folder: Path | str | None) -> Oracle:
     Raises:
         CheckpointError: a file is missing, damaged, of another version, or none of these.
     """
-    if folder is None:
-        return default_oracle()
+    folder = shipped_folder() if folder is None else folder
     place = oracle_folder(folder)
     if place is not None:
-        return load_oracle(place)
+        return Oracle(read_members(place))
     whole = whole_folder(Path(folder))
     if not (whole / INFO_FILE).exists() and not (whole / CARD_FILE).exists():
         raise CheckpointError(f"{folder}: holds no {ORACLE_FILE}, {CARD_FILE} or {INFO_FILE}: name a folder with one")
@@ -187,21 +163,8 @@ def open_oracle(folder: Path | str | None) -> Oracle:
     return Oracle([Member(network, *pieces)])
 
 
-def default_oracle() -> Oracle:
-    """The oracle that is shipped with the program.
-
-    Raises:
-        CheckpointError: this installation has none, or it is damaged.
-    """
-    return load_oracle(shipped_folder())
-
-
 def shipped_folder() -> Path:
-    """The folder of the oracle that is shipped with the program.
-
-    Raises:
-        CheckpointError: this installation has none.
-    """
+    """The folder of the oracle that comes with the program; raises ``CheckpointError`` if there is none."""
     try:
         place = oracle_folder(str(files(SHIPPED_PACKAGE)))
     except ModuleNotFoundError:

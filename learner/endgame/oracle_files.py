@@ -12,14 +12,7 @@ from torch import Tensor
 from engine.tablebase.material import MAX_PIECES
 from engine.version import installed_version
 
-from ..checkpoint import (
-    CheckpointError,
-    naming_errors,
-    one_line,
-    read_fields,
-    whole_folder,
-    write_folder,
-)
+from ..checkpoint import CheckpointError, naming_errors, one_line, read_fields, whole_folder, write_folder
 from ..network import NetworkError, check_tensors
 from ..report import make_writable_folder
 from .member import Member, OracleError
@@ -31,11 +24,9 @@ ORACLE_FOLDER = "oracle"  # in the folder of a training, and of what is shipped
 
 
 class MemberCard(StoredNetwork):
-    """What ``oracle.json`` says of a member (``member.Member``).
+    """What ``oracle.json`` says of a member (``member.Member``); ``file`` holds its weights, beside ``oracle.json``.
 
-    Attributes:
-        file: of its weights, beside ``oracle.json``.
-        calibrated: None in a card from before this was written down: then what it is for, as far as tables reach.
+    ``calibrated`` is None in a card from before this was written down: then what it is for, as far as tables reach.
     """
 
     file: str
@@ -47,12 +38,7 @@ class MemberCard(StoredNetwork):
 
 
 class OracleCard(BaseModel):
-    """Contents of ``oracle.json``.
-
-    Attributes:
-        figures: what is known of its training and calibration.
-        crownhead: version of the program that wrote it.
-    """
+    """Contents of ``oracle.json``: ``figures`` of training and calibration, and the version that wrote it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,10 +53,7 @@ def save_oracle(folder: Path | str, members: Sequence[Member], figures: Mapping[
     """Writes the members of an oracle as a folder, whole or not at all; one that is already there is replaced.
 
     Weights are stored as 16-bit floating-point numbers: half the size, and verdicts change on fewer than one position
-    in ten thousand.
-
-    Args:
-        figures: anything that JSON can hold.
+    in ten thousand. ``figures``: anything that JSON can hold.
 
     Raises:
         CheckpointError: it cannot be written; what was there before is still there.
@@ -116,34 +99,24 @@ def _halved(network: EndgameNetwork) -> dict[str, Tensor]:
 
 
 def read_oracle_card(folder: Path | str) -> OracleCard:
-    """Reads ``oracle.json`` alone.
-
-    Raises:
-        CheckpointError: it is missing, cut off, of another version, or something else.
-    """
+    """Reads ``oracle.json`` alone; raises ``CheckpointError`` if it is missing, damaged or of another version."""
     return read_fields(whole_folder(Path(folder)) / ORACLE_FILE, OracleCard, SCHEMA_VERSION)
 
 
 def read_members(folder: Path | str) -> list[Member]:
-    """The members of an oracle, their networks ready to judge.
-
-    Raises:
-        CheckpointError: a file is missing, damaged, of another version, or no oracle at all.
-    """
+    """The members of an oracle, their networks ready to judge; raises ``CheckpointError`` if one cannot be read."""
     folder = whole_folder(Path(folder))
-    card = read_oracle_card(folder)
-    if not card.members:
-        raise CheckpointError(f"{folder / ORACLE_FILE}: members: there is none")
-    return [_load_member(folder, member) for member in card.members]
-
-
-def _load_member(folder: Path, card: MemberCard) -> Member:
-    network = card.load(folder / Path(card.file).name, folder / ORACLE_FILE)
-    calibrated = min(card.pieces[1], MAX_PIECES) if card.calibrated is None else card.calibrated
-    try:
-        return Member(network, **card.model_dump(include=set(Member.SETTINGS)), calibrated=calibrated)
-    except OracleError as error:
-        raise CheckpointError(f"{folder / ORACLE_FILE}: {error}") from error
+    path, members = folder / ORACLE_FILE, []
+    for card in read_oracle_card(folder).members:
+        network = card.load(folder / Path(card.file).name, path)
+        calibrated = min(card.pieces[1], MAX_PIECES) if card.calibrated is None else card.calibrated
+        try:
+            members.append(Member(network, **card.model_dump(include=set(Member.SETTINGS)), calibrated=calibrated))
+        except OracleError as error:
+            raise CheckpointError(f"{path}: {error}") from error
+    if not members:
+        raise CheckpointError(f"{path}: members: there is none")
+    return members
 
 
 def oracle_folder(folder: Path | str) -> Path | None:

@@ -28,8 +28,7 @@ def write_oracle_report(
         The path of ``report.html``.
 
     Raises:
-        ReportError: facts or curve cannot be written as JSON.
-        ValueError: the learning curve has no points or no common axis.
+        ValueError: facts or a curve that are not JSON, or a curve without points or a common axis.
         StorageError: the folder or a file in it cannot be written.
     """
     curves = {name: [dict(point) for point in curve] for name, curve in learning_curves.items()}
@@ -91,52 +90,43 @@ def _groups(validation: Validation) -> Section:
     by_pieces = {str(pieces): score for pieces, score in validation.by_pieces.items()}
     pieces = {f"{pieces} pieces": score for pieces, score in by_pieces.items()}
     panels = {"exact outcome": validation.by_outcome, "flag": validation.by_flag, "pieces on the board": pieces}
-    return Section(
-        "Accuracy by outcome, flag and piece count",
-        [
-            Text(
-                "Flag: capture, the side to move can capture; threatened capture, it cannot, but its opponent could if "
-                "it were to move; none, neither. In the figure, bars that reach the right edge go on: groups of "
-                "very few positions do not set its scale."
-            ),
-            Figure("groups", figures.draw_groups(panels), "Wrong answers by exact outcome, flag and piece count"),
-            _score_table("By exact outcome", "outcome", validation.by_outcome),
-            _score_table("By flag", "flag", validation.by_flag),
-            _score_table("By piece count", "pieces", by_pieces),
-        ],
+    text = (
+        "Flag: capture, the side to move can capture; threatened capture, it cannot, but its opponent could if it were "
+        "to move; none, neither. In the figure, bars that reach the right edge go on: groups of very few positions do "
+        "not set its scale."
     )
+    blocks: list[Block] = [
+        Text(text),
+        Figure("groups", figures.draw_groups(panels), "Wrong answers by exact outcome, flag and piece count"),
+        _score_table("By exact outcome", "outcome", validation.by_outcome),
+        _score_table("By flag", "flag", validation.by_flag),
+        _score_table("By piece count", "pieces", by_pieces),
+    ]
+    return Section("Accuracy by outcome, flag and piece count", blocks)
 
 
 def _slices(validation: Validation) -> Section:
-    return Section(
-        "Accuracy by slice",
-        [
-            Text(
-                "A slice is named by four counts: kings of the side to move, kings of its opponent, men of the side to "
-                "move, men of its opponent."
-            ),
-            Figure("slices", figures.draw_slices(validation.by_slice), "Wrong answers by slice, worst first"),
-            _score_table("By slice", "slice", validation.by_slice),
-        ],
+    text = (
+        "A slice is named by four counts: kings of the side to move, kings of its opponent, men of the side to move, "
+        "men of its opponent."
     )
+    figure = Figure("slices", figures.draw_slices(validation.by_slice), "Wrong answers by slice, worst first")
+    table = _score_table("By slice", "slice", validation.by_slice)
+    return Section("Accuracy by slice", [Text(text), figure, table])
 
 
 def _confusion(validation: Validation) -> Section:
-    precision = {method: validation.precision(method) for method in METHODS}
-    recall = {method: validation.recall(method) for method in METHODS}
     rows = [
-        (f"{method}: {outcome}", _percent(precision[method][outcome]), _percent(recall[method][outcome]))
+        (f"{method}: {outcome}", _percent(precision), _percent(validation.recall(method)[outcome]))
         for method in METHODS
-        for outcome in OUTCOMES
+        for outcome, precision in validation.precision(method).items()
     ]
-    return Section(
-        "Confusion",
-        [
-            Text("Rows are the exact outcome, columns the verdict; the shares of each row add up to 100 %."),
-            Figure("confusion", figures.draw_confusion(validation), "Normalised confusion matrices"),
-            Table("Precision and recall", ("verdict", "precision", "recall"), rows),
-        ],
-    )
+    blocks: list[Block] = [
+        Text("Rows are the exact outcome, columns the verdict; the shares of each row add up to 100 %."),
+        Figure("confusion", figures.draw_confusion(validation), "Normalised confusion matrices"),
+        Table("Precision and recall", ("verdict", "precision", "recall"), rows),
+    ]
+    return Section("Confusion", blocks)
 
 
 def _correlation(validation: Validation) -> Section:
@@ -159,18 +149,17 @@ def _confidence(validation: Validation) -> Section:
         (outcome, *(None if mean is None else f"{mean:.4f}" for mean in means))
         for outcome, means in validation.confidence.means.items()
     ]
-    return Section(
-        "Confidence",
-        [
-            Text(
-                "Confidence is the oracle's largest probability after calibration. Where it is honest, of the answers "
-                "given with 90 % confidence 90 % are right."
-            ),
-            Table("Mean confidence by exact outcome", ("outcome", "right answers", "wrong answers"), rows),
-            Figure("confidence", figures.draw_confidence(validation), "Confidence of right and wrong answers"),
-            Figure("reliability", figures.draw_reliability(validation), "Reliability diagram"),
-        ],
+    text = (
+        "Confidence is the oracle's largest probability after calibration. Where it is honest, of the answers given "
+        "with 90 % confidence 90 % are right."
     )
+    blocks: list[Block] = [
+        Text(text),
+        Table("Mean confidence by exact outcome", ("outcome", "right answers", "wrong answers"), rows),
+        Figure("confidence", figures.draw_confidence(validation), "Confidence of right and wrong answers"),
+        Figure("reliability", figures.draw_reliability(validation), "Reliability diagram"),
+    ]
+    return Section("Confidence", blocks)
 
 
 def _learning(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Section:
@@ -180,15 +169,14 @@ def _learning(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Section:
             "`crownhead oracle calibrate` hands it on; older networks, and those of self-play, have none."
         )
         return Section("Learning", [Text(text)])
-    blocks = [
-        Figure(
-            f"learning-{name}",
-            figures.draw_learning_curve(curve),
-            f"Training loss and validation accuracy of the network for {name} pieces",
-        )
-        for name, curve in curves.items()
-    ]
-    return Section("Learning", blocks)
+    caption = "Training loss and validation accuracy of the network for {} pieces"
+    return Section(
+        "Learning",
+        [
+            Figure(f"learning-{name}", figures.draw_learning_curve(curve), caption.format(name))
+            for name, curve in curves.items()
+        ],
+    )
 
 
 def _worst(validation: Validation) -> Section:

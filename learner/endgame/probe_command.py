@@ -42,7 +42,11 @@ def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, qu
         ValueError: no position, a text that is none, or an oracle or a table that cannot be read.
     """
     torch.set_num_threads(1)
-    boards = _all_boards(fens)
+    boards = [Board(fen) for fen in fens if fen != "-"]
+    if len(boards) < len(fens) or not fens:
+        boards += _boards_of_standard_input()
+    if not boards:
+        raise ProbeError("no position on standard input")
     oracle = open_oracle(net)
     with open_tablebase(folder) as tables:
         found = [_probed(board, oracle, tables) for board in boards]
@@ -50,15 +54,6 @@ def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, qu
         _print_probes(found)
         _print_doubt(oracle, boards)
     return found
-
-
-def _all_boards(fens: Sequence[str]) -> list[Board]:
-    boards = [Board(fen) for fen in fens if fen != "-"]
-    if len(boards) < len(fens) or not fens:
-        boards += _boards_of_standard_input()
-    if not boards:
-        raise ProbeError("no position on standard input")
-    return boards
 
 
 def _boards_of_standard_input() -> list[Board]:
@@ -108,7 +103,7 @@ def _print_doubt(oracle: Oracle, boards: Sequence[Board]) -> None:
     """Says what confidence is worth, where it is worth less than it looks."""
     doubted = {member for member in map(oracle.member_of, boards) if not member.calibrated}
     texts = ["Confidence: as the network states it; it was never calibrated."] if doubted else []
-    tested = oracle.tested_pieces
+    tested = max(member.calibrated for member in oracle.members)
     if tested and any(len(board.piece_map()) > tested for board in boards):
         texts.append(
             f"Confidence: checked on positions of up to {tested} pieces; beyond, the oracle guesses, and states "

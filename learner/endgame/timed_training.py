@@ -4,7 +4,6 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -81,12 +80,7 @@ class CurvePoint:
 
 
 class TimedTrainer(ABC):
-    """A training run of any network; what it learns from is a subclass's.
-
-    Args:
-        network: its parameters that require gradients are learned.
-        minutes, positions: the budget, one of them.
-    """
+    """A training of any network; what it learns from is a subclass's. The budget is ``minutes`` or ``positions``."""
 
     def __init__(
         self, network: nn.Module, settings: TrainingSettings, minutes: float | None, positions: int | None
@@ -106,7 +100,7 @@ class TimedTrainer(ABC):
 
     @abstractmethod
     def _loss(self) -> tuple[Tensor, int]:
-        """The loss of a fresh batch, and how many positions that has."""
+        """The loss of a fresh batch, and its number of positions."""
 
     def _accuracy(self) -> float | None:
         """For a point of the curve."""
@@ -127,11 +121,7 @@ class TimedTrainer(ABC):
         return rate * min(1.0, (self.steps + 1) / max(1, self.settings.warmup_steps))
 
     def step(self) -> float:
-        """One step on a fresh batch; returns its loss.
-
-        Raises:
-            EndgameTrainingError: the loss is no number; the weights are as before.
-        """
+        """One step on a fresh batch; returns its loss. Raises ``EndgameTrainingError`` if that is no number."""
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate
         self._optimizer.zero_grad()
@@ -161,11 +151,15 @@ class TimedTrainer(ABC):
             KeyboardInterrupt: the user has asked for it; the step that was under way is finished and the state saved.
         """
         save()
-        with _denormals_flushed(), interrupt_noted() as interrupted, TorchTeam() as team:
-            self._module.train()
-            for point in self._points(team, lambda: interrupted() or stop(), save):
-                report(point)
-            self._module.eval()
+        torch.set_flush_denormal(True)  # rarely trained weights next to zero would slow everything down
+        try:
+            with interrupt_noted() as interrupted, TorchTeam() as team:
+                self._module.train()
+                for point in self._points(team, lambda: interrupted() or stop(), save):
+                    report(point)
+                self._module.eval()
+        finally:
+            torch.set_flush_denormal(False)
         if interrupted():
             raise KeyboardInterrupt
         return self.curve
@@ -192,13 +186,3 @@ class TimedTrainer(ABC):
         rate = (self.seen - seen) / max(1e-9, self.seconds - seconds)
         loss = sum(losses) / len(losses)
         return CurvePoint(self.seconds, self.seen, loss, self._accuracy(), self.learning_rate, rate)
-
-
-@contextmanager
-def _denormals_flushed() -> Iterator[None]:
-    """Numbers next to zero count as zero in this thread: rarely trained weights would slow everything down."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)

@@ -40,7 +40,7 @@ def accuracy_of(network: EndgameNetwork, batch: EndgameBatch) -> float:
 
 
 class EndgameTrainer(TimedTrainer):
-    """One training run of an endgame network, resumable at any moment.
+    """A training of an endgame network, resumable at any moment.
 
     Args:
         sampler: where every batch comes from. Its state is saved too, so a resumed run sees the same positions.
@@ -121,11 +121,7 @@ class EndgameTrainer(TimedTrainer):
             self.sampler.reweigh((cost / positions) ** self.settings.focus)
 
     def save(self, path: Path | str) -> None:
-        """Writes weights, optimizer, samples' state and learning curve, whole or not at all.
-
-        Raises:
-            CheckpointError: it cannot be written; what was there before is still there.
-        """
+        """Writes weights, optimizer, samples' state and learning curve, whole or not at all (``CheckpointError``)."""
         tensors = {_MODEL + name: tensor for name, tensor in self.network.state_dict().items()}
         for name, parameter in self._learned.items():
             for key, tensor in self._optimizer.state[parameter].items():
@@ -157,7 +153,7 @@ class EndgameTrainer(TimedTrainer):
         for name, ours in self._identity().items():
             if info.get("identity", {}).get(name) != ours:
                 raise CheckpointError(f"{path}: the state of another training, its {name} differs")
-        model = {name.removeprefix(_MODEL): t for name, t in tensors.items() if name.startswith(_MODEL)}
+        model = _with_prefix(tensors, _MODEL)
         try:
             check_tensors(model, self.network.state_dict())
         except NetworkError as error:

@@ -1,7 +1,7 @@
 """How good the endgame oracle is: statistics of its answers beside the exact values (the reports of Wang 2023)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,11 @@ ACCURACY_KEYS = {"network": "accuracy", "search": "accuracy_search", "oracle": "
 
 RELIABILITY_BINS = 15  # Guo et al. 2017, "On Calibration of Modern Neural Networks", section 3
 HISTOGRAM_EDGES = np.round(np.arange(0.32, 1.001, 0.02), 2)  # the largest of three probabilities is at least 1/3
-_TOLERANCE = 1e-3  # of probabilities: their sum, and the verdict's beside the largest
-
-
-class ValidationError(ValueError):
-    """Judgements that contradict one another; the message names the array and says what is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Answers of the three methods on N positions, beside the exact values; all seen by the side to move.
+    """Answers of the three methods on N positions, at least one, beside the exact values; seen by the side to move.
 
     Attributes:
         positions: uint32[N, 4]: own, opp, kings, 0 (layout: ``engine.bitboard``).
@@ -35,10 +30,6 @@ class Judgements:
         codes: int64[N]: ``Material.code``.
         verdicts: method (``METHODS``) → int8[N], coded like the values.
         probabilities: float32[N, 3]: the oracle's calibrated win, draw, loss; its verdict has the largest.
-
-    Raises:
-        ValidationError: no position; an array of another shape or type; a number out of its range; a code that is not
-            that of its position; an oracle's verdict that is not its most probable outcome.
     """
 
     positions: NDArray[np.uint32]
@@ -47,49 +38,6 @@ class Judgements:
     codes: NDArray[np.int64]
     verdicts: Mapping[str, NDArray[np.int8]]
     probabilities: NDArray[np.float32]
-
-    def __post_init__(self) -> None:
-        if set(self.verdicts) != set(METHODS):
-            raise ValidationError(f"verdicts of {sorted(self.verdicts)} given, needed are those of {sorted(METHODS)}")
-        n = len(self.values)
-        if n == 0:
-            raise ValidationError("no positions to validate on")
-        _check_array("positions", self.positions, (n, 4), np.uint32)
-        _check_array("values", self.values, (n,), np.int8)
-        _check_array("flags", self.flags, (n,), np.uint8)
-        _check_array("codes", self.codes, (n,), np.int64)
-        _check_array("probabilities", self.probabilities, (n, 3), np.float32)
-        for method in METHODS:
-            _check_array(f"verdicts of {method}", self.verdicts[method], (n,), np.int8)
-            if np.abs(self.verdicts[method].astype(int)).max() > 1:
-                raise ValidationError(f"verdicts of {method} are not all 1, 0 or -1")
-        if np.abs(self.values.astype(int)).max() > 1:
-            raise ValidationError("values are not all 1, 0 or -1")
-        if self.flags.max() >= len(FLAGS):
-            raise ValidationError(f"flags are not all below {len(FLAGS)}")
-        self._check_codes()
-        self._check_probabilities()
-
-    def _check_codes(self) -> None:
-        own, opp, kings = self.positions.T[:3]
-        code = np.zeros(len(own), np.int64)
-        for kind in (own & ~kings, own & kings, opp & ~kings, opp & kings):
-            code = code << 3 | np.bitwise_count(kind)
-        wrong = np.flatnonzero(code != self.codes)
-        if len(wrong):
-            raise ValidationError(
-                f"codes: number {wrong[0]} is {self.codes[wrong[0]]}, its position has {code[wrong[0]]}"
-            )
-
-    def _check_probabilities(self) -> None:
-        p = self.probabilities
-        # Written so that NaN fails too.
-        if not (np.abs(p.sum(1) - 1) <= _TOLERANCE).all() or not (p >= 0).all():
-            raise ValidationError("probabilities are not all between 0 and 1 with the sum 1")
-        chosen = p[np.arange(len(p)), _classes(self.verdicts["oracle"])]
-        wrong = np.flatnonzero(chosen < p.max(1) - _TOLERANCE)
-        if len(wrong):
-            raise ValidationError(f"verdicts of oracle: number {wrong[0]} is not the most probable outcome")
 
 
 @dataclass(frozen=True)
@@ -109,10 +57,11 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """``positions``, the three accuracies, and their ``intervals``."""
+        bounds = {key: self.interval(method) for method, key in ACCURACY_KEYS.items()}
         return {
             "positions": self.positions,
             **{key: self.accuracy(method) for method, key in ACCURACY_KEYS.items()},
-            "intervals": {key: _listed(self.interval(method)) for method, key in ACCURACY_KEYS.items()},
+            "intervals": {key: None if found is None else list(found) for key, found in bounds.items()},
         }
 
 
@@ -199,7 +148,7 @@ class Validation:
     reliability: tuple[ReliabilityBin, ...]
     threshold: float | None
     parameters: int
-    worst: tuple[WorstPosition, ...] = field(default=())
+    worst: tuple[WorstPosition, ...]
 
     @property
     def ece(self) -> float:
@@ -208,13 +157,11 @@ class Validation:
 
     def precision(self, method: str) -> dict[str, float | None]:
         """Outcome → share of the answers "it is this" that are right; None where it was never answered."""
-        counts = self.confusion[method]
-        return dict(zip(OUTCOMES, _shares(counts.diagonal(), counts.sum(0)), strict=True))
+        return _right_shares(self.confusion[method], 0)
 
     def recall(self, method: str) -> dict[str, float | None]:
         """Outcome → share of its positions that are answered right; None where there are none."""
-        counts = self.confusion[method]
-        return dict(zip(OUTCOMES, _shares(counts.diagonal(), counts.sum(1)), strict=True))
+        return _right_shares(self.confusion[method], 1)
 
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON values; shares are between 0 and 1, and null where nothing was counted.
@@ -223,17 +170,16 @@ class Validation:
         ``intervals`` (Wilson); ``confusion`` rows are the exact outcome, columns the verdict, in the order win, draw,
         loss; ``worst`` lists the oracle's most confident wrong answers, Black to move.
         """
-        overall = self.overall.to_json()
         (both, network_only), (search_only, neither) = self.correlation.tolist()
         return {
-            **overall,
+            **self.overall.to_json(),
             "parameters": self.parameters,
             "threshold": self.threshold,
             "ece": self.ece,
-            "by_outcome": {name: score.to_json() for name, score in self.by_outcome.items()},
-            "by_flag": {name: score.to_json() for name, score in self.by_flag.items()},
-            "by_pieces": {str(pieces): score.to_json() for pieces, score in self.by_pieces.items()},
-            "by_slice": {name: score.to_json() for name, score in self.by_slice.items()},
+            **{
+                group: {str(name): score.to_json() for name, score in getattr(self, group).items()}
+                for group in ("by_outcome", "by_flag", "by_pieces", "by_slice")
+            },
             "precision": {method: self.precision(method) for method in METHODS},
             "recall": {method: self.recall(method) for method in METHODS},
             "confusion": {method: self.confusion[method].tolist() for method in METHODS},
@@ -254,12 +200,10 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
     """95 % interval of a share (Wilson 1927), which stays useful near 0 and 1, where the usual one has no width.
 
     Raises:
-        ValidationError: not 0 ≤ ``right`` ≤ ``count``, or ``count`` is 0.
+        ValueError: not 0 ≤ ``right`` ≤ ``count``, or ``count`` is 0.
     """
     from scipy.stats import binomtest  # takes a second, and only reports need it
 
-    if not 0 <= right <= count or count == 0:
-        raise ValidationError(f"{right} right answers of {count} have no interval")
     low, high = binomtest(right, count).proportion_ci(0.95, "wilson")
     return float(low), float(high)
 
@@ -268,8 +212,7 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
     """The statistics of judgements.
 
     Args:
-        threshold: confidence from which the oracle searches no further; None where it has none.
-        parameters: number of weights of its networks.
+        threshold, parameters: see ``Validation``.
         worst: how many of the oracle's most confident wrong answers to list at most, each position once.
     """
     j = judgements
@@ -301,24 +244,16 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
     )
 
 
-def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: type) -> None:
-    if array.shape != shape or array.dtype != dtype:
-        raise ValidationError(
-            f"{name}: {array.dtype}{list(array.shape)} given, {np.dtype(dtype).name}{list(shape)} needed"
-        )
-
-
 def _classes(values: NDArray[np.int8]) -> NDArray[np.int64]:
     """Index into ``OUTCOMES`` of values or verdicts."""
     return 1 - values.astype(np.int64)
 
 
-def _listed(interval: tuple[float, float] | None) -> list[float] | None:
-    return None if interval is None else list(interval)
-
-
-def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> list[float | None]:
-    return [int(part) / int(whole) if whole else None for part, whole in zip(parts, wholes, strict=True)]
+def _right_shares(counts: NDArray[np.int64], axis: int) -> dict[str, float | None]:
+    """Outcome → share of the diagonal in the sum over an axis."""
+    wholes = counts.sum(axis).tolist()
+    shares = zip(OUTCOMES, counts.diagonal().tolist(), wholes, strict=True)
+    return {outcome: right / whole if whole else None for outcome, right, whole in shares}
 
 
 def _scores(groups: NDArray[Any], size: int, right: Mapping[str, NDArray[np.bool_]]) -> list[Score]:

@@ -74,9 +74,7 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
 def named_network(net: str, seed: int) -> Network:
     """A new network of that size, or one to begin with.
 
-    Raises:
-        ExpertGamesError: neither.
-        CheckpointError: the checkpoint cannot be read.
+    Raises ``ExpertGamesError`` if it is neither, ``CheckpointError`` if a checkpoint cannot be read.
     """
     if net in NETWORKS:
         torch.manual_seed(seed)

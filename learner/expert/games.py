@@ -89,12 +89,8 @@ class Split:
 def read_expert_games(path: Path, report: Callable[[int, float], None] = lambda games, share: None) -> ExpertGames:
     """Reads a collection in PDN, game by game; one that cannot be read is left out.
 
-    Args:
-        report: told now and then the number of games read, and about what share of the file that is.
-
-    Raises:
-        ExpertGamesError: there is no game with a move in it.
-        StorageError: the file cannot be read.
+    ``report`` is told now and then the number of games read, and about what share of the file that is. Raises
+    ``ExpertGamesError`` if no game has a move, ``StorageError`` if the file cannot be read.
     """
     rows, keys, unread, unfinished, letters = list[tuple[int, ...]](), Counter[bytes](), list[str](), 0, 0
 

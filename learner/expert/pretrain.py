@@ -36,9 +36,7 @@ class PretrainPoint:
 class Pretraining:
     """Trains for a given time; the learning rate follows the clock, so that it ends low however fast the machine is.
 
-    Args:
-        seed: of the order of the samples.
-        batch_of: makes the batches; ``expert_batch`` or ``output_batch``.
+    ``seed`` gives the order of the samples; ``batch_of`` makes the batches (``expert_batch`` or ``output_batch``).
 
     Attributes:
         trainer: its ``ema_network`` is the one to use.

@@ -131,12 +131,9 @@ class SyzygyTables:
 
 
 def draw_board(men: Sequence[int], source: Random) -> chess.Board:
-    """A legal position, either side to move, drawn uniformly from all with this number of men.
+    """A legal position, either side to move, drawn uniformly from all with this number of men (3, 4 or both).
 
     Men are set up without regard to the rules, and what these forbid is thrown away.
-
-    Args:
-        men: the numbers of men, 3, 4 or both.
     """
     ways = [_WAYS[n] for n in men]
     while True:
@@ -208,11 +205,7 @@ def split_of(men: np.ndarray) -> np.ndarray:
 
 
 def draw_boards(tables: SyzygyTables, split: int, men: Sequence[int], source: Random) -> Iterator[chess.Board]:
-    """Positions of one split without end, drawn as by ``draw_board`` from those that the tables judge.
-
-    Args:
-        men: of ``tables.men``.
-    """
+    """Endless positions of one split, drawn as by ``draw_board`` from those that the tables judge."""
     while True:
         boards = [board for board in (draw_board(men, source) for _ in range(_DRAWN)) if tables.holds(board)]
         rows = np.array([men_of(board) for board in boards], np.int16).reshape(-1, MOST_MEN)

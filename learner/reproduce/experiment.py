@@ -25,9 +25,7 @@ def chosen_experiments(
 ) -> list[str]:
     """The names of the experiments to do, all of them where none is named.
 
-    Raises:
-        ReproduceError: an unknown experiment, no minutes or endless ones, or something in the place of the report
-            ``title`` that is none.
+    Raises ``ReproduceError`` for an unknown experiment, no minutes or endless ones, or another report in its place.
     """
     names = list(known)
     if experiment is not None and experiment not in names:
@@ -68,11 +66,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Row:
-    """One setting of an experiment.
-
-    Attributes:
-        published, measured: key of a measure → its value; what is missing is not known.
-    """
+    """One setting of an experiment: values by the key of their measure; what is missing is not known."""
 
     name: str
     published: Mapping[str, float] = field(default_factory=dict)
@@ -165,11 +159,9 @@ class Experiment:
 
 
 def comparison_note(rows: Sequence[Row], measures: Sequence[Measure], why: str) -> str:
-    """Which published figures were reached, and which not.
+    """Which published figures were reached, and which not, of these rows and measures, each the better the higher.
 
-    Args:
-        rows, measures: whose figures are to be compared, each the better the higher.
-        why: what stands between a figure that was missed and the published one.
+    ``why`` tells what stands between a figure that was missed and the published one.
     """
     both = [
         (f"{row.name}, {measure.title}", measure, row.published[measure.key], row.measured[measure.key])
@@ -198,19 +190,12 @@ def _printed(cell: Cell) -> str:
 
 
 def report_experiments(
-    folder: Path,
-    title: str,
-    introduction: str,
-    facts: Facts,
-    experiments: Sequence[Experiment],
+    folder: Path, title: str, introduction: str, facts: Facts, experiments: Sequence[Experiment]
 ) -> Path:
     """Writes the report of experiments (``report.write_report``); returns the path of the page.
 
-    ``report.json`` holds ``facts`` and, by name, ``experiments`` (``Experiment.to_json``).
-
-    Raises:
-        ReportError: two figures have the same name.
-        StorageError: the folder cannot be made, or a file in it cannot be written.
+    ``report.json`` holds ``facts`` and, by name, ``experiments`` (``Experiment.to_json``). Raises ``ReportError`` if
+    two figures have the same name, ``StorageError`` if a file cannot be written.
     """
     about = Table("How it was run", ["", "value"], list(facts.items()))
     sections = [Section("About", [Text(introduction), about]), *(experiment.section() for experiment in experiments)]
@@ -219,11 +204,7 @@ def report_experiments(
 
 
 def run_experiments(
-    folder: Path,
-    title: str,
-    introduction: str,
-    facts: Callable[[], Facts],
-    steps: Sequence[tuple[str, Step]],
+    folder: Path, title: str, introduction: str, facts: Callable[[], Facts], steps: Sequence[tuple[str, Step]]
 ) -> tuple[Path, list[Experiment]]:
     """Does experiments one after the other, and writes the report anew after each: what is done is never lost.
 

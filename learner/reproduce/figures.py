@@ -18,11 +18,7 @@ Curve = Sequence[tuple[float, float]]
 def draw_curves(
     published: Mapping[str, Curve], measured: Mapping[str, Curve], label: str, logarithmic: bool = False
 ) -> bytes:
-    """Lines of right answers.
-
-    Args:
-        published, measured: name → points of x and a share. label: of the x axis. logarithmic: whether that is.
-    """
+    """Lines of right answers: name → points of x and a share; ``label`` and ``logarithmic`` are of the x axis."""
     figure = Figure(figsize=(8.5, 4.6), layout="constrained")
     axes = figure.subplots()
     for color, (name, points) in zip(("#7f97b2", "#b8a06a", "#8a8a8a"), published.items(), strict=False):
@@ -79,11 +75,7 @@ def draw_bars(groups: Mapping[str, Mapping[str, float | None]], published: bool 
 
 
 def draw_sizes(sizes: Mapping[str, tuple[float, float]]) -> bytes:
-    """Sizes as bars of two parts.
-
-    Args:
-        sizes: name → megabytes of the network and of what corrects it; a codec without network has the second only.
-    """
+    """Sizes as bars: name → megabytes of the network and of what corrects it; the first is 0 without a network."""
     figure = Figure(figsize=(8.5, 1.3 + 0.5 * len(sizes)), layout="constrained")
     axes = figure.subplots()
     parts = np.array(list(sizes.values()))

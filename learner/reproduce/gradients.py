@@ -23,11 +23,7 @@ _PLIES = (0, 9, 24, 40)  # of a random game, whose positions the loss is taken a
 
 @dataclass(frozen=True)
 class Operation:
-    """A differentiable function, and where it is tried.
-
-    Attributes:
-        inputs: float64, away from kinks and poles; its gradients by all of them are checked.
-    """
+    """A differentiable function, and its float64 inputs, away from kinks and poles: gradients by all are checked."""
 
     name: str
     function: Callable[..., Tensor]
@@ -83,9 +79,7 @@ def _differences(function: Callable[..., Tensor], inputs: Sequence[Tensor], numb
 def alphazero_loss(value: Tensor, policy_logits: Tensor, result: Tensor, policy: Tensor) -> Tensor:
     """(z - v)² - π·log p, the mean over a batch (Silver et al. 2017), without the decay of the weights.
 
-    Args:
-        value: [N] of the network. result: [N], -1 to 1.
-        policy_logits, policy: [N, K]; the latter probabilities.
+    ``value`` and ``result`` (-1 to 1) are [N]; ``policy_logits`` and ``policy`` (probabilities) [N, K].
     """
     return ((result - value) ** 2 - (policy * functional.log_softmax(policy_logits, 1)).sum(1)).mean()
 

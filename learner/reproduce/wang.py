@@ -10,7 +10,7 @@ from engine.tablebase.load import load_tables
 
 from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
-from . import published, wang_compression, wang_experiments, wang_threshold
+from . import published, wang_experiments
 from .experiment import Experiment, Facts, ReproduceError, chosen_experiments, print_experiments, run_experiments
 from .wang_lab import NAMES, Lab, Training
 
@@ -19,8 +19,8 @@ EXPERIMENTS: dict[str, Experimenter] = {
     "sampling": (wang_experiments.sampling_trainings, wang_experiments.sampling),
     "pieces": (wang_experiments.pieces_trainings, wang_experiments.across_pieces),
     "transfer": (wang_experiments.transfer_trainings, wang_experiments.transfer),
-    "threshold": (wang_threshold.threshold_trainings, wang_threshold.threshold),
-    "compression": (wang_compression.compression_trainings, wang_compression.compression),
+    "threshold": (wang_experiments.threshold_trainings, wang_experiments.threshold),
+    "compression": (wang_experiments.compression_trainings, wang_experiments.compression),
 }
 FEWEST_PIECES, MOST_PIECES = 4, 6  # two fewer must be left for the transfer; more do not fit into the memory
 _TITLE = "Wang 2023, “Deep Dive on Checkers Endgame Data”, done again"
@@ -68,7 +68,7 @@ def wang_command(
         progress.phase(f"tables of 2 to {pieces} pieces")
         tables = load_tables(folder, pieces, report=progress.tables)
         wanted = [training for name in names for training in EXPERIMENTS[name][0](pieces)]
-        extra = wang_compression.CODEC_WEIGHT if "compression" in names else 0.0
+        extra = wang_experiments.CODEC_WEIGHT if "compression" in names else 0.0
         lab = Lab(tables, wanted, minutes, extra, seed, progress, as_published)
 
         def facts() -> Facts:

@@ -1,14 +1,22 @@
-"""Three experiments of Wang 2023, "Deep Dive on Checkers Endgame Data": sampling, across piece counts, transfer."""
+"""The five experiments of Wang 2023: sampling, across piece counts, transfer, threshold and compression."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from engine.tablebase.material import MIN_PIECES
+import numpy as np
 
+from engine.tablebase.material import MIN_PIECES, materials_between
+
+from ..endgame.calibration import calibrate_oracle
+from ..endgame.codec_commands import train_codec_network
+from ..endgame.codec_file import CodecError, CodecHeader, read_coded, write_coded
+from ..endgame.data import TEST, VALIDATION, count_positions
 from ..endgame.validation import OUTCOMES
 from ..report import Figure
 from . import published
 from .experiment import Experiment, Measure, Row, comparison_note
-from .figures import draw_bars, draw_curves
+from .figures import draw_bars, draw_curves, draw_sizes
 from .wang_lab import SAMPLE_STEP, Kind, Lab, Training, share
 
 KINDS: tuple[Kind, ...] = ("wang", "pair")
@@ -20,6 +28,19 @@ ACCURACIES = (
 PAIR = Measure("pair", "PairNetwork with capture search")
 _SAMPLE = Measure("sample", "positions, Wang's network", "count")
 _PAIR_SAMPLE = Measure("pair_sample", "positions, PairNetwork", "count")
+NOWHERE, EVERYWHERE = 0.0, 1.01  # thresholds that every confidence reaches, and none
+_CURVE = np.append(np.linspace(0.34, 0.98, 33), (0.99, 0.995, 0.999, EVERYWHERE))
+_CALIBRATION_BUDGET = 8.0
+_THRESHOLD_MEASURES = (
+    Measure("wang", "Wang's network"),
+    Measure("wang_searched", "searched, Wang's network"),
+    Measure("pair", "PairNetwork"),
+    Measure("pair_searched", "searched, PairNetwork"),
+)
+CODEC_WEIGHT = 2.0  # share of the time, in the unit of ``Training.weight``
+_MOST_PIECES = 5
+_FLOAT_BYTES = 4
+_MEGABYTE = 1e6
 
 
 def named(fewest: int, most: int) -> str:
@@ -210,4 +231,178 @@ def transfer(lab: Lab, pieces: int) -> Experiment:
             "The body of the PairNetwork is its vectors of pairs and their biases.",
             comparison_note(rows, ACCURACIES, lab.why_missed()),
         ],
+    )
+
+
+def _trainings(pieces: int) -> dict[str, Training]:
+    """By key of the measures."""
+    return {kind: Training(kind, MIN_PIECES, pieces) for kind in KINDS}
+
+
+def threshold_trainings(pieces: int) -> list[Training]:
+    """What ``threshold`` needs."""
+    return list(_trainings(pieces).values())
+
+
+def _curve(lab: Lab, training: Training, split: int) -> list[tuple[float, float]]:
+    """Thresholds, and the share of right answers with each."""
+    batch, answers = lab.answers(training, training.fewest, training.most, split)
+    return [(float(threshold), share(answers.both(threshold) == batch.values)) for threshold in _CURVE]
+
+
+def _chosen(lab: Lab, training: Training) -> float:
+    """The threshold with the fewest errors on the validation split."""
+    return max(_curve(lab, training, VALIDATION), key=lambda point: point[1])[0]
+
+
+def _row(lab: Lab, pieces: int, name: str, thresholds: dict[str, float], figure: float | None = None) -> Row:
+    """Right answers of network and search with these thresholds, by key of the measures."""
+    measured = {}
+    for key, training in _trainings(pieces).items():
+        batch, answers = lab.answers(training, MIN_PIECES, pieces)
+        measured[key] = share(answers.both(thresholds[key]) == batch.values)
+        measured[f"{key}_searched"] = share(answers.confidence < thresholds[key])
+    return Row(name, {} if figure is None else {"wang": figure}, measured)
+
+
+def _rows(lab: Lab, pieces: int, chosen: dict[str, float]) -> list[Row]:
+    theirs, trainings = published.PIECES["2–7"], _trainings(pieces)
+    fixed: list[tuple[str, float, float | None]]
+    fixed = [("network alone", NOWHERE, theirs["network"]), ("one-ply search", EVERYWHERE, theirs["search"])]
+    for value in published.THRESHOLDS:
+        fixed.append((f"both, threshold {value}", value, theirs["both"] if value == published.THRESHOLD else None))
+    rows = [_row(lab, pieces, name, dict.fromkeys(trainings, value), figure) for name, value, figure in fixed]
+    rows.append(_row(lab, pieces, "both, threshold chosen on the validation split", chosen))
+    captures = {key: lab.capture_score(training, MIN_PIECES, pieces) for key, training in trainings.items()}
+    return [*rows, Row("capture search", {}, captures), _oracle_row(lab, pieces)]
+
+
+def _oracle_row(lab: Lab, pieces: int) -> Row:
+    """The oracle of the project, calibrated on the validation split: capture search, quiet moves where it is unsure."""
+    lab.progress.phase("calibrating the oracle")
+    training = _trainings(pieces)["pair"]
+    networks = [(lab.trained(training).network, (MIN_PIECES, pieces))]
+    oracle = calibrate_oracle(networks, lab.tables, _CALIBRATION_BUDGET, lab.tested, lab.seed, lab.progress.part)
+    batch, _ = lab.answers(training, MIN_PIECES, pieces)
+    found = oracle.search(batch.positions)
+    name = (
+        f"oracle, threshold {oracle.members[0].threshold:g} chosen for {_CALIBRATION_BUDGET:g} evaluations a position"
+    )
+    return Row(name, {}, {"pair": share(found.values == batch.values), "pair_searched": share(found.rounds > 0)})
+
+
+def _confidence_rows(lab: Lab, pieces: int) -> list[Row]:
+    rows = []
+    for place, outcome in enumerate(OUTCOMES):
+        for right in ("right", "wrong"):
+            measured = {}
+            for key, training in _trainings(pieces).items():
+                batch, answers = lab.answers(training, MIN_PIECES, pieces)
+                chosen = (batch.classes == place) & ((answers.network == batch.values) == (right == "right"))
+                if chosen.any():
+                    measured[key] = float(answers.confidence[chosen].mean())
+            name = f"mean confidence of {right} answers, {outcome}"
+            rows.append(Row(name, {"wang": published.CONFIDENCE[outcome][right]}, measured))
+    return rows
+
+
+def threshold(lab: Lab, pieces: int) -> Experiment:
+    """When should the network decide, when the search?"""
+    trainings = _trainings(pieces)
+    chosen = {key: _chosen(lab, training) for key, training in trainings.items()}
+    curves = {
+        "Wang's network": _curve(lab, trainings["wang"], TEST),
+        "PairNetwork": _curve(lab, trainings["pair"], TEST),
+    }
+    rows = _rows(lab, pieces, chosen)
+    points = {"both, 2–7 pieces": [(published.THRESHOLD, published.PIECES["2–7"]["both"])]}
+    png = draw_curves(points, curves, "threshold: from this confidence on, the network decides")
+    return Experiment(
+        "threshold",
+        "Threshold between network and search",
+        "Where the network's confidence reaches a threshold it decides, elsewhere the one-ply search.",
+        _THRESHOLD_MEASURES,
+        [*rows, *_confidence_rows(lab, pieces)],
+        [Figure("threshold", png, f"Right answers on 2–{pieces} pieces by threshold; at the end the search alone.")],
+        [
+            f"Scaled: 2–{pieces} pieces where 2–7 were published. Thresholds chosen on the validation split: "
+            f"{chosen['wang']:.3g} for Wang's network, {chosen['pair']:.3g} for the PairNetwork; above 1, the search "
+            "always decides.",
+            "The PairNetwork learns from positions without a capture alone: by itself, and under a one-ply search, it "
+            "is asked about captures that it has never seen; the capture search asks it only where it has learned.",
+            comparison_note(rows, _THRESHOLD_MEASURES, lab.why_missed()),
+        ],
+    )
+
+
+def _compressed(pieces: int) -> Training:
+    return Training("wang", MIN_PIECES, min(pieces, _MOST_PIECES))
+
+
+def compression_trainings(pieces: int) -> list[Training]:
+    """What ``compression`` needs, beside ``CODEC_WEIGHT`` for the codec's own network."""
+    return [_compressed(pieces)]
+
+
+def _coded(lab: Lab, pieces: int) -> tuple[int, CodecHeader]:
+    """Bytes and header of a file that has been decoded again, every value as before."""
+    network = train_codec_network(lab.tables, pieces, lab.extra_minutes, lab.seed, lab.progress)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "coded"
+        lab.progress.phase("coding")
+        write_coded(path, lab.tables, pieces, network, report=lab.progress.tables)
+        lab.progress.phase("decoding")
+        decoded, header = read_coded(path, report=lab.progress.tables)
+        for material in materials_between(MIN_PIECES, pieces):
+            if not np.array_equal(decoded.slice_rows(material), lab.tables.slice_rows(material)):
+                raise CodecError(f"slice {material.name} is not decoded as it was encoded: the codec is at fault")
+        return path.stat().st_size, header
+
+
+def compression(lab: Lab, pieces: int) -> Experiment:
+    """Is a network with corrections smaller than a codec made by hand?"""
+    training = _compressed(pieces)
+    most = training.most
+    scores = lab.scores(training, MIN_PIECES, most, published.THRESHOLD)
+    positions = sum(map(count_positions, materials_between(MIN_PIECES, most)))
+    network_bytes = _FLOAT_BYTES * lab.trained(training).network.parameter_count
+    exceptions = round((1 - max(scores.values())) * positions)
+    exception_bytes = published.EXCEPTION_BYTES * exceptions
+    size, header = _coded(lab, most)
+    sizes = published.SIZES
+    rows = [
+        Row("Wang: network", {"bytes": sizes["network"]}, {"bytes": network_bytes}),
+        Row(
+            f"Wang: exceptions of {published.EXCEPTION_BYTES} bytes",
+            {"bytes": sizes["exceptions"]},
+            {"bytes": exception_bytes, "exceptions": exceptions},
+        ),
+        Row("Wang: together", {"bytes": sizes["together"]}, {"bytes": network_bytes + exception_bytes}),
+        Row("Chinook's codec", {"bytes": sizes["chinook"]}),
+        Row("neural codec: network", {}, {"bytes": header.weights_bytes}),
+        Row("neural codec: corrections", {}, {"bytes": header.corrections_bytes, "exceptions": header.exceptions}),
+        Row("neural codec: file, all told", {}, {"bytes": size}),
+    ]
+    bars = {
+        "Wang, published": (sizes["network"] / _MEGABYTE, sizes["exceptions"] / _MEGABYTE),
+        "Wang's way, measured": (network_bytes / _MEGABYTE, exception_bytes / _MEGABYTE),
+        "Chinook, published": (0.0, sizes["chinook"] / _MEGABYTE),
+        "neural codec, measured": (header.weights_bytes / _MEGABYTE, (size - header.weights_bytes) / _MEGABYTE),
+    }
+    notes = [
+        f"Scaled: the codec's network was trained for {lab.extra_minutes:.1f} minutes. {lab.why_missed()}",
+        f"The exceptions of Wang's way are estimated: the best method's share of wrong answers among {lab.tested:,} "
+        f"positions, times {positions:,}. The neural codec's file was written, and decoded again with every value as "
+        "before; its exceptions are coded bits that it held for less likely.",
+    ]
+    if most < _MOST_PIECES:
+        notes.append(f"Measured on 2–{most} pieces, published for 2–{_MOST_PIECES}: the sizes cannot be compared.")
+    return Experiment(
+        "compression",
+        f"Compression: every value of 2–{most} pieces",
+        "A network and whatever corrects it, down to the last position, against a codec made by hand.",
+        (Measure("bytes", "bytes", "bytes"), Measure("exceptions", "exceptions", "count")),
+        rows,
+        [Figure("compression", draw_sizes(bars), f"Bytes: 2–5 pieces as published, 2–{most} as measured.")],
+        notes,
     )

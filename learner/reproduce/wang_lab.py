@@ -138,9 +138,7 @@ class Lab:
         as_published: Wang's network is trained with the published settings.
 
     Attributes:
-        settings: of the trainings.
-        tested: positions that each test draws.
-        extra_minutes: what ``extra`` comes to.
+        settings: of the trainings. tested: positions that each test draws. extra_minutes: what ``extra`` comes to.
     """
 
     def __init__(

@@ -181,9 +181,9 @@ def oracle_report(
     as_json: Json = False,
 ) -> None:
     """Measure an oracle and write a report: one HTML page, its figures as PNG, all numbers as JSON."""
-    from learner.endgame.commands import oracle_report_command
+    from learner.endgame.commands import oracle_validate_command
     from selfplay.players import network_folder
 
-    figures = oracle_report_command(network_folder(net), pieces, positions, seed, folder, out, quiet=as_json)
+    figures = oracle_validate_command(network_folder(net), pieces, positions, seed, folder, as_json, out)
     if as_json:
         print_json(figures)
