@@ -41,7 +41,7 @@ class Decision:
     Attributes:
         values: the position after each move, as ``Board.words`` shows it → value for the side that moved: 1 win,
             0 draw, -1 loss.
-        player: who made ``move`` in a recorded game; "" if it was drawn.
+        player: who made ``move``; "" before anybody has.
     """
 
     board: Board
@@ -70,6 +70,18 @@ class Decision:
         after = self.board.copy()
         after.push(move)
         return self.values[after.words()]
+
+    @property
+    def change(self) -> tuple[int, int]:
+        """Value for the player before and after its move."""
+        assert self.move is not None
+        return self.best, self.value_of(self.move)
+
+    @property
+    def blunder(self) -> bool:
+        """The move has made it worse."""
+        before, after = self.change
+        return after < before
 
 
 @njit(cache=True)

@@ -6,7 +6,7 @@ A difference of ``d`` Elo means an expected score of ``1 / (1 + 10 ** (-d / 400)
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,11 @@ class Tally:
     def elo_diff(self) -> EloDiff:
         """Elo difference with its error; see ``elo_diff``."""
         return elo_diff(self.pairs, self.singles)
+
+    def figures(self) -> dict[str, Any]:
+        """For JSON: numbers of games, and the fields of ``elo_diff``, which are None before the first game."""
+        counts = {key: getattr(self, key) for key in ("games", "wins", "draws", "losses")}
+        return {**counts, **(self.elo_diff()._asdict() if self.games else dict.fromkeys(EloDiff._fields))}
 
 
 def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDiff:

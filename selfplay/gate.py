@@ -159,24 +159,15 @@ class Gate:
         return wins + draws / 2 >= self.config.score_threshold * (wins + draws + losses) - _ROUNDING
 
     def report(self) -> dict[str, object]:
-        """What was decided and from what, for logs and JSON.
+        """What was decided and from what (``Tally.figures`` of the candidate), for logs and JSON.
 
-        ``elo`` and ``elo_error`` (half the 95 % interval) are of the candidate above the best, None before the first
-        game; ``llr`` and its bounds are None unless the rule is ``sprt``.
+        ``llr`` and its bounds are None unless the rule is ``sprt``.
         """
-        tally = self.tally
-        diff = tally.elo_diff() if tally.games else None
         sprt = self.config.rule == "sprt"
         return {
             "rule": self.config.rule,
             "decision": self.decision,
-            "games": tally.games,
-            "wins": tally.wins,
-            "draws": tally.draws,
-            "losses": tally.losses,
-            "score": diff.score if diff else None,
-            "elo": diff.elo if diff else None,
-            "elo_error": diff.elo_error if diff else None,
+            **self.tally.figures(),
             "llr": self.llr if sprt else None,
             "llr_lower": self.llr_bounds[0] if sprt else None,
             "llr_upper": self.llr_bounds[1] if sprt else None,

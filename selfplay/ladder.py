@@ -230,8 +230,7 @@ class Standings:
         climb, pairings = self.climb(), []
         keys = "player", "elo", "elo_error", "games", "score"
         for (player_a, player_b), tally in self.tallies.items():
-            counts = {key: getattr(tally, key) for key in ("games", "wins", "draws", "losses")}
-            pairings.append({"player_a": player_a, "player_b": player_b, **counts, **tally.elo_diff()._asdict()})
+            pairings.append({"player_a": player_a, "player_b": player_b, **tally.figures()})
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),

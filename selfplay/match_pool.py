@@ -14,7 +14,9 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Self
+
+from pydantic import TypeAdapter
 
 from engine.board import Board, Move
 from engine.players.base import Player, PlayerError, close_player
@@ -37,6 +39,8 @@ _MOST_DEATHS = 2  # of processes with the same game
 _WARM_UP = TimeControl("move", 0.02)
 _ENDGAME = "W:WK10,K11:BK30"
 LOCKSTEP = 128  # games side by side in one process
+_MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
+"""What a process says: a game that is over, what went wrong, or that it has played all."""
 _SHARE = 32  # games of a task where several processes share a match between untimed networks
 
 
@@ -296,13 +300,12 @@ class _Worker:
             EOFError, OSError: it has died.
             MatchError: it cannot play.
         """
-        message: dict[str, Any] = json.loads(self.connection.recv_bytes())
-        if "error" in message:
-            raise MatchError(message["error"])
-        if "game" in message:
-            return MatchGame.from_plain(message["game"])
-        self.share = None
-        return None
+        message = _MESSAGE.validate_json(self.connection.recv_bytes())
+        if isinstance(message, str):
+            raise MatchError(message)
+        if message is None:
+            self.share = None
+        return message
 
     def end(self) -> None:
         """Tells it to end."""
@@ -323,21 +326,21 @@ def _work(connection: Connection) -> None:
     follow_parent()
     players = Players()
 
-    def say(message: dict[str, Any]) -> None:
-        connection.send_bytes(json.dumps(message).encode())
+    def say(message: MatchGame | str | None) -> None:
+        connection.send_bytes(_MESSAGE.dump_json(message))
 
     try:
         while True:
             task = Task.decode(connection.recv_bytes())
             for game in players.play(task):
-                say({"game": game.to_plain()})
-            say({"done": True})
+                say(game)
+            say(None)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
     except Exception as error:
         if os.environ.get("CROWNHEAD_DEBUG"):
             raise
         expected = isinstance(error, (ValueError, OSError))
-        say({"error": str(error) if expected else f"a player failed by {type(error).__name__}: {error}"})
+        say(str(error) if expected else f"a player failed by {type(error).__name__}: {error}")
     finally:
         players.close()

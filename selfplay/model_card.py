@@ -31,7 +31,6 @@ from .machine import describe_machine
 from .match_commands import match_command
 from .players import checkpoint_folder
 from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
-from .results import Result
 from .run_folder import RunError, RunFolder
 from .stages import config_at
 from .threads import choose_device
@@ -94,20 +93,11 @@ class CardData(BaseModel):
     ladder: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class CardReport(Result):
-    """A card that was written."""
-
-    card: Path
-    data: CardData
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        return {"card": str(self.card), **self.data.model_dump()}
-
-
-def card_command(request: CardRequest, quiet: bool) -> CardReport:
+def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
     """Measures a network and writes its card; see ``crownhead card --help``.
+
+    Returns:
+        Where the card is, and ``CardData``.
 
     Raises:
         ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network. With
@@ -141,7 +131,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardReport:
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return CardReport(target / CARD_FILE, data)
+    return {"card": str(target / CARD_FILE), **data.model_dump()}
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
@@ -200,11 +190,11 @@ def _measurements(
     def conversion() -> dict[str, Any]:
         what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS
         asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
-        return convert_command(asked, quiet).figures()
+        return convert_command(asked, quiet)
 
     def exported() -> dict[str, Any]:
         asked = ExportRequest(player, target / EXPORT_FILE, int8=True, check=True)
-        return {**export_command(asked, quiet=True).figures(), "path": EXPORT_FILE}  # wherever the card may lie
+        return {**export_command(asked, quiet=True), "path": EXPORT_FILE}  # wherever the card may lie
 
     def trial(which: Trial) -> Callable[[], dict[str, Any]]:
         path = _games(target, which)
@@ -212,7 +202,7 @@ def _measurements(
 
         def play() -> dict[str, Any]:
             path.parent.mkdir(exist_ok=True)
-            return {"command": which.command("NET"), **match_command(asked, quiet).figures()}
+            return {"command": which.command("NET"), **match_command(asked, quiet)}
 
         return play
 

@@ -499,7 +499,7 @@ def test_pydraughts_plays_a_game(engine: str) -> None:
 def test_our_client_plays_matches_with_it(engine: str) -> None:
     with HubPlayer(engine, depth=3, params={"depth": "3"}) as client:
         result = play_match(client, RandomPlayer(), make_openings("random:3", 1, 1), 2)
-        assert result.wins == 2
+        assert result.tally.wins == 2
         assert result.errors == []
         endgame = [Opening("endgame", Board("W:WK14,K15:BK12"))]
         result = play_match(client, AlphaBetaPlayer(8), endgame, 2)

@@ -132,7 +132,7 @@ def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint:
 
 def test_analysis_shows_what_the_tables_prove(checkpoint: Path):
     request = AnalyseRequest(WON, str(checkpoint), 16, "tablebase")
-    figures = analyse_command(request, quiet=True).figures()
+    figures = analyse_command(request, quiet=True)
     assert {move["proof"] for move in figures["moves"]} & {"win"}
     for move in figures["moves"]:
         assert (move["value"] is not None) == (move["visits"] > 0 or move["proof"] is not None)

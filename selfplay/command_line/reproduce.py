@@ -1,11 +1,11 @@
 """The commands ``reproduce``: experiments of papers done again. Each imports what it needs when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, print_json
+from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables
 
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
@@ -34,14 +34,12 @@ def reproduce_wang(
     out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path("wang-report"),
     seed: Seed = 1,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
     from learner.reproduce.wang import wang_command
 
-    figures = wang_command(experiment, minutes, pieces, seed, folder, out, as_json, as_published)
-    if as_json:
-        print_json(figures)
+    return wang_command(experiment, minutes, pieces, seed, folder, out, quiet, as_published)
 
 
 @reproduce.command("popic")
@@ -61,14 +59,12 @@ def reproduce_popic(
         "popic-report"
     ),
     seed: RunSeed = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do the self-play of Popič, Bošković and Brest 2021 again, and this project's in the same time."""
     from selfplay.reproduce.popic import popic_command
 
-    figures = popic_command(experiment, minutes, games, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return popic_command(experiment, minutes, games, seed, out, quiet)
 
 
 @reproduce.command("maddocks")
@@ -95,15 +91,13 @@ def reproduce_maddocks(
         "maddocks-report"
     ),
     seed: RunSeed = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do Maddocks's agent again: train it, let it play roll-out MCTS, and check the gradients."""
     from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
 
     agent = AgentSettings(selfplay_games, comparison_games, searches, exploration, threshold, epochs, iterations)
-    figures = maddocks_command(experiment, agent, minutes, games, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return maddocks_command(experiment, agent, minutes, games, seed, out, quiet)
 
 
 @reproduce.command("larson")
@@ -121,14 +115,12 @@ def reproduce_larson(
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="Of the split, the weights and the order of the games.")
     ] = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
     from learner.reproduce.larson import larson_command
 
-    figures = larson_command(games, experiment, minutes, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return larson_command(games, experiment, minutes, seed, out, quiet)
 
 
 @reproduce.command("abdalla")
@@ -142,11 +134,9 @@ def reproduce_abdalla(
         "abdalla-report"
     ),
     seed: Seed = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do the experiments of Abdalla 2024 (chess endgame networks) again, beside the published figures."""
     from learner.reproduce.abdalla import abdalla_command
 
-    figures = abdalla_command(experiment, minutes, syzygy, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return abdalla_command(experiment, minutes, syzygy, seed, out, quiet)
