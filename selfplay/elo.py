@@ -87,7 +87,8 @@ class Tally:
     def figures(self) -> dict[str, Any]:
         """For JSON: numbers of games, and the fields of ``elo_diff``, which are None before the first game."""
         counts = {key: getattr(self, key) for key in ("games", "wins", "draws", "losses")}
-        return {**counts, **(self.elo_diff()._asdict() if self.games else dict.fromkeys(EloDiff._fields))}
+        diff = self.elo_diff() if self.games else None
+        return {**counts, **{key: getattr(diff, key, None) for key in ("score", "elo", "elo_error")}}
 
 
 def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDiff:

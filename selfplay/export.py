@@ -16,7 +16,9 @@ from learner.inference import TorchEvaluator
 from learner.inference.export import ExportedNetwork, ExportFormat, check_export, export_onnx, export_torchscript
 from learner.network import Network
 
-from .match import MatchGame, MatchResult, make_openings, play_match
+from .match import play_match
+from .match_record import MatchGame, MatchResult
+from .openings import make_openings
 from .players import checkpoint_folder
 from .progress import MatchProgress
 from .requests import ExportRequest

@@ -146,7 +146,7 @@ def _play(
     total = kept + sum(len(task.starts) for task in tasks)
     errors = []
     before = len(results)
-    with LadderProgress(total, kept, quiet) as progress, MatchPool(jobs) as pool:
+    with LadderProgress(total, quiet, kept) as progress, MatchPool(jobs) as pool:
         try:
             for task, game in pool.play(tasks):
                 pairing = task.pairing

@@ -13,22 +13,9 @@ from engine.players.base import Player
 from engine.players.time_control import TimeControl
 
 from .match_record import FLAG, FORFEIT, PLY_CAP, MatchGame, MatchResult, MoveNote
-from .openings import MatchError, Opening, make_openings
+from .openings import MatchError, Opening
 from .referee import GRACE_S, Answer, ask_all, ask_timed
 
-__all__ = [
-    "FLAG",
-    "FORFEIT",
-    "PLY_CAP",
-    "MatchError",
-    "MatchGame",
-    "MatchResult",
-    "Opening",
-    "make_openings",
-    "play_games",
-    "play_match",
-    "seed_players",
-]
 NO_CLOCK = TimeControl()
 _LOG = logging.getLogger(__name__)
 

@@ -4,22 +4,21 @@ Samples are of three kinds: positions of the game that were searched (``GAME``),
 searches (``TREE``), and positions a few random moves beside those (``OFFSHOOT``); see ``tree_samples``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine import movegen
-from engine.board import RESULTS, Board
+from engine.board import Board
 from engine.fen import START_FEN, Color, format_fen, parse_fen
-from engine.pdn import PdnGame, format_game
 from engine.players.base import search_moves
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
 NO_RESULT = 3  # of a sample that is no position of the game
 GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
 MAX_PLIES = 2**16 - 1
-ADJUDICATION = "TABLEBASE"
+ADJUDICATION = "TABLEBASE"  # by endgame tables
 _SUM_TOLERANCE = 0.01  # float16 rounding of up to 128 probabilities stays below this
 
 
@@ -85,35 +84,32 @@ class Samples:
         per_row = {name: getattr(self, name)[rows] for name in ROW_COLUMNS}
         return Samples(policy_offsets=offsets, move_probabilities=self.move_probabilities[places], **per_row)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all columns together."""
-        return sum(getattr(self, field.name).nbytes for field in fields(self))
-
 
 ROW_COLUMNS = ("positions", "search_wdl", "result", "has_policy", "ply", "kind")
 
 
-@dataclass(frozen=True, eq=False)
-class FoundPositions:
-    """Positions found beside those of a game; everything is seen by the side to move. n rows.
+def found_samples(
+    kind: int, positions: np.ndarray, wdl: np.ndarray, policy_counts: np.ndarray, move_probabilities: np.ndarray
+) -> Samples:
+    """Samples of positions found beside those of a game, whose result and ply they do not know yet.
 
-    Attributes:
+    Args:
         kind: ``TREE`` or ``OFFSHOOT``.
-        positions: uint32 [n, 4].
-        wdl: float16 [n, 3].
+        positions, wdl: as in ``Samples``, any type of numbers.
         policy_counts: int64 [n], legal moves of rows that have a policy, 0 for the others.
-        move_probabilities: float16 [sum of policy_counts], row after row.
+        move_probabilities: [sum of policy_counts], row after row.
     """
-
-    kind: int
-    positions: np.ndarray
-    wdl: np.ndarray
-    policy_counts: np.ndarray
-    move_probabilities: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.positions)
+    n = len(positions)
+    return Samples(
+        positions=positions,
+        policy_offsets=offsets_of(policy_counts),
+        move_probabilities=move_probabilities.astype(np.float16),
+        search_wdl=wdl.astype(np.float16),
+        result=np.full(n, NO_RESULT, np.uint8),
+        has_policy=policy_counts > 0,
+        ply=np.zeros(n, np.uint16),
+        kind=np.full(n, kind, np.uint8),
+    )
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
@@ -155,11 +151,6 @@ class GameRecord:
     network: str
     samples: Samples
 
-    @property
-    def adjudicated(self) -> bool:
-        """Whether endgame tables ended the game."""
-        return self.termination == ADJUDICATION
-
     def boards(self) -> Iterator[Board]:
         """The game replayed: the same board before the first move and after each.
 
@@ -181,25 +172,12 @@ class GameRecord:
             final = board
         return final
 
-    def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
-        """The game as PDN text.
-
-        Args:
-            headers: PDN tags; ``Result`` and ``Termination`` are set from the record.
-        """
-        result = RESULTS[{1: Color.BLACK, -1: Color.WHITE, 0: None}[self.result]]
-        tags = {**(headers or {}), "Result": result, "Termination": self.termination}
-        return format_game(PdnGame.from_board(self.board(), tags))
-
 
 class GameRecordBuilder:
-    """Collects a game while it is played.
-
-    For each position call ``add_search`` if it was searched, then ``add_move``; at the end ``finish``.
+    """Collects a game while it is played: for each position ``add_search`` if it was searched, then ``add_move``.
 
     Args:
         network: digest of the weights that play.
-        start_fen: position the game starts from.
 
     Raises:
         FenError: ``start_fen`` is no position.
@@ -246,21 +224,9 @@ class GameRecordBuilder:
         self._policies.append(None if move_probabilities is None else np.array(move_probabilities, np.float16))
         self._plies.append(self.ply)
 
-    def add_found(self, found: FoundPositions) -> None:
-        """Adds positions found beside the position now on the board. The arrays are kept."""
-        n = len(found)
-        self._found.append(
-            Samples(
-                positions=found.positions,
-                policy_offsets=offsets_of(found.policy_counts),
-                move_probabilities=found.move_probabilities,
-                search_wdl=found.wdl,
-                result=np.full(n, NO_RESULT, np.uint8),
-                has_policy=found.policy_counts > 0,
-                ply=np.full(n, self.ply, np.uint16),
-                kind=np.full(n, found.kind, np.uint8),
-            )
-        )
+    def add_found(self, found: Samples) -> None:
+        """Adds ``found_samples`` beside the position now on the board. The arrays are kept."""
+        self._found.append(replace(found, ply=np.full(len(found), self.ply, np.uint16)))
 
     def add_move(self, index: int) -> None:
         """Adds the move played: its index among the legal moves in the order of ``movegen.generate(distinct=True)``.

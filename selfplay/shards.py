@@ -120,12 +120,10 @@ class _Header(_Version):
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """What is known of a shard without reading its columns.
+    """What is known of a shard without reading its columns: how many games, moves and samples it holds, and more.
 
     Attributes:
-        games, moves, samples: how many it holds.
         networks: digests of the weights that played.
-        file_bytes: size of the file.
     """
 
     path: Path
@@ -141,9 +139,8 @@ class Shard:
     """A shard in memory. The arrays are read-only.
 
     Attributes:
-        samples: the samples of all games, game by game.
-        sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends.
-        moves, move_offsets: the moves of all games, in the same way.
+        sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends;
+            ``move_offsets`` likewise.
         start_positions, game_result, game_termination, game_network: see the module's docstring.
         terminations: names that ``game_termination`` refers to.
     """
@@ -173,14 +170,8 @@ class Shard:
             )
 
 
-def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], level: int = 3) -> ShardInfo:
+def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> ShardInfo:
     """Writes game records into one shard, whole or not at all.
-
-    Args:
-        level: zstd compression level, 1 to 22.
-
-    Returns:
-        What a process that needs no more than the counts has to know.
 
     Raises:
         ShardError: no records, or too many for one shard.
@@ -194,7 +185,7 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], lev
     if len(networks) > 2**16 or len(terminations) > 2**8:
         raise ShardError(f"{path}: a shard names up to {2**16} networks and {2**8} terminations")
     columns = _to_columns(records, networks, terminations)
-    compressor = zstandard.ZstdCompressor(level=level)
+    compressor = zstandard.ZstdCompressor()
     frames = {name: compressor.compress(array.tobytes()) for name, array in columns.items()}
     payload = b"".join(frames.values())
     offsets = offsets_of(np.array([len(frame) for frame in frames.values()]))
@@ -220,7 +211,7 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], lev
 
 
 def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
-    """What the header says; finds a shard of the wrong size, but damage in the columns only ``read_shard`` finds.
+    """What the header says. Damage in the columns only ``read_shard`` finds.
 
     Raises:
         ShardError: the file is no shard, of another version, cut off, or its header is damaged.

@@ -28,7 +28,9 @@ from .elo import PairingResult
 from .exam import EndgameExam
 from .figures import draw_ratings
 from .gate import Gate
-from .match import MatchGame, MatchResult, make_openings, play_match
+from .match import play_match
+from .match_record import MatchGame, MatchResult
+from .openings import make_openings
 from .players import network_player
 from .pool import Pool, ThreadPool
 from .ratings import Ratings

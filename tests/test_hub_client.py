@@ -24,7 +24,8 @@ from engine.players import (
     parse_player,
 )
 from engine.players.spec import HubSpec, NetworkSpec
-from selfplay.match import FORFEIT, make_openings, play_match
+from selfplay.match import FORFEIT, play_match
+from selfplay.openings import make_openings
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 20.0  # seconds for anything that should come soon

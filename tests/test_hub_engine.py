@@ -25,7 +25,8 @@ from engine.hub.params import Param
 from engine.hub.server import Identity, PlayerMaker, serve
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import Deepening
-from selfplay.match import Opening, make_openings, play_match
+from selfplay.match import play_match
+from selfplay.openings import Opening, make_openings
 
 ROOT = Path(__file__).parent.parent
 DEPTH = Param("depth", 4, "int", 1, 64)

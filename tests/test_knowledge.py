@@ -168,7 +168,7 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
         played = pool.collect(5.0)
     pool.close()
     records = list(read_shard(played[0].shard.path).iter_games())
-    assert any(record.adjudicated for record in records)
+    assert any(record.termination == "TABLEBASE" for record in records)
     for record in records:
         assert not held_out(record.samples.positions).any()
 

@@ -15,7 +15,8 @@ from engine.pdn import read_games
 from engine.players.random_player import RandomPlayer
 from selfplay.elo import elo_diff
 from selfplay.gate import Gate, GateConfig
-from selfplay.match import FORFEIT, PLY_CAP, MatchError, MatchGame, MatchResult, Opening, make_openings, play_match
+from selfplay.match import FORFEIT, PLY_CAP, MatchGame, MatchResult, play_match
+from selfplay.openings import MatchError, Opening, make_openings
 
 START = [Opening("start", Board())]
 
