@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from learner.checkpoint import CheckpointInfo
+from learner.checkpoint import Checkpoint, CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
 
 from .config import RunConfig
@@ -14,9 +14,7 @@ Results = Mapping[str, Any]
 
 
 def card_sections(
-    info: CheckpointInfo,
-    parameters: Sequence[int],
-    student: CheckpointInfo | None,
+    networks: Sequence[Checkpoint],
     results: Results,
     machine: str,
     config: RunConfig | None,
@@ -25,21 +23,19 @@ def card_sections(
     """What the card says.
 
     Args:
-        parameters: of the network, and of its student if there is one.
-        results: see ``model_card.CardData``.
+        networks: the one that was measured, and its student if there is one.
+        results, machine, ladder: see ``model_card.CardData``.
         config: that the network was trained with.
-        ladder: figures of ``crownhead ladder``.
     """
+    info = networks[0].info
+    size = f"A {info.network.family} network, {info.network.size}, {_parameters(networks[0])}"
     sections = [
         Section(
             "Network",
             [
-                Text(
-                    f"A {info.network.family} network, {info.network.size}, {parameters[0]:,} parameters; policy and "
-                    "win/draw/loss head."
-                ),
+                Text(f"{size}; policy and win/draw/loss head."),
                 Text(f"Digest of its weights: {info.digest}."),
-                *([] if student is None else [_student(student, parameters[1])]),
+                *map(_student, networks[1:]),
             ],
         ),
         _training(info, config),
@@ -53,11 +49,15 @@ def card_sections(
     return sections
 
 
-def _student(student: CheckpointInfo, parameters: int) -> Text:
-    names = [name for name in ("games", "samples") if name in student.figures]
-    learnt = ", ".join(f"{float(str(student.figures[name])):,.0f} {name}" for name in names)
+def _parameters(loaded: Checkpoint) -> str:
+    return f"{sum(weights.numel() for weights in loaded.network.parameters()):,} parameters"
+
+
+def _student(student: Checkpoint) -> Text:
+    figures = student.info.figures
+    learnt = ", ".join(f"{float(str(figures[name])):,.0f} {name}" for name in ("games", "samples") if name in figures)
     return Text(
-        f"A student beside it, {student.network.size}, {parameters:,} parameters, plays in its place where time "
+        f"A student beside it, {student.info.network.size}, {_parameters(student)}, plays in its place where time "
         f"limits the search. Trained on searches{f': {learnt}' if learnt else ''}."
     )
 

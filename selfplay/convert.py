@@ -33,10 +33,9 @@ _SHOWN = 10  # positions that were not won
 
 @dataclass(frozen=True)
 class Conversion:
-    """A won position and what became of it.
+    """A won position (the winning side is to move) and what became of it.
 
     Attributes:
-        board: the winning side is to move.
         won: the player has won it.
         possible: perfect play wins it within the rules of the game, draws by repetition and 80 plies included.
         plies: of the game.
@@ -76,11 +75,7 @@ def board_of(pieces: int) -> Board:
 
 
 def winnable(board: Board, player: TablebasePlayer) -> bool:
-    """Whether perfect play against perfect defence wins within the rules of the game.
-
-    Raises:
-        MissingTableError: no table of distances covers a position on the way.
-    """
+    """Whether perfect play against perfect defence wins within the rules; raises ``MissingTableError``."""
     game = next(play_games(player, player, [(0, Opening("endgame", board))]))
     return game.score == 1.0
 

@@ -97,10 +97,7 @@ def _positions_behind(positions, moves, behind, ends):
 
 
 def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, int]]:
-    """What the moves in each position are worth, see ``Decision.values``.
-
-    Args:
-        positions: uint32 [N, 3 or more]: own, opp, kings.
+    """What the moves in each position (uint32 [N, 3 or more]: own, opp, kings) are worth, see ``Decision.values``.
 
     Raises:
         MissingTableError: no table covers the position behind a move.
@@ -148,8 +145,7 @@ def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> list[Decis
     """Decisions of at most ``pieces`` pieces in recorded games, with the moves made, in the order of the file.
 
     Raises:
-        StorageError: the file cannot be read.
-        MatchError: it holds something else than games.
+        StorageError, MatchError: the file cannot be read, or holds something else than games.
     """
     try:
         moves = list(_recorded_moves(path, pieces))

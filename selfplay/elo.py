@@ -55,12 +55,13 @@ class Tally:
     draws: int = 0
     wins: int = 0
 
-    def add(self, scores: Sequence[float]) -> None:
-        """Counts a pair, or a single game: one or two scores of the first player, each 0, 1/2 or 1.
+    @staticmethod
+    def of_games(wins: int, draws: int, losses: int) -> "Tally":
+        """Games of which it is not known which of them made pairs."""
+        return Tally(singles=[losses, draws, wins], losses=losses, draws=draws, wins=wins)
 
-        Raises:
-            ValueError: anything else; nothing is counted.
-        """
+    def add(self, scores: Sequence[float]) -> None:
+        """Counts a pair or a single game: one or two scores (0, 1/2, 1) of the first player; raises ``ValueError``."""
         if len(scores) not in (1, 2) or any(score not in (0, 0.5, 1) for score in scores):
             raise ValueError(f"{scores!r} is no result of one game or of a pair: one or two of 0, 0.5, 1")
         counts = self.pairs if len(scores) == 2 else self.singles
@@ -178,14 +179,11 @@ class EloFit:
 def elo_table(
     results: Iterable[PairingResult], anchors: Mapping[str, float], prior_draws: float = 1.0
 ) -> list[EloRating]:
-    """Ratings of many players from their games; see ``fit_elo``.
+    """The table of ``fit_elo``.
 
     Args:
-        results: games between two players; the same two may come several times, in either order. Which of them made
-            pairs is not known, so errors are rather too wide than too narrow.
-
-    Returns:
-        Strongest first; players of equal rating by name.
+        results: the same two players may come several times, in either order. Which of their games made pairs is not
+            known, so errors are rather too wide than too narrow.
 
     Raises:
         ValueError: see ``fit_elo``; or a negative count.
@@ -194,8 +192,7 @@ def elo_table(
     for player_a, player_b, wins, draws, losses in results:
         if player_a == player_b or min(wins, draws, losses) < 0:
             raise ValueError(f"{player_a} against {player_b}, +{wins} ={draws} -{losses}: no result of two players")
-        singles = Tally(singles=[losses, draws, wins], losses=losses, draws=draws, wins=wins)
-        tallies.append((player_a, player_b, singles))
+        tallies.append((player_a, player_b, Tally.of_games(wins, draws, losses)))
     return list(fit_elo(tallies, anchors, prior_draws).table)
 
 

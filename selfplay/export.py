@@ -42,8 +42,7 @@ def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES
         was asked for: the figures of ``check_export``, and of the ``match`` with the network.
 
     Raises:
-        ValueError: the checkpoint cannot be read, or a package is missing.
-        StorageError: the file cannot be written.
+        ValueError, StorageError: the checkpoint cannot be read, a package is missing, or the file cannot be written.
     """
     use_single_thread()
     loaded, out, format = load_checkpoint(checkpoint_folder(request.checkpoint)), request.out, request.kind

@@ -2,22 +2,8 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-from engine.files import atomic_write
 
 from .elo import EloRating
-
-
-def draw_ratings(
-    path: Path, table: Sequence[EloRating], reference: str, minutes: Mapping[str, float], title: str
-) -> None:
-    """Writes the figure ``ratings_image``.
-
-    Raises:
-        StorageError: ``path`` cannot be written.
-    """
-    atomic_write(path, ratings_image(table, reference, minutes, title))
 
 
 def ratings_image(

@@ -114,11 +114,7 @@ class Gate:
     def add(self, pairs: Iterable[Sequence[float]]) -> Decision | None:
         """Takes in pairs: the candidate's scores (0, 1/2 or 1) in both games, or in one left without its second.
 
-        Returns:
-            The decision, None while there is none. Pairs after the decision are ignored.
-
-        Raises:
-            ValueError: something is no result.
+        Returns the decision, None while there is none. Pairs after the decision are ignored.
         """
         for scores in pairs:
             if self.decision is None:

@@ -60,7 +60,7 @@ def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple
 
 
 class LadderResults:
-    """Scores of all games, kept in one file: ``ladder.json`` in a folder.
+    """Scores of all games, kept in one file.
 
     Args:
         settings: what all games have in common; those of a file that is there must be the same.
@@ -95,11 +95,7 @@ class LadderResults:
                 raise MatchError(f"{path} has games with {name} {was}, not {value}: choose another --out")
 
     def admit(self, player: LadderPlayer) -> None:
-        """Notes a player.
-
-        Raises:
-            MatchError: there are games of another player of that name.
-        """
+        """Notes a player; raises ``MatchError`` if there are games of another player of that name."""
         before = self._players.setdefault(player.name, player.settings)
         if before != player.settings:
             raise MatchError(

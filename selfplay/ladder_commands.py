@@ -120,12 +120,10 @@ def play_missing(
 ) -> list[str]:
     """Plays those of the first ``games`` games of each pairing that are missing in the results.
 
-    Returns:
-        What went wrong in games that were forfeited.
+    Returns what went wrong in games that were forfeited. Games that are over are kept if Ctrl-C ends it.
 
     Raises:
         MatchError: the results are of other players.
-        KeyboardInterrupt: all games that are over have been kept.
     """
     for player in {player: None for pair in pairings for player in reversed(pair)}:  # earlier versions first
         results.admit(player)

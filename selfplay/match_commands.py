@@ -1,7 +1,8 @@
 """What ``crownhead match`` does."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from rich.console import Console
@@ -20,11 +21,7 @@ from .sprt import Sprt
 
 
 def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
-    """What a player's text does not say of how it plays: ``players.settings_text`` of a network, else "".
-
-    Raises:
-        PlayerError, CheckpointError, RunError: there is no such network.
-    """
+    """What a player's text does not say of how it plays: ``players.settings_text`` of a network, else ""."""
     if not isinstance(spec, NetworkSpec):
         return ""
     from .players import settings_text  # loads torch, which others do without
@@ -36,8 +33,7 @@ def start_engines(players: Iterable[PlayerSpec]) -> None:
     """Starts every external engine once, and ends it again: one that never gets ready is refused before any game.
 
     Raises:
-        EngineError: it does not get ready.
-        PlayerSpecError: there is no such program.
+        EngineError, PlayerSpecError: it does not get ready, or there is no such program.
     """
     for spec in {spec for spec in players if isinstance(spec, HubSpec)}:
         with HubPlayer(spec.command) as player:
@@ -127,8 +123,9 @@ def _play(
     played: list[MatchGame] = []
     counted = None  # how many games count, once that is known
     try:
-        for game in _with_kept(pool, pairing, starts):
-            if game is not None:
+        for played_now in chain([None], pool.play(make_tasks(pairing, starts, pool.jobs))):  # first those kept count
+            if played_now is not None:
+                game = played_now[1]
                 over[game.index] = game
                 if file is not None:
                     file.add(game)
@@ -150,13 +147,6 @@ def _play(
         if file is not None:
             file.close(counted)
     return MatchResult(pairing.player_a.text, pairing.player_b.text, tuple(played))
-
-
-def _with_kept(pool: MatchPool, pairing: Pairing, starts: list[tuple[int, Opening]]) -> Iterator[MatchGame | None]:
-    """The games as they end; before them None, that those kept be counted."""
-    yield None
-    for _, game in pool.play(make_tasks(pairing, starts, pool.jobs)):
-        yield game
 
 
 def _print(figures: Mapping[str, Any], test: Sprt | None) -> None:

@@ -46,14 +46,7 @@ _SHARE = 32  # games of a task where several processes share a match between unt
 
 @dataclass(frozen=True)
 class Pairing:
-    """Who plays, and how.
-
-    Attributes:
-        player_a, player_b: ``player_a`` has Black in the games of even number.
-        control: time of each player.
-        simulations, backend, plain: of network players, see ``Conditions``.
-        seed: of the players' random numbers.
-    """
+    """Who plays, and how; ``player_a`` has Black in the games of even number. For the rest see ``Conditions``."""
 
     player_a: PlayerSpec
     player_b: PlayerSpec
@@ -133,11 +126,7 @@ class Players:
         self._made: OrderedDict[tuple[object, ...], Player] = OrderedDict()
 
     def play(self, task: Task) -> Iterator[MatchGame]:
-        """Plays the games of a task.
-
-        Raises:
-            PlayerError, CheckpointError, TableFileError: a player cannot be made, see ``players.make_player``.
-        """
+        """Plays the games of a task; raises what ``players.make_player`` does."""
         pairing = task.pairing
         player_a, player_b = (self._player(pairing, spec, role) for role, spec in enumerate(pairing.players))
         seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
@@ -185,11 +174,7 @@ def _warm_up(spec: PlayerSpec, player: Player) -> None:
 
 
 class MatchPool:
-    """Plays tasks, in this process or in ``jobs`` others; use it in a ``with`` statement.
-
-    Args:
-        jobs: processes; 1 plays here.
-    """
+    """Plays tasks, in this process (1 job) or in ``jobs`` others; use it in a ``with`` statement."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs

@@ -59,7 +59,6 @@ class MatchGame:
     Attributes:
         index: number of the game; games 2k and 2k + 1 share their opening.
         opening: its name.
-        black, white: names of the players.
         first_is_black: whether the match's first player has Black.
         start_fen, moves: the whole game, the opening's moves included.
         winner: None for a draw.
@@ -119,11 +118,7 @@ class MatchGame:
 
     @staticmethod
     def from_pdn(game: PdnGame, index: int, first_is_black: bool) -> "MatchGame":
-        """The game that ``to_pdn`` has written, read again.
-
-        Raises:
-            ValueError: it has no result.
-        """
+        """The game that ``to_pdn`` has written, read again; raises ``ValueError`` if it has no result."""
         if game.result not in _WINNERS:
             raise ValueError(f"the game has no result, but {game.result}")
         notes = tuple(MoveNote.of(node) for node in game.moves)
@@ -145,12 +140,7 @@ class MatchGame:
 
 @dataclass(frozen=True)
 class MatchResult:
-    """What came out of a match.
-
-    Attributes:
-        player_a, player_b: names of the two players.
-        played: the games in order.
-    """
+    """What came out of a match: the names of the players, and the games in order."""
 
     player_a: str
     player_b: str

@@ -17,9 +17,9 @@ from engine.console import progress_console
 from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
-from learner.checkpoint import Checkpoint, CheckpointInfo, load_checkpoint, read_info
+from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.commands import oracle_validate_command
-from learner.network import Network, ResidualConfig
+from learner.network import ResidualConfig
 from learner.report import Report, make_writable_folder, to_markdown
 from learner.student import load_student
 
@@ -77,9 +77,8 @@ class CardData(BaseModel):
     """Contents of ``card.json``.
 
     Attributes:
-        digest: of the network that was measured.
-        student: digest of the student beside it, if there is one.
-        machine: where. results: name of a measurement → its figures.
+        digest, student: of the network that was measured, and of the student beside it.
+        results: name of a measurement → its figures.
         ladder: figures of ``crownhead ladder`` for the run that the network comes from, if they were there.
     """
 
@@ -96,18 +95,19 @@ class CardData(BaseModel):
 def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
     """Measures a network and writes its card; see ``crownhead card --help``.
 
+    With another student, what the one before has played is measured again.
+
     Returns:
         Where the card is, and ``CardData``.
 
     Raises:
-        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network. With
-            another student, what the one before has played is measured again.
-        StorageError: a file cannot be written.
+        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
     """
     folder = checkpoint_folder(request.net)
     info, target, run = read_info(folder), request.out or folder, request.run
     make_writable_folder(target)
-    network, taught = load_checkpoint(folder).network, load_student(folder)
+    taught = load_student(folder)
+    networks = [load_checkpoint(folder), *([] if taught is None else [taught])]
     student = None if taught is None else taught.info.digest
     console = progress_console(quiet)
     data = _read_data(target / DATA_FILE, info.digest, student)
@@ -117,7 +117,8 @@ def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
 
     def write() -> None:
         atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
-        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, taught, data, config)).encode())
+        sections = card_sections(networks, data.results, data.machine, config, data.ladder)
+        atomic_write(target / CARD_FILE, to_markdown(Report("Model card", sections, {})).encode())
 
     if run is not None and config is not None:
         atomic_write(target / CONFIG_FILE, config_json(config))
@@ -222,17 +223,3 @@ def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
             engine.choose([Board()])
             seconds = time.perf_counter() - begun
     return {"seconds": seconds, "simulations": simulations}
-
-
-def _card(
-    info: CheckpointInfo,
-    network: Network,
-    taught: Checkpoint | None,
-    data: CardData,
-    config: RunConfig | None,
-) -> Report:
-    student = None if taught is None else taught.info
-    networks = [network, *([] if taught is None else [taught.network])]
-    sizes = [sum(weights.numel() for weights in part.parameters()) for part in networks]
-    sections = card_sections(info, sizes, student, data.results, data.machine, config, data.ladder)
-    return Report("Model card", sections, {})

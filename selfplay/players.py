@@ -23,9 +23,7 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_WIDE_SHOT_VISITS = (
-    32  # wide networks: it looks for shots later, because they take as long as several of its evaluations
-)
+_WIDE_SHOT_VISITS = 32  # wide networks look for shots later, which take as long as several of their evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
@@ -34,8 +32,7 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
     """The checkpoint that a path names: a checkpoint's folder, a run's (its best), or ``champion``.
 
     Raises:
-        PlayerError: neither.
-        RunError: the run's state cannot be read.
+        PlayerError, RunError: it names none, or the run's state cannot be read.
     """
     folder = Path(path)
     if (folder / INFO_FILE).is_file():
@@ -93,8 +90,7 @@ def network_folder(text: str | None) -> Path | None:
     program; other folders and None stay as they are.
 
     Raises:
-        PlayerError: ``best``, but there is no run, or ``champion``, but there is none.
-        RunError: the run's state cannot be read.
+        PlayerError, RunError: there is no such run or network, or the run's state cannot be read.
     """
     if text is None:
         return None
@@ -112,21 +108,12 @@ def network_folder(text: str | None) -> Path | None:
 
 
 def network_player(
-    network: Network,
-    name: str,
-    search: SearchConfig,
-    *,
-    device: str = "auto",
-    backend: str = "auto",
+    network: Network, name: str, search: SearchConfig, *, device: str = "auto", backend: str = "auto"
 ) -> SearchPlayer:
-    """A player of a network that is in memory. It searches without a time limit.
-
-    Args:
-        backend: of its evaluator, see ``learner.inference.make_evaluator``.
+    """A player of a network in memory that searches without a time limit, with a backend of ``make_evaluator``.
 
     Raises:
         BackendError: no such backend, or it cannot compute this network.
-        TableFileError: a table in the default folder is damaged or foreign.
     """
     return _search_player(name, make_evaluator(network, backend, choose_device(device)), search, USUAL)
 
@@ -150,7 +137,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
         raise PlayerError(f"{spec.text}: pondering is for games with a time: give seconds or a clock")
     use_single_thread()
     search, backend = search_of(spec, conditions), spec.backend or conditions.backend
-    student = load_student(folder) if _student_plays(folder, backend, conditions) else None
+    student = load_student(folder) if _student_plays(spec, conditions) else None
     if student is not None:
         evaluator = make_evaluator(student.network)
     elif backend == "student":
@@ -164,11 +151,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
 
 
 def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
-    """The search of a network, or of the student beside it.
-
-    Raises:
-        PlayerError: there is no such network.
-    """
+    """The search of a network, or of the student beside it; raises ``PlayerError`` if there is no such network."""
     search = conditions.search
     if search is None:
         given = (spec.simulations, conditions.simulations, DEFAULT_SIMULATIONS)
@@ -188,9 +171,7 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
 def _info(spec: NetworkSpec, conditions: Conditions) -> CheckpointInfo:
     """What is known of the network that plays: that of the folder, or the student beside it."""
     folder = checkpoint_folder(spec.folder)
-    student = None
-    if _student_plays(folder, spec.backend or conditions.backend, conditions):
-        student = read_student_info(folder)
+    student = read_student_info(folder) if _student_plays(spec, conditions) else None
     return student or read_info(folder)
 
 
@@ -210,15 +191,14 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     plays = _info(spec, conditions)
     if isinstance(plays.network, WideConfig):
         settings += f" shot_visits={search.shot_visits}"
-    is_student = _student_plays(folder, spec.backend or conditions.backend, conditions)
-    return f"{settings} student={plays.digest[:12]}" if is_student else settings
+    return f"{settings} student={plays.digest[:12]}" if _student_plays(spec, conditions) else settings
 
 
-def _student_plays(folder: Path, backend: str, conditions: Conditions) -> bool:
+def _student_plays(spec: NetworkSpec, conditions: Conditions) -> bool:
     """Whether the student beside a network judges in its place."""
-    timed = conditions.timed or conditions.seconds is not None
+    backend, timed = spec.backend or conditions.backend, conditions.timed or conditions.seconds is not None
     automatic = backend == "auto" and timed and choose_device(conditions.device) == "cpu"
-    return (automatic or backend == "student") and has_student(folder)
+    return (automatic or backend == "student") and has_student(checkpoint_folder(spec.folder))
 
 
 def _search_player(

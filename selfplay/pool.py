@@ -29,11 +29,7 @@ class PoolError(ValueError):
 
 
 class Turns:
-    """Whose weights a request is played with: the run's own, or for a share of the requests the teacher's.
-
-    Attributes:
-        own: None before the first are set.
-    """
+    """Whose weights a request is played with: the run's own, or for a share of the requests the teacher's."""
 
     def __init__(self) -> None:
         self.own: Any = None
@@ -45,11 +41,7 @@ class Turns:
         self._teacher, self._share = weights, share
 
     def next(self) -> Any:
-        """The weights of the next request.
-
-        Raises:
-            PoolError: there are none yet.
-        """
+        """The weights of the next request; raises ``PoolError`` while there are none."""
         if self.own is None:
             raise PoolError("the pool has no weights yet: call set_weights first")
         self._owed += self._share

@@ -17,10 +17,7 @@ class RatingsError(ValueError):
 
 
 class Ratings:
-    """Results and ratings, kept in one JSON file.
-
-    Args:
-        path: of the file; it need not exist yet.
+    """Results and ratings, kept in one JSON file, which need not exist yet.
 
     Attributes:
         results: of matches. endgames: network → share of endgames that its WDL head judges right (``exam``).

@@ -18,11 +18,7 @@ _ANSWER_S = 5.0  # that a cluster's head node gets to answer
 
 
 class RayPool(Pool):
-    """Actors as Ray processes; see ``Pool``.
-
-    Raises:
-        PoolError: Ray cannot be started or the cluster cannot be joined.
-    """
+    """Actors as Ray processes, see ``Pool``; raises ``PoolError`` if Ray cannot be started or a cluster not joined."""
 
     def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
         self._ray = _import_ray(config.address)
@@ -65,8 +61,7 @@ def _import_ray(address: str | None) -> Any:
     """Imports Ray with the settings that it reads from the environment at import.
 
     Without a cluster to join, Ray is told that it will never be one: then its processes listen on loopback alone
-    (a loopback ``_node_ip_address`` is replaced by Ray). The variable's name speaks of other systems, but it is read on
-    all of them.
+    (it replaces a loopback ``_node_ip_address``). The variable is read on all systems, whatever its name says.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # actors see the GPU though they reserve none
@@ -80,13 +75,10 @@ def _import_ray(address: str | None) -> Any:
 
 
 def check_address(address: str) -> None:
-    """Whether anything answers where a cluster is said to be; Ray itself would try for minutes.
+    """Raises ``PoolError`` if nothing answers where a cluster is said to be; Ray itself would try for minutes.
 
     Args:
         address: ``HOST:PORT``, with or without ``ray://``; for other words (``auto``) Ray looks by itself.
-
-    Raises:
-        PoolError: nothing answers.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:

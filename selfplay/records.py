@@ -72,11 +72,7 @@ class Samples:
         )
 
     def take(self, rows: np.ndarray) -> "Samples":
-        """The given rows, copied, in the given order; a row may come several times.
-
-        Args:
-            rows: integer [m], each in 0 to n - 1.
-        """
+        """The given rows (integer [m]), copied, in the given order; a row may come several times."""
         starts = self.policy_offsets[rows]
         counts = self.policy_offsets[rows + 1] - starts
         offsets = offsets_of(counts)
@@ -152,11 +148,7 @@ class GameRecord:
     samples: Samples
 
     def boards(self) -> Iterator[Board]:
-        """The game replayed: the same board before the first move and after each.
-
-        Raises:
-            RecordError: a recorded move does not exist.
-        """
+        """The game replayed: the same board before the first move and after each; raises ``RecordError``."""
         board = Board(self.start_fen)
         yield board
         for ply, index in enumerate(self.moves):
@@ -241,14 +233,10 @@ class GameRecordBuilder:
         self._moves.append(int(index))
 
     def finish(self, result: int, termination: str) -> GameRecord:
-        """The record of the finished game.
-
-        Args:
-            result: 1 Black won, 0 draw, -1 White won.
-            termination: see ``GameRecord``.
+        """The record of the finished game; ``result`` and ``termination`` as in ``GameRecord``.
 
         Raises:
-            RecordError: another result, or what was added are no probabilities.
+            RecordError: no such result, or what was added are no probabilities.
         """
         if result not in (1, 0, -1):
             raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")

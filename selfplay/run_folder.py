@@ -67,11 +67,7 @@ class RunState(BaseModel):
 
 
 class RunFolder:
-    """Paths and small files of a run.
-
-    Args:
-        path: the folder; see ``create`` and ``open`` for new and existing ones.
-    """
+    """Paths and small files of a run; see ``create`` and ``open`` for new and existing ones."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -89,12 +85,7 @@ class RunFolder:
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
-        """A new run.
-
-        Raises:
-            RunError: there is a run in this folder already.
-            StorageError: the folder cannot be written.
-        """
+        """A new run; raises ``RunError`` if there is one in this folder already, or ``StorageError``."""
         folder = RunFolder(path)
         if folder.config_path.exists():
             raise RunError(f"{path} holds a run already: continue it with --resume, or choose another --run")
@@ -109,12 +100,7 @@ class RunFolder:
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> tuple["RunFolder", RunConfig]:
-        """An existing run and its configuration.
-
-        Raises:
-            RunError: there is no run in this folder.
-            ConfigError: its configuration is damaged or of another version.
-        """
+        """An existing run and its configuration; raises ``RunError`` or ``ConfigError`` if it cannot be read."""
         folder = RunFolder(path)
         if not folder.config_path.is_file():
             raise RunError(f"{path} holds no run to resume: start one without --resume")
@@ -132,24 +118,16 @@ class RunFolder:
         return steps if isinstance(steps, int) else 0
 
     def read_state(self) -> RunState:
-        """Where the run stands.
-
-        Raises:
-            RunError: ``state.json`` is missing or damaged.
-        """
+        """Where the run stands; raises ``RunError`` if ``state.json`` is missing or damaged."""
         try:
             state = RunState.model_validate_json(self.state_path.read_bytes())
+            what = "wrong checksum" if state != state.sealed() else None
         except OSError as error:
             raise RunError(f"{self.state_path} cannot be read: {error.strerror or error}") from error
         except ValidationError as error:
             what = " ".join(error.errors()[0]["msg"].split())
-            raise RunError(
-                f"{self.state_path} is damaged ({what}): put a copy of it there, or begin another run"
-            ) from error
-        if state != state.sealed():
-            raise RunError(
-                f"{self.state_path} is damaged (wrong checksum): put a copy of it there, or begin another run"
-            )
+        if what is not None:
+            raise RunError(f"{self.state_path} is damaged ({what}): put a copy of it there, or begin another run")
         return state
 
     def write_state(self, state: RunState) -> None:
@@ -178,27 +156,17 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps a second trainer out of the folder. The lock ends with the process, however it ends.
-
-        Raises:
-            RunError: another process trains here.
-        """
+        """Keeps a second trainer out of the folder: raises ``RunError`` there. The lock ends with the process."""
         try:
             file = open(self.path / "lock", "a+b")  # noqa: SIM115 - open as long as the lock is held
         except OSError as error:
             raise StorageError(error.errno, f"cannot write in {self.path}: {error.strerror or error}") from error
         with file:
-            if not _try_lock(file):
-                raise RunError(f"{self.path} is in use by another training process")
+            try:
+                lock(file)
+            except OSError:
+                raise RunError(f"{self.path} is in use by another training process") from None
             yield
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        lock(file)
-    except OSError:
-        return False
-    return True
 
 
 def _last_byte(file: IO[bytes]) -> bytes:

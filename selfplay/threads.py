@@ -21,11 +21,7 @@ def num_cores() -> int:
 
 
 def choose_device(name: str) -> str:
-    """``auto`` becomes ``cuda`` where there is one, else ``cpu``.
-
-    Raises:
-        ValueError: cuda is asked for and there is none.
-    """
+    """``auto`` becomes ``cuda`` where there is one, else ``cpu``; raises ``ValueError`` where cuda is missing."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():

@@ -23,11 +23,7 @@ _Key = tuple[str, ...]
 
 
 class Version(NamedTuple):
-    """A network that was the best of its run; v0 has random weights.
-
-    Attributes:
-        minutes: of training when it was promoted.
-    """
+    """A network that was the best of its run, and minutes of training when it was promoted; v0 has random weights."""
 
     name: str
     checkpoint: Path
@@ -47,11 +43,10 @@ def check_run(folder: Path, config: RunConfig) -> None:
 
 
 def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
-    """Begins a run, or goes on with one, until it has had its minutes or its iterations; at once if it has.
+    """Begins a run, or goes on with one, until it has had its minutes or its iterations; Ctrl-C saves.
 
     Raises:
         RunError: the folder holds a run with other settings, or another process trains in it.
-        KeyboardInterrupt: everything is saved.
     """
     from ..training import Training
 
@@ -82,11 +77,7 @@ def is_over(state: RunState, config: RunConfig) -> bool:
 
 
 def read_run(folder: Path) -> tuple[RunState, list[Version]]:
-    """State of a run, and its versions from random weights to the last promoted one; none if it has not begun.
-
-    Raises:
-        RunError: its state cannot be read.
-    """
+    """State of a run, and its versions from random weights to the last promoted one; none if it has not begun."""
     run = RunFolder(folder)
     first = run.checkpoint("000000")
     if not run.config_path.exists() or not first.exists():
