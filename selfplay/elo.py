@@ -93,16 +93,12 @@ class Tally:
 
 
 def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDiff:
-    """Elo difference of two players from the results of their games, always finite.
+    """Elo difference of two players from the results of their games, as ``Tally`` counts them; always finite.
 
     A score of 0 % or 100 % is no Elo difference; it counts as if one more game had been drawn: n wins in n games as
     (n + 1/2) / (n + 1). The error is that of the mean score, carried over by the slope of the Elo curve (delta method).
     Its spread is taken over the pairs and, apart, over the single games, each with one more imagined result spread
     evenly over all possible ones: a few equal results do not make an error of zero.
-
-    Args:
-        pairs: number of pairs in which the first player took 0, 1/2, 1, 3/2 and 2 points.
-        singles: number of unpaired games in which it took 0, 1/2 and 1 points.
 
     Raises:
         ValueError: no games.
@@ -154,10 +150,9 @@ class EloRating(NamedTuple):
 
 @dataclass(frozen=True)
 class EloFit:
-    """Ratings of many players, most likely together.
+    """Ratings of many players, most likely together; the table has the strongest first, equal ones by name.
 
     Attributes:
-        table: strongest first; players of equal rating by name.
         covariance: of the ratings, Elo squared; [n, n] in the order of ``players``. 0 for anchors.
     """
 

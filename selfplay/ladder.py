@@ -44,10 +44,9 @@ def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
 
 
 def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple[LadderPlayer, LadderPlayer]]:
-    """Who meets whom: neighbours, the last network all others, and every network the anchors; or everybody everybody.
+    """Who meets whom of networks, from the first to the last, and anchors after them.
 
-    Args:
-        players: networks from the first to the last, then anchors.
+    Neighbours meet, the last network all others, and every network the anchors; or everybody everybody.
     """
     pairs = []
     promoted = [player for player in players if player.promoted]

@@ -44,10 +44,7 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
 
     A network judges the positions of many games at once, which one process does better than several. A player that
-    ponders needs a core of its own.
-
-    Args:
-        pairing: None for several, which are always shared out.
+    ponders needs a core of its own. Several pairings (None) are always shared out.
     """
     from .threads import num_cores
 

@@ -12,7 +12,7 @@ import signal
 import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Self
 
@@ -193,7 +193,7 @@ class MatchPool:
         self._workers.clear()
 
     def play(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
-        """Plays all tasks and hands on each game as soon as it is over, with the task that it belongs to.
+        """Plays all tasks and hands on each game as soon as it is over, with the task, or what is left of it.
 
         Raises:
             MatchError: a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
@@ -203,29 +203,30 @@ class MatchPool:
                 for game in self._players.play(task):
                     yield task, game
             return
-        waiting = deque(_Share(task, list(task.starts)) for task in tasks)
+        waiting = deque(tasks)
         deaths: Counter[tuple[Pairing, int]] = Counter()
-        while waiting or any(worker.share for worker in self._workers):
+        while waiting or any(worker.task for worker in self._workers):
             self._hand_out(waiting)
-            connections = {worker.connection: worker for worker in self._workers if worker.share}
+            connections = {worker.connection: worker for worker in self._workers if worker.task}
             for connection in multiprocessing.connection.wait(list(connections), _PATIENCE_S):
                 worker = connections[connection]  # type: ignore[index]
-                share = worker.share
-                assert share is not None
+                task = worker.task
+                assert task is not None
                 try:
                     over = worker.receive()
                 except (EOFError, OSError):
-                    self._bury(worker, deaths)
-                    if share.left:  # it may have died behind its last game
-                        waiting.appendleft(share)
+                    self._bury(worker, task, deaths)
+                    if task.starts:  # it may have died behind its last game
+                        waiting.appendleft(task)
                     continue
                 if over is not None:
-                    share.left = [start for start in share.left if start[0] != over.index]
-                    yield share.task, over
+                    left = tuple(start for start in task.starts if start[0] != over.index)
+                    worker.task = replace(task, starts=left)
+                    yield task, over
 
-    def _hand_out(self, waiting: "deque[_Share]") -> None:
+    def _hand_out(self, waiting: deque[Task]) -> None:
         """Gives tasks to processes that have none, and starts more processes while there are too few."""
-        idle = [worker for worker in self._workers if worker.share is None]
+        idle = [worker for worker in self._workers if worker.task is None]
         while waiting and (idle or len(self._workers) < self.jobs):
             if idle:
                 worker = idle.pop()
@@ -234,15 +235,13 @@ class MatchPool:
                 self._workers.append(worker)
             worker.send(waiting.popleft())
 
-    def _bury(self, worker: "_Worker", deaths: Counter[tuple[Pairing, int]]) -> None:
+    def _bury(self, worker: "_Worker", task: Task, deaths: Counter[tuple[Pairing, int]]) -> None:
         """Counts what a process that has died was doing."""
-        share = worker.share
-        assert share is not None
         self._workers.remove(worker)
         worker.end()
         worker.join()
-        pairing = share.task.pairing
-        for index, _ in share.left:
+        pairing = task.pairing
+        for index, _ in task.starts:
             deaths[pairing, index] += 1
             if deaths[pairing, index] >= _MOST_DEATHS:
                 names = " v ".join(player.text for player in pairing.players)
@@ -252,31 +251,27 @@ class MatchPool:
                 )
 
 
-@dataclass
-class _Share:
-    """A task and those of its games that are not over."""
-
-    task: Task
-    left: list[tuple[int, Opening]]
-
-
 class _Worker:
-    """A process that plays."""
+    """A process that plays.
+
+    Attributes:
+        task: those of its games that are not over; None if it has none.
+    """
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other,), daemon=True)
-        self.share: _Share | None = None
+        self.task: Task | None = None
         with no_interrupt():
             self.process.start()
         other.close()
 
-    def send(self, share: _Share) -> None:
+    def send(self, task: Task) -> None:
         """Gives it a task; one that has died says so when it is listened to."""
-        self.share = share
+        self.task = task
         with contextlib.suppress(OSError):
-            self.connection.send_bytes(Task(share.task.pairing, tuple(share.left)).encode())
+            self.connection.send_bytes(task.encode())
 
     def receive(self) -> MatchGame | None:
         """A game that is over; None once all are.
@@ -289,7 +284,7 @@ class _Worker:
         if isinstance(message, str):
             raise MatchError(message)
         if message is None:
-            self.share = None
+            self.task = None
         return message
 
     def end(self) -> None:

@@ -98,9 +98,10 @@ def _file_openings(text: str) -> list[Opening]:
     plies = int(ending) if colon and name and re.fullmatch("[0-9]{1,4}", ending) else None
     path = Path(text if plies is None else name)
     content = read_text(path)
-    lines = [line for line in content.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if lines and _FEN_LINE.match(lines[0]):
-        boards = list(_fen_boards(path, content))
+    lines = [(number, line.strip()) for number, line in enumerate(content.splitlines(), 1)]
+    lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
+    if lines and _FEN_LINE.match(lines[0][1]):
+        boards = [_board_of(path, number, line) for number, line in lines]
     else:
         try:
             boards = [_opening_of(game, plies) for game in read_games(content)]
@@ -114,13 +115,11 @@ def _file_openings(text: str) -> list[Opening]:
     return [Opening(f"{path.name} {number}", board) for number, board in enumerate(boards, 1)]
 
 
-def _fen_boards(path: Path, content: str) -> Iterator[Board]:
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                yield Board(line.strip())
-            except DraughtsError as error:
-                raise MatchError(f"openings in {path}, line {number}: {error}") from error
+def _board_of(path: Path, number: int, line: str) -> Board:
+    try:
+        return Board(line)
+    except DraughtsError as error:
+        raise MatchError(f"openings in {path}, line {number}: {error}") from error
 
 
 def _opening_of(game: PdnGame, plies: int | None) -> Board:

@@ -166,14 +166,7 @@ class GameRecord:
 
 
 class GameRecordBuilder:
-    """Collects a game while it is played: for each position ``add_search`` if it was searched, then ``add_move``.
-
-    Args:
-        network: digest of the weights that play.
-
-    Raises:
-        FenError: ``start_fen`` is no position.
-    """
+    """Collects a game while it is played: for each position ``add_search`` if it was searched, then ``add_move``."""
 
     def __init__(self, network: str, start_fen: str = START_FEN) -> None:
         self.network = network
@@ -198,16 +191,12 @@ class GameRecordBuilder:
         search_wdl: np.ndarray | Sequence[float],
         move_probabilities: np.ndarray | Sequence[float] | None,
     ) -> None:
-        """Adds the search of the position now on the board. The arrays are copied.
+        """Adds the search of the position now on the board, once (``RecordError``). The arrays are copied.
 
         Args:
             position: [4] uint32: own, opp, kings, reversible plies; seen by the side to move.
             search_wdl: [3]: win, draw, loss for the side to move.
-            move_probabilities: [legal moves] in the order of ``movegen.generate(distinct=True)``; None for a fast
-                search.
-
-        Raises:
-            RecordError: this position has its search already.
+            move_probabilities: [legal moves], as in ``Samples``; None for a fast search.
         """
         if self._plies and self._plies[-1] == self.ply:
             raise RecordError(f"ply {self.ply} has been searched already; add the move first")

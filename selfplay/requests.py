@@ -401,10 +401,9 @@ class TrainRequest:
     ] = None
 
     def __post_init__(self) -> None:
-        if self.resume and self.init:
-            raise RequestError("a run goes on with its own network: --init cannot be given with --resume")
-        if self.resume and self.teacher:
-            raise RequestError("a run goes on with its own teacher: --teacher cannot be given with --resume")
+        for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
+            if self.resume and given:
+                raise RequestError(f"a run goes on with its own {what}: {option} cannot be given with --resume")
 
     @property
     def folder(self) -> Path:

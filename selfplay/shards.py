@@ -185,7 +185,7 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> 
     if len(networks) > 2**16 or len(terminations) > 2**8:
         raise ShardError(f"{path}: a shard names up to {2**16} networks and {2**8} terminations")
     columns = _to_columns(records, networks, terminations)
-    compressor = zstandard.ZstdCompressor()
+    compressor = zstandard.ZstdCompressor(level=3)
     frames = {name: compressor.compress(array.tobytes()) for name, array in columns.items()}
     payload = b"".join(frames.values())
     offsets = offsets_of(np.array([len(frame) for frame in frames.values()]))

@@ -45,9 +45,7 @@ class Worker:
     Games in play go on from request to request with the same kind of network: a teacher's games are not the run's own.
 
     Args:
-        actor: number of the actor.
         seed: of its games; another one after a restart, so that no game is played twice.
-        knowledge: makes what the actor knows of endgames from the configuration.
     """
 
     def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:

@@ -175,8 +175,8 @@ def test_result_counts_for_the_first_player() -> None:
     assert 0 < result.tally.wins < 19 or 0 < result.tally.losses < 19
     swapped = play_match(IndexPlayer("b", 7), IndexPlayer("a", 3), openings(10), 20)
     full = play_match(IndexPlayer("a", 3), IndexPlayer("b", 7), openings(10), 20)
-    assert (swapped.wins, swapped.draws, swapped.losses) == (full.losses, full.draws, full.wins)
-    assert swapped.elo == pytest.approx(-full.elo)
+    assert (swapped.tally.wins, swapped.tally.draws) == (full.tally.losses, full.tally.draws)
+    assert swapped.tally.elo_diff().elo == pytest.approx(-full.tally.elo_diff().elo)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7, 100])

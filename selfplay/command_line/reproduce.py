@@ -10,6 +10,8 @@ from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
 )
+Out = Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")]
+RunOut = Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")]
 RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of weights, games and players.")]
 
 
@@ -31,7 +33,7 @@ def reproduce_wang(
             "minutes.",
         ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path("wang-report"),
+    out: Out = Path("wang-report"),
     seed: Seed = 1,
     folder: Tables = None,
     quiet: Json = False,
@@ -55,9 +57,7 @@ def reproduce_popic(
         ),
     ] = 30.0,
     games: Annotated[int, typer.Option(min=2, max=MAX_GAMES, help="Of the last version against each before it.")] = 50,
-    out: Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")] = Path(
-        "popic-report"
-    ),
+    out: RunOut = Path("popic-report"),
     seed: RunSeed = 1,
     quiet: Json = False,
 ) -> Any:
@@ -87,9 +87,7 @@ def reproduce_maddocks(
         float, typer.Option(min=0.01, help="Of the training, at most; earlier ones in this folder included.")
     ] = 15.0,
     games: Annotated[int, typer.Option(min=1, help="Of the match with roll-out MCTS.")] = 100,
-    out: Annotated[Path, typer.Option(help="Folder of run and report; given again, it goes on.")] = Path(
-        "maddocks-report"
-    ),
+    out: RunOut = Path("maddocks-report"),
     seed: RunSeed = 1,
     quiet: Json = False,
 ) -> Any:
@@ -109,9 +107,7 @@ def reproduce_larson(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of the trainings together; reading 10,000 games and tests take 2 more.")
     ] = 30.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
-        "larson-report"
-    ),
+    out: Out = Path("larson-report"),
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="Of the split, the weights and the order of the games.")
     ] = 1,
@@ -130,9 +126,7 @@ def reproduce_abdalla(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of labelling and both trainings together; tests take a minute more.")
     ] = 6.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
-        "abdalla-report"
-    ),
+    out: Out = Path("abdalla-report"),
     seed: Seed = 1,
     quiet: Json = False,
 ) -> Any:

@@ -135,13 +135,7 @@ class _System:
 
 @dataclass(frozen=True)
 class _Found:
-    """A system's figures so far.
-
-    Attributes:
-        versions: none before the run has begun.
-        tallies: of the last version against those before it, as far as they have played.
-        games: of self-play.
-    """
+    """A system's figures so far: of self-play, and of the last version's games against those before it."""
 
     system: _System
     state: RunState
