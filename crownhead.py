@@ -117,21 +117,15 @@ def _play(request: PlayRequest) -> None:
     plan = None
     if request != PlayRequest(menu=request.menu):
         spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
-        if spec.kind == "network":
-            _check_network(spec.checkpoint)
+        if spec.kind == "network":  # says what is wrong with a checkpoint before a window opens
+            from learner.checkpoint import read_info
+            from selfplay.players import checkpoint_folder
+
+            read_info(checkpoint_folder(spec.checkpoint or "champion"))
         elif spec.kind == "external":
             _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
     run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=request.menu)
-
-
-def _check_network(checkpoint: str | None) -> None:
-    """Says what is wrong with a checkpoint before a window opens."""
-    from engine.players.spec import CHAMPION
-    from learner.checkpoint import read_info
-    from selfplay.players import checkpoint_folder
-
-    read_info(checkpoint_folder(checkpoint or CHAMPION))
 
 
 def _make_network(spec: "OpponentSpec") -> "Player":

@@ -1,7 +1,6 @@
 """``crownhead convert``: how many won endgames a player wins against perfect defence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,29 +28,7 @@ from .requests import ConvertRequest
 PIECES = 5  # of the exact values that come with the package
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
 _SHOWN = 10  # positions that were not won
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """A won position (the winning side is to move) and what became of it.
-
-    Attributes:
-        won: the player has won it.
-        possible: perfect play wins it within the rules of the game, draws by repetition and 80 plies included.
-        plies: of the game.
-        termination: how it ended.
-    """
-
-    board: Board
-    won: bool
-    possible: bool
-    plies: int
-    termination: str
-
-    @property
-    def pieces(self) -> int:
-        """On the board."""
-        return len(self.board.piece_map())
+_TOLD = "fen", "pieces", "plies", "termination"  # of these
 
 
 def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | None = None) -> list[Board]:
@@ -95,28 +72,32 @@ def convert_command(request: ConvertRequest, quiet: bool) -> dict[str, Any]:
     settings_of(request.spec, pairing.conditions)  # says now whether there is such a network
     boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black
-    defence, found = TablebasePlayer(folder, request.seed), list[Conversion]()
+    defence, found = TablebasePlayer(folder, request.seed), list[dict[str, Any]]()
     jobs = choose_jobs(request.jobs, pairing, len(starts))
     with MatchProgress(len(starts), quiet) as progress, MatchPool(jobs) as pool:
         for _, game in pool.play(make_tasks(pairing, starts, jobs)):
             board, won = boards[game.index // 2], game.score == 1.0
-            possible = won or winnable(board, defence)
-            found.append(Conversion(board, won, possible, len(game.moves), game.termination))
+            found.append(
+                {
+                    "fen": board.fen(),
+                    "pieces": len(board.piece_map()),
+                    "plies": len(game.moves),
+                    "termination": game.termination,
+                    "won": won,
+                    "possible": won or winnable(board, defence),
+                }
+            )
             progress.game(game)
-    failed = [one for one in found if one.possible and not one.won]
     figures = {
         **_counts(found),
         "player": request.player,
         "time_control": str(control),
         "simulations": request.simulations,
         "by_pieces": [
-            {**_counts([one for one in found if one.pieces == n]), "pieces": n}
-            for n in sorted({one.pieces for one in found})
+            {**_counts([one for one in found if one["pieces"] == n]), "pieces": n}
+            for n in sorted({one["pieces"] for one in found})
         ],
-        "not_won": [
-            {"fen": one.board.fen(), "pieces": one.pieces, "plies": one.plies, "termination": one.termination}
-            for one in failed
-        ],
+        "not_won": [{key: one[key] for key in _TOLD} for one in found if one["possible"] and not one["won"]],
     }
     if not quiet:
         _print(figures)
@@ -133,13 +114,13 @@ def _positions(request: ConvertRequest) -> list[Board]:
     return boards
 
 
-def _counts(found: Sequence[Conversion]) -> dict[str, Any]:
+def _counts(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Numbers of positions, of those that perfect play wins under the rules (``possible``), and of these of those won.
 
     Also the ``share`` won of the possible ones, and the ``longest`` game that was won, in plies; None if there is none.
     """
-    possible = [conversion for conversion in found if conversion.possible]
-    won = [conversion.plies for conversion in possible if conversion.won]
+    possible = [one for one in found if one["possible"]]
+    won = [one["plies"] for one in possible if one["won"]]
     return {
         "positions": len(found),
         "possible": len(possible),

@@ -99,8 +99,7 @@ def _positions_behind(positions, moves, behind, ends):
 def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, int]]:
     """What the moves in each position (uint32 [N, 3 or more]: own, opp, kings) are worth, see ``Decision.values``.
 
-    Raises:
-        MissingTableError: no table covers the position behind a move.
+    Raises ``MissingTableError`` if no table covers the position behind a move.
     """
     behind, ends = np.zeros((MAX_MOVES * len(positions), 3), np.uint32), np.zeros(len(positions), np.int64)
     _positions_behind(positions, new_moves(), behind, ends)
@@ -144,8 +143,7 @@ def drawn_decisions(
 def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> list[Decision]:
     """Decisions of at most ``pieces`` pieces in recorded games, with the moves made, in the order of the file.
 
-    Raises:
-        StorageError, MatchError: the file cannot be read, or holds something else than games.
+    Raises ``StorageError`` or ``MatchError`` if the file cannot be read, or holds something else than games.
     """
     try:
         moves = list(_recorded_moves(path, pieces))

@@ -174,14 +174,9 @@ class EloFit:
 def elo_table(
     results: Iterable[PairingResult], anchors: Mapping[str, float], prior_draws: float = 1.0
 ) -> list[EloRating]:
-    """The table of ``fit_elo``.
+    """The table of ``fit_elo``; the same two players may come several times, in either order.
 
-    Args:
-        results: the same two players may come several times, in either order. Which of their games made pairs is not
-            known, so errors are rather too wide than too narrow.
-
-    Raises:
-        ValueError: see ``fit_elo``; or a negative count.
+    Which of their games made pairs is not known, so errors are rather too wide than too narrow.
     """
     tallies = []
     for player_a, player_b, wins, draws, losses in results:
@@ -203,7 +198,6 @@ def fit_elo(
     Args:
         tallies: two players and the results of the first; the same two may come several times, in either order.
         anchors: players whose ratings are fixed.
-        prior_draws: more than 0.
 
     Raises:
         ValueError: a player has met no anchor, not even through others, or has played itself.

@@ -40,9 +40,6 @@ def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES
     Returns:
         ``path``, ``format``, ``precision``, ``digest`` of the checkpoint, ``bytes``, ``seconds``; and ``check``, if it
         was asked for: the figures of ``check_export``, and of the ``match`` with the network.
-
-    Raises:
-        ValueError, StorageError: the checkpoint cannot be read, a package is missing, or the file cannot be written.
     """
     use_single_thread()
     loaded, out, format = load_checkpoint(checkpoint_folder(request.checkpoint)), request.out, request.kind

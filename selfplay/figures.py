@@ -18,7 +18,6 @@ def ratings_image(
     """Draws the Elo of a run's promoted networks over time as PNG; the other players as level lines.
 
     Args:
-        table: ratings of all players; ``reference`` has 0.
         places: network → minutes of training when it was promoted (the random weights: 0), or another measure.
         what, axis: names of the networks and of the measure.
         doubling: the axis is in steps of twice as much.

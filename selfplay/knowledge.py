@@ -32,7 +32,5 @@ def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
     """What the actors of a run know of endgames (a ``KnowledgeFactory``); raises as ``shared_tablebase`` does."""
     needs_table = config.selfplay.adjudicate or config.selfplay.rescore
     return EndgameKnowledge(
-        leaf_oracle=leaf_oracle(config.search),
-        table=shared_tablebase() if needs_table else None,
-        held_out=held_out,
+        leaf_oracle=leaf_oracle(config.search), table=shared_tablebase() if needs_table else None, held_out=held_out
     )

@@ -131,12 +131,7 @@ class LadderResults:
 
     def _content(self) -> bytes:
         games = [[a, b, {str(i): scores[i] for i in sorted(scores)}] for (a, b), scores in self._scores.items()]
-        fields = {
-            "schema_version": _VERSION,
-            "settings": self._settings,
-            "players": self._players,
-            "games": games,
-        }
+        fields = {"schema_version": _VERSION, "settings": self._settings, "players": self._players, "games": games}
         return (json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n").encode()
 
 

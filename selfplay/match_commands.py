@@ -32,8 +32,7 @@ def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
 def start_engines(players: Iterable[PlayerSpec]) -> None:
     """Starts every external engine once, and ends it again: one that never gets ready is refused before any game.
 
-    Raises:
-        EngineError, PlayerSpecError: it does not get ready, or there is no such program.
+    Raises ``EngineError`` if one does not get ready, ``PlayerSpecError`` if there is no such program.
     """
     for spec in {spec for spec in players if isinstance(spec, HubSpec)}:
         with HubPlayer(spec.command) as player:

@@ -46,8 +46,7 @@ class MatchFile:
     def read(self) -> dict[int, MatchGame]:
         """The games of this match that are in the file, by their number; a last one that is cut short does not count.
 
-        Raises:
-            MatchError, StorageError: something in the file is not of this match, or it cannot be read.
+        Raises ``MatchError`` if something in the file is not of this match, ``StorageError`` if it cannot be read.
         """
         if not self.path.exists():
             return {}

@@ -195,8 +195,7 @@ class MatchPool:
     def play(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
         """Plays all tasks and hands on each game as soon as it is over, with the task, or what is left of it.
 
-        Raises:
-            MatchError: a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
+        Raises ``MatchError`` if a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
         """
         if self.jobs == 1:
             for task in tasks:
@@ -210,19 +209,19 @@ class MatchPool:
             connections = {worker.connection: worker for worker in self._workers if worker.task}
             for connection in multiprocessing.connection.wait(list(connections), _PATIENCE_S):
                 worker = connections[connection]  # type: ignore[index]
-                task = worker.task
-                assert task is not None
+                asked = worker.task
+                assert asked is not None
                 try:
                     over = worker.receive()
                 except (EOFError, OSError):
-                    self._bury(worker, task, deaths)
-                    if task.starts:  # it may have died behind its last game
-                        waiting.appendleft(task)
+                    self._bury(worker, asked, deaths)
+                    if asked.starts:  # it may have died behind its last game
+                        waiting.appendleft(asked)
                     continue
                 if over is not None:
-                    left = tuple(start for start in task.starts if start[0] != over.index)
-                    worker.task = replace(task, starts=left)
-                    yield task, over
+                    left = tuple(start for start in asked.starts if start[0] != over.index)
+                    worker.task = replace(asked, starts=left)
+                    yield asked, over
 
     def _hand_out(self, waiting: deque[Task]) -> None:
         """Gives tasks to processes that have none, and starts more processes while there are too few."""

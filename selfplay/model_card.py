@@ -27,13 +27,12 @@ from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
 from .convert import convert_command
 from .export import export_command
-from .machine import describe_machine
 from .match_commands import match_command
 from .players import checkpoint_folder
 from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
 from .run_folder import RunError, RunFolder
 from .stages import config_at
-from .threads import choose_device
+from .threads import choose_device, describe_machine
 
 CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
@@ -93,12 +92,9 @@ class CardData(BaseModel):
 
 
 def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
-    """Measures a network and writes its card; see ``crownhead card --help``.
+    """Measures a network and writes its card; returns its path and ``CardData``. See ``crownhead card --help``.
 
     With another student, what the one before has played is measured again.
-
-    Returns:
-        Where the card is, and ``CardData``.
 
     Raises:
         ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.

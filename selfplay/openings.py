@@ -41,11 +41,9 @@ def make_openings(spec: str, number: int, seed: int) -> list[Opening]:
             ``file:PATH``: those of a file in its order, and again from the first. The file has a FEN a line (empty
             lines and such that begin with # do not count), or games in PDN: of a game without a result all moves,
             of others the first ``_GAME_PLIES``, of all the first K if it is ``file:PATH:K``.
-        number: how many.
 
     Raises:
-        MatchError: ``spec`` is none of these, or there is something wrong in the file.
-        StorageError: the file cannot be read.
+        MatchError, StorageError: ``spec`` is none of these, or there is something wrong with the file.
     """
     if spec.startswith(_FILE):
         openings = _file_openings(spec.removeprefix(_FILE))

@@ -31,8 +31,7 @@ DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
     """The checkpoint that a path names: a checkpoint's folder, a run's (its best), or ``champion``.
 
-    Raises:
-        PlayerError, RunError: it names none, or the run's state cannot be read.
+    Raises ``PlayerError`` if it names none, ``RunError`` if the run's state cannot be read.
     """
     folder = Path(path)
     if (folder / INFO_FILE).is_file():
@@ -112,8 +111,7 @@ def network_player(
 ) -> SearchPlayer:
     """A player of a network in memory that searches without a time limit, with a backend of ``make_evaluator``.
 
-    Raises:
-        BackendError: no such backend, or it cannot compute this network.
+    Raises ``BackendError`` if there is no such backend, or it cannot compute this network.
     """
     return _search_player(name, make_evaluator(network, backend, choose_device(device)), search, USUAL)
 
@@ -179,9 +177,6 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     """What a network's text does not say of how it plays, ``simulations=64 oracle=tablebase weights=0123456789ab``.
 
     Games count for the same match or ladder only while it is the same. The network is not loaded.
-
-    Raises:
-        PlayerError, CheckpointError, RunError: there is no such network.
     """
     folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
     limit = f"simulations={search.num_simulations} " if conditions.seconds is None else ""

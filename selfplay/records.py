@@ -212,8 +212,7 @@ class GameRecordBuilder:
     def add_move(self, index: int) -> None:
         """Adds the move played: its index among the legal moves in the order of ``movegen.generate(distinct=True)``.
 
-        Raises:
-            RecordError: no move has such an index, or the game is too long.
+        Raises ``RecordError`` if no move has such an index, or the game is too long.
         """
         if not 0 <= index < movegen.MAX_MOVES:
             raise RecordError(f"ply {self.ply}: {index} is no index of a move (0 to {movegen.MAX_MOVES - 1})")
@@ -224,8 +223,7 @@ class GameRecordBuilder:
     def finish(self, result: int, termination: str) -> GameRecord:
         """The record of the finished game; ``result`` and ``termination`` as in ``GameRecord``.
 
-        Raises:
-            RecordError: no such result, or what was added are no probabilities.
+        Raises ``RecordError`` if there is no such result, or what was added are no probabilities.
         """
         if result not in (1, 0, -1):
             raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")

@@ -237,8 +237,7 @@ class ReplayBuffer:
     def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
         """Samples drawn uniformly from the window, with replacement; the same for the same window and state of ``rng``.
 
-        Raises:
-            ValueError: the window is empty.
+        Raises ``ValueError`` if the window is empty.
         """
         if self.window_samples == 0:
             raise ValueError(f"no samples in {self.folder}: play games before training")

@@ -85,8 +85,7 @@ class MatchRequest(Limited):
     simulations: Simulations = None
     seconds: Seconds = None
     clock: Annotated[
-        str | None,
-        typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses."),
+        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses.")
     ] = None
     openings: Annotated[
         str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
@@ -314,8 +313,7 @@ class BenchRequest:
 
     net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48"
     board: Annotated[
-        str | None,
-        typer.Option(metavar="NET", help="Instead: how fast this network searches one position."),
+        str | None, typer.Option(metavar="NET", help="Instead: how fast this network searches one position.")
     ] = None
     backend: Backend = "auto"
 

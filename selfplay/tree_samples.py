@@ -58,7 +58,10 @@ class TreeReader:
 
 @njit(cache=True)
 def _read_tree(nodes, root, end, seen, least_visits, policy_visits, found):
-    """Fills the arrays ``found`` and returns numbers of samples and of probabilities; shared positions are read once."""
+    """Fills the arrays ``found`` and returns numbers of samples and of probabilities.
+
+    Positions that the graph shares are read once, by their children.
+    """
     positions, wdl, counts, probabilities = found
     n, length = 0, 0
     for index in range(root + 1, end):

@@ -55,12 +55,7 @@ _MATCH_NOTES = (
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What Maddocks's program lets its user set, see the command's options.
-
-    Attributes:
-        searches: per move, of the agent in all its games and of its opponent.
-        epochs: how often a sample is learnt from, on the mean.
-    """
+    """What Maddocks's program lets its user set, see the command's options."""
 
     selfplay_games: int
     comparison_games: int

@@ -43,8 +43,7 @@ def check_run(folder: Path, config: RunConfig) -> None:
 def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
     """Begins a run, or goes on with one, until it has had its minutes or its iterations; Ctrl-C saves.
 
-    Raises:
-        RunError: the folder holds a run with other settings, or another process trains in it.
+    Raises ``RunError`` if the folder holds a run with other settings, or another process trains in it.
     """
     from ..training import Training
 
