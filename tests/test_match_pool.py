@@ -159,7 +159,7 @@ def test_games_of_a_process_that_dies_are_played_again() -> None:
             assert game.index not in games
             games[game.index] = game
             if len(games) in (1, 4):
-                victim = next(worker for worker in pool._workers if worker.share)
+                victim = next(worker for worker in pool._workers if worker.task)
                 os.kill(victim.process.pid or 0, signal.SIGKILL)
                 deaths += 1
     assert deaths == 2
