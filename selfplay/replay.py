@@ -26,21 +26,15 @@ _RESULTS = np.eye(4, 3, dtype=np.float32)  # by ``Samples.result``; the last is 
 
 
 class ReplayConfig(BaseModel):
-    """Settings of the replay window; see ``window_size``.
-
-    Attributes:
-        window_start: up to this number all samples are kept.
-        max_memory_bytes: the most memory the packed samples may take; oldest go first.
-        keep_shards: keep shards on disk that the window has left behind; else they are deleted.
-    """
+    """Settings of the replay window; see ``window_size``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    window_start: Annotated[int, Field(ge=1)] = 250_000
-    window_exponent: Annotated[float, Field(gt=0, le=1)] = 0.75
-    window_slope: Annotated[float, Field(ge=0, le=1)] = 0.4
-    max_memory_bytes: Annotated[int, Field(ge=2**20)] = 2**29
-    keep_shards: bool = True
+    window_start: int = Field(250_000, ge=1, description="up to this number all samples are kept")
+    window_exponent: float = Field(0.75, gt=0, le=1)
+    window_slope: float = Field(0.4, ge=0, le=1)
+    max_memory_bytes: int = Field(2**29, ge=2**20, description="of the packed samples; the oldest go first")
+    keep_shards: bool = Field(True, description="also those that the window has left behind; else they are deleted")
 
 
 def window_size(total_samples: int, config: ReplayConfig) -> int:

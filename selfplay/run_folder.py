@@ -1,18 +1,4 @@
-"""A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it.
-
-config.json          the configuration (``RunConfig``)
-state.json           iteration, best network, promotions, time used; with a checksum
-trainer.safetensors  learner: weights, average, optimizer, number of steps
-student.safetensors  the same of the student, if the run makes one
-teacher/             checkpoint of the network that the run learns from, if there is one
-shards/              games
-checkpoints/         000000 (random weights), 000001, ...: candidates
-elo.json             results of all matches and the table of ratings
-ratings.png          the table as a figure, drawn when a training ends
-log.jsonl            one JSON object an event
-tensorboard/         curves
-lock                 held while a trainer runs
-"""
+"""A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it."""
 
 import json
 import os
@@ -71,17 +57,17 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.config_path = self.path / "config.json"
-        self.state_path = self.path / "state.json"
-        self.trainer_path = self.path / "trainer.safetensors"
-        self.student_path = self.path / "student.safetensors"
-        self.teacher = self.path / "teacher"
-        self.shards = self.path / "shards"
-        self.checkpoints = self.path / "checkpoints"
-        self.elo_path = self.path / "elo.json"
-        self.figure_path = self.path / "ratings.png"
-        self.log_path = self.path / "log.jsonl"
-        self.tensorboard = self.path / "tensorboard"
+        self.config_path = self.path / "config.json"  # the configuration (``RunConfig``)
+        self.state_path = self.path / "state.json"  # iteration, best network, promotions, time used; with a checksum
+        self.trainer_path = self.path / "trainer.safetensors"  # learner: weights, average, optimizer, number of steps
+        self.student_path = self.path / "student.safetensors"  # the same of the student, if the run makes one
+        self.teacher = self.path / "teacher"  # checkpoint of the network that the run learns from, if there is one
+        self.shards = self.path / "shards"  # games
+        self.checkpoints = self.path / "checkpoints"  # 000000 (random weights), 000001, ...: candidates
+        self.elo_path = self.path / "elo.json"  # results of all matches and the table of ratings
+        self.figure_path = self.path / "ratings.png"  # the table as a figure, drawn when a training ends
+        self.log_path = self.path / "log.jsonl"  # one JSON object an event
+        self.tensorboard = self.path / "tensorboard"  # curves
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
