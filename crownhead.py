@@ -1,21 +1,20 @@
 """Crownhead's front door: the command line. Each command imports what it needs when it runs, so that help is quick."""
 
+import json
 import os
-import shlex
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from selfplay.command_line import endgames, players
-from selfplay.command_line.options import MAX_SEED, Json, print_json, takes_request
+from selfplay import requests
+from selfplay.command_line import endgames
+from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
 from selfplay.command_line.reproduce import reproduce
 from selfplay.requests import PlayRequest, TrainRequest
-from selfplay.results import Result
 
 if TYPE_CHECKING:
     from engine.board import Board
@@ -29,20 +28,21 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class _Commands(TyperGroup):
-    """All commands. Typer ends a program that is interrupted without a word: this hands the reason on instead."""
+    """All commands. With ``--json`` the figures that a command returns are printed.
 
-    def invoke(self, ctx: Any) -> Any:
+    Typer ends a program that is interrupted without a word: this hands the reason on instead.
+    """
+
+    def invoke(self, ctx: Any) -> None:
         try:
-            return super().invoke(ctx)
+            figures = super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from error
+        if ctx.obj:  # see ``options.Json``
+            print(json.dumps(figures, default=lambda result: result.figures()))  # a ``Result``
 
 
-app = typer.Typer(
-    cls=_Commands,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=False)
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong in one line
@@ -66,20 +66,7 @@ def options(
     """AlphaZero-style self-play engine for English draughts: train, measure, analyse."""
 
 
-@app.command()
-@takes_request
-def train(request: TrainRequest, quiet: bool) -> Result:
-    """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""
-    from selfplay.commands import train_command
-
-    try:
-        return train_command(request, quiet)
-    except KeyboardInterrupt as error:
-        if not (request.folder / "state.json").exists():
-            raise
-        raise KeyboardInterrupt(
-            f"saved; `crownhead train --run {shlex.quote(str(request.folder))} --resume` goes on"
-        ) from error
+app.command("train")(request_command(TrainRequest, TrainRequest.execute))
 
 
 @app.command()
@@ -89,20 +76,35 @@ def pretrain(
     net: Annotated[str, typer.Option(help="Size of a new network, like 4x48, or the folder of one.")] = "4x48",
     minutes: Annotated[float, typer.Option(min=0.01, help="Of training; reading and tests come on top.")] = 10.0,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the split and the order of the games.")] = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Learn moves and results from recorded games; measured on games that were left out. Ctrl-C saves."""
     from learner.expert.commands import pretrain_command
 
-    figures = pretrain_command(games, out, net, minutes, seed, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return pretrain_command(games, out, net, minutes, seed, quiet)
 
 
 @app.command()
-@takes_request
-def play(request: PlayRequest) -> None:
-    """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
+def perft(
+    depth: Annotated[int, typer.Argument(min=0, max=30, help="Plies.")],
+    fen: Fen = None,
+    distinct: Annotated[bool, typer.Option("--distinct", help="Count captures to the same position once.")] = False,
+    divide: Annotated[bool, typer.Option("--divide", help="Also count below each move.")] = False,
+    quiet: Json = False,
+) -> Any:
+    """Count the positions after exactly DEPTH plies: the move generator's check and speed test."""
+    from engine.perft import perft_report
+
+    report = perft_report(depth, fen, distinct, divide)
+    if not quiet:
+        for move, nodes in report.get("divide", {}).items():
+            print(f"{move}: {nodes}")
+        print(f"{report['nodes']} positions at depth {depth} in {report['seconds']:.3f} s", end="")
+        print(f" ({report['nodes_per_second'] / 1e6:.1f} M/s)")
+    return report
+
+
+def _play(request: PlayRequest) -> None:
     if request.text:
         from selfplay.text_play import text_play
 
@@ -115,21 +117,15 @@ def play(request: PlayRequest) -> None:
     plan = None
     if request != PlayRequest(menu=request.menu):
         spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
-        if spec.kind == "network":
-            _check_network(spec.checkpoint)
+        if spec.kind == "network":  # says what is wrong with a checkpoint before a window opens
+            from learner.checkpoint import read_info
+            from selfplay.players import checkpoint_folder
+
+            read_info(checkpoint_folder(spec.checkpoint or "champion"))
         elif spec.kind == "external":
             _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
     run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=request.menu)
-
-
-def _check_network(checkpoint: str | None) -> None:
-    """Says what is wrong with a checkpoint before a window opens."""
-    from engine.players.spec import CHAMPION
-    from learner.checkpoint import read_info
-    from selfplay.players import checkpoint_folder
-
-    read_info(checkpoint_folder(checkpoint or CHAMPION))
 
 
 def _make_network(spec: "OpponentSpec") -> "Player":
@@ -175,21 +171,20 @@ def _ask_oracle(board: "Board") -> "OracleAnswer":
     return shared_oracle().probe(board)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    players.match,
-    players.ladder,
-    players.convert,
-    players.blunders,
-    players.analyse,
-    players.engine,
-    players.export,
-    players.card,
-    players.perft,
-    players.bench,
-    endgames.probe,
-)
-for command in COMMANDS:
-    app.command()(command)
+app.command("play")(request_command(PlayRequest, _play))
+for request in (
+    requests.MatchRequest,
+    requests.LadderRequest,
+    requests.ConvertRequest,
+    requests.BlundersRequest,
+    requests.AnalyseRequest,
+    requests.EngineRequest,
+    requests.ExportRequest,
+    requests.CardRequest,
+    requests.BenchRequest,
+):
+    app.command(request.__name__.removesuffix("Request").lower())(request_command(request, request.execute))
+app.command()(endgames.probe)
 for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracle), ("reproduce", reproduce)):
     app.add_typer(group, name=name)
 

@@ -21,12 +21,11 @@ from learner.trainer import Trainer, TrainerConfig
 
 from .actor import Actor
 from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
-from .machine import describe_machine
 from .records import Samples, offsets_of
 from .replay import to_training_batch
 from .requests import BenchRequest
 from .results import Result
-from .threads import choose_device, num_cores, use_single_thread
+from .threads import choose_device, describe_machine, num_cores, use_single_thread
 
 _PERFT_DEPTH = 10
 _SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations

@@ -1,14 +1,14 @@
 """``crownhead blunders``: moves that throw away a win or a draw, by exact endgame tables."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from engine.board import Move
 from engine.players.base import close_player
 from engine.players.spec import PlayerSpec
 from engine.tablebase import open_tablebase
@@ -21,7 +21,6 @@ from .decisions import Decision, drawn_decisions, recorded_decisions
 from .match_commands import settings_of
 from .openings import MatchError
 from .requests import BlundersRequest
-from .results import Result
 
 MOST_DRAWN = 6  # pieces of positions that are drawn: the values of all are held in memory
 _TOGETHER = 32  # positions that a network without a time judges side by side
@@ -29,88 +28,11 @@ _SHOWN = 10
 _NAMES = {1: "win", 0: "draw", -1: "loss"}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a player did in a decision."""
-
-    player: str
-    decision: Decision
-    move: Move
-
-    @property
-    def change(self) -> tuple[int, int]:
-        """Value for the player before and after the move."""
-        return self.decision.best, self.decision.value_of(self.move)
-
-    @property
-    def blunder(self) -> bool:
-        """The move has made it worse."""
-        before, after = self.change
-        return after < before
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Answers counted.
-
-    Attributes:
-        positions: where moves differ in value. share: of blunders in them. interval: of it, 95 %.
-    """
-
-    positions: int
-    blunders: int
-    share: float
-    interval: tuple[float, float]
-    win_to_draw: int
-    win_to_loss: int
-    draw_to_loss: int
-
-
-@dataclass(frozen=True)
-class PiecesCounts(Counts):
-    """With so many pieces on the board."""
-
-    pieces: int
-
-
-@dataclass(frozen=True)
-class PlayerCounts(Counts):
-    """Of one player."""
-
-    player: str
-    by_pieces: list[PiecesCounts]
-
-
-@dataclass(frozen=True)
-class Blunder:
-    """A move that made it worse."""
-
-    player: str
-    fen: str
-    move: str
-    was: str
-    became: str
-
-
-@dataclass(frozen=True)
-class BlundersReport(Result):
-    """What players did in decisions.
-
-    Attributes:
-        games: the file that they come from; None if they were drawn.
-        simulations: None with a time, and for the default.
-    """
-
-    games: str | None
-    pieces: int
-    time_control: str
-    simulations: int | None
-    players: list[PlayerCounts]
-    blunders: list[Blunder]
-
-
-def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersReport:
+def blunders_command(request: BlundersRequest, quiet: bool) -> dict[str, Any]:
     """Counts blunders; see ``crownhead blunders --help``.
+
+    Returns:
+        The request, the counts of ``_counts`` for all ``players``, ``by_pieces`` and together, and all ``blunders``.
 
     Raises:
         MatchError: there is no decision in the games.
@@ -120,19 +42,24 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersReport:
     if request.spec is not None:
         settings_of(request.spec, conditions)  # says now whether there is such a network
     with OracleProgress(quiet) as progress:
-        decisions = _decisions(request, progress)
-        if request.spec is None:
-            answers = [Answer(one.player, one, one.move) for one in decisions if one.move is not None]
-        else:
-            chosen = _sample(decisions, request.positions, request.seed)
+        answers = _decisions(request, progress)
+        if request.spec is not None:
+            chosen = _sample(answers, request.positions, request.seed)
             answers = list(_answers(request.spec, chosen, conditions, progress))
-    games, control = str(request.games) if request.games else None, str(request.control)
-    players = [_player([one for one in answers if one.player == name]) for name in {one.player: 0 for one in answers}]
-    blunders = [_blunder(answer) for answer in answers if answer.blunder]
-    report = BlundersReport(games, request.pieces, control, request.simulations, players, blunders)
+    figures = {
+        "games": str(request.games) if request.games else None,
+        "pieces": request.pieces,
+        "time_control": str(request.control),
+        "simulations": request.simulations,
+        "players": [
+            _player(name, [one for one in answers if one.player == name])
+            for name in dict.fromkeys(one.player for one in answers)
+        ],
+        "blunders": [_blunder(one) for one in answers if one.blunder],
+    }
     if not quiet:
-        _print(report)
-    return report
+        _print(figures)
+    return figures
 
 
 def _decisions(request: BlundersRequest, progress: OracleProgress) -> list[Decision]:
@@ -158,7 +85,8 @@ def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decis
 
 def _answers(
     spec: PlayerSpec, decisions: Sequence[Decision], conditions: Conditions, progress: OracleProgress
-) -> Iterator[Answer]:
+) -> Iterator[Decision]:
+    """The decisions with the player's moves."""
     from .players import make_player
 
     progress.phase(f"asking {spec.text}", len(decisions))
@@ -167,42 +95,52 @@ def _answers(
         for first in range(0, len(decisions), together):
             part = decisions[first : first + together]
             for decision, move in zip(part, player.choose([one.board for one in part]), strict=True):
-                yield Answer(spec.text, decision, move)
+                yield replace(decision, player=spec.text, move=move)
             progress.done(first + len(part))
     finally:
         close_player(player)
 
 
-def _player(answers: Sequence[Answer]) -> PlayerCounts:
-    numbers = sorted({one.decision.pieces for one in answers})
-    parts = [PiecesCounts(*_counts([one for one in answers if one.decision.pieces == n]), n) for n in numbers]
-    return PlayerCounts(*_counts(answers), answers[0].player, parts)
+def _player(name: str, answers: Sequence[Decision]) -> dict[str, Any]:
+    numbers = sorted({one.pieces for one in answers})
+    by_pieces = [{**_counts([one for one in answers if one.pieces == n]), "pieces": n} for n in numbers]
+    return {**_counts(answers), "player": name, "by_pieces": by_pieces}
 
 
-def _counts(answers: Sequence[Answer]) -> tuple[int, int, float, tuple[float, float], int, int, int]:
-    """The fields of ``Counts``."""
+def _counts(answers: Sequence[Decision]) -> dict[str, Any]:
+    """Numbers of positions and of blunders in them, their share with its 95 % interval, and numbers of each kind."""
     kinds = Counter(answer.change for answer in answers if answer.blunder)
-    blunders, n = kinds.total(), len(answers)
-    return n, blunders, blunders / n, wilson_interval(blunders, n), kinds[1, 0], kinds[1, -1], kinds[0, -1]
+    return {
+        "positions": len(answers),
+        "blunders": kinds.total(),
+        "share": kinds.total() / len(answers),
+        "interval": wilson_interval(kinds.total(), len(answers)),
+        "win_to_draw": kinds[1, 0],
+        "win_to_loss": kinds[1, -1],
+        "draw_to_loss": kinds[0, -1],
+    }
 
 
-def _blunder(answer: Answer) -> Blunder:
-    board, (was, became) = answer.decision.board, answer.change
-    return Blunder(answer.player, board.fen(), board.pdn(answer.move), _NAMES[was], _NAMES[became])
+def _blunder(answer: Decision) -> dict[str, str]:
+    assert answer.move is not None
+    was, became = (_NAMES[value] for value in answer.change)
+    move = answer.board.pdn(answer.move)
+    return {"player": answer.player, "fen": answer.board.fen(), "move": move, "was": was, "became": became}
 
 
-def _print(report: BlundersReport) -> None:
+def _print(figures: Mapping[str, Any]) -> None:
     console = Console()
-    for player in report.players:
-        title = player.player
+    for player in figures["players"]:
+        title = player["player"]
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)
-        for line in (*player.by_pieces, player):
-            pieces = str(line.pieces) if isinstance(line, PiecesCounts) else "all"
-            kinds = map(str, (line.win_to_draw, line.win_to_loss, line.draw_to_loss))
-            table.add_row(pieces, str(line.positions), str(line.blunders), f"{line.share:.2%}", *kinds)
+        for line in (*player["by_pieces"], {**player, "pieces": "all"}):
+            numbers = (str(line[key]) for key in ("pieces", "positions", "blunders"))
+            kinds = (str(line[key]) for key in ("win_to_draw", "win_to_loss", "draw_to_loss"))
+            table.add_row(*numbers, f"{line['share']:.2%}", *kinds)
         console.print(table)
-    for one in report.blunders[:_SHOWN]:
-        text = f"{one.player}: {one.fen} {one.move}: a {one.was} became a {one.became}"
+    blunders = figures["blunders"]
+    for one in blunders[:_SHOWN]:
+        text = f"{one['player']}: {one['fen']} {one['move']}: a {one['was']} became a {one['became']}"
         console.print(text, markup=False, highlight=False)
-    if len(report.blunders) > _SHOWN:
-        console.print(f"and {len(report.blunders) - _SHOWN} more: see --json")
+    if len(blunders) > _SHOWN:
+        console.print(f"and {len(blunders) - _SHOWN} more: see --json")

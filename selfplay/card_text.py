@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from learner.checkpoint import CheckpointInfo
+from learner.checkpoint import Checkpoint, CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
 
 from .config import RunConfig
+from .ladder_commands import ratings_table, steps_table
 from .stages import training_commands
 
 Results = Mapping[str, Any]
 
 
 def card_sections(
-    info: CheckpointInfo,
-    parameters: Sequence[int],
-    student: CheckpointInfo | None,
+    networks: Sequence[Checkpoint],
     results: Results,
     machine: str,
     config: RunConfig | None,
@@ -24,39 +23,41 @@ def card_sections(
     """What the card says.
 
     Args:
-        parameters: of the network, and of its student if there is one.
-        results: see ``model_card.CardData``.
+        networks: the one that was measured, and its student if there is one.
+        results, machine, ladder: see ``model_card.CardData``.
         config: that the network was trained with.
-        ladder: figures of ``crownhead ladder``.
     """
+    info = networks[0].info
+    size = f"A {info.network.family} network, {info.network.size}, {_parameters(networks[0])}"
     sections = [
         Section(
             "Network",
             [
-                Text(
-                    f"A {info.network.family} network, {info.network.size}, {parameters[0]:,} parameters; policy and "
-                    "win/draw/loss head."
-                ),
+                Text(f"{size}; policy and win/draw/loss head."),
                 Text(f"Digest of its weights: {info.digest}."),
-                *([] if student is None else [_student(student, parameters[1])]),
+                *map(_student, networks[1:]),
             ],
         ),
         _training(info, config),
         Section("Matches", [_matches(results), Text(f"Measured on {machine}. The games lie in matches/ as PDN.")]),
         Section("Endgames", [*_endgames(results)]),
     ]
-    if "int8" in results:
-        sections.append(Section("8 bits", [*_int8(results)]))
+    if figures := results.get("int8"):
+        sections.append(Section("8 bits", [_int8(figures)]))
     if ladder is not None:
         sections.append(_ladder(ladder))
     return sections
 
 
-def _student(student: CheckpointInfo, parameters: int) -> Text:
-    names = [name for name in ("games", "samples") if name in student.figures]
-    learnt = ", ".join(f"{float(str(student.figures[name])):,.0f} {name}" for name in names)
+def _parameters(loaded: Checkpoint) -> str:
+    return f"{sum(weights.numel() for weights in loaded.network.parameters()):,} parameters"
+
+
+def _student(student: Checkpoint) -> Text:
+    figures = student.info.figures
+    learnt = ", ".join(f"{float(str(figures[name])):,.0f} {name}" for name in ("games", "samples") if name in figures)
     return Text(
-        f"A student beside it, {student.network.size}, {parameters:,} parameters, plays in its place where time "
+        f"A student beside it, {student.info.network.size}, {_parameters(student)}, plays in its place where time "
         f"limits the search. Trained on searches{f': {learnt}' if learnt else ''}."
     )
 
@@ -117,10 +118,7 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
         )
 
 
-def _int8(results: Results) -> Iterator[Table | Text]:
-    figures = results.get("int8")
-    if not figures:
-        return
+def _int8(figures: Mapping[str, Any]) -> Table:
     check = figures["check"]
     rows: list[list[Cell]] = [
         ["policy divergence, nats", f"{check['policy_kl']:.6f}"],
@@ -132,20 +130,13 @@ def _int8(results: Results) -> Iterator[Table | Text]:
     if match := check.get("match"):
         result = f"+{match['wins']} ={match['draws']} −{match['losses']}"
         rows.append(["8 bits against float32", f"{result}, {match['elo']:+.0f} ± {match['elo_error']:.0f} Elo"])
-    yield Table(f"{figures['path']} beside the network in float32", ["", ""], rows)
+    return Table(f"{figures['path']} beside the network in float32", ["", ""], rows)
 
 
 def _ladder(ladder: Mapping[str, Any]) -> Section:
-    rows: list[list[Cell]] = [
-        [line["player"], f"{line['elo']:.0f}", f"{line['elo_error']:.0f}", line["games"]] for line in ladder["ratings"]
-    ]
-    steps: list[list[Cell]] = [
-        [step["network"], step["before"], f"{step['elo']:.0f}", f"{step['elo_error']:.0f}", step["verdict"]]
-        for step in ladder["steps"]
-    ]
     blocks: list[Any] = [
-        Table(f"Promoted networks and anchors; {ladder['reference']} is 0", ["player", "Elo", "±", "games"], rows),
-        Table("Every network against the one before", ["network", "before", "Elo", "±", "verdict"], steps),
+        ratings_table(ladder, f"Promoted networks and anchors; {ladder['reference']} is 0"),
+        steps_table(ladder, "Every network against the one before"),
     ]
     if climb := ladder.get("climb"):
         blocks.append(Text(f"First to last: {climb['elo']:.0f} ± {climb['elo_error']:.0f} Elo."))

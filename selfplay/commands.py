@@ -1,7 +1,8 @@
 """What ``crownhead train`` and ``crownhead analyse`` do."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,6 @@ from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, thoughts_of
 from engine.players.spec import NetworkSpec
-from engine.players.watching import Proof, Wdl
 from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .conditions import Conditions
@@ -21,44 +21,36 @@ from .players import checkpoint_folder, make_player
 from .progress import TrainingProgress
 from .ratings import Ratings
 from .requests import AnalyseRequest, TrainRequest
-from .results import Result
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
 
 _BOARD_S = 0.1  # of the searches that self-play is compared with
+_OF_MOVES = "visits", "prior", "value", "wdl", "proof"
 
 
-@dataclass(frozen=True)
-class TrainReport(Result):
-    """What a training did; the fields but the last four are those of ``Training.summary``.
+def train_command(request: TrainRequest, quiet: bool) -> dict[str, Any]:
+    """Starts or continues a run; see ``crownhead train --help``.
 
-    Attributes:
-        network_evaluations_per_second: what the actors' networks could do with nothing else to do.
-        board_evaluations_per_second: what a search of one position makes with the best network, as at the board.
-        actor_to_board_ratio: evaluations per second of an actor that plays, as a share of that.
+    Returns:
+        ``Training.summary``, and: what the actors' networks could do with nothing else to do
+        (``network_evaluations_per_second``), what a search of one position makes with the best network, as at the board
+        (``board_evaluations_per_second``), and what self-play makes as a share of the one
+        (``selfplay_to_network_ratio``), an actor while it plays of the other (``actor_to_board_ratio``).
+
+    Raises:
+        KeyboardInterrupt: the run is saved; the message says how to go on.
     """
-
-    run: str
-    iterations: int
-    games: int
-    samples: int
-    promotions: int
-    minutes: float
-    steps: int
-    best: str
-    actors_busy: float
-    learner_busy: float
-    evaluations_per_second: float
-    games_per_second: float
-    samples_per_second: float
-    network_evaluations_per_second: float
-    selfplay_to_network_ratio: float
-    board_evaluations_per_second: float
-    actor_to_board_ratio: float
+    try:
+        return _train(request, quiet)
+    except KeyboardInterrupt as error:
+        if not (request.folder / "state.json").exists():
+            raise
+        raise KeyboardInterrupt(
+            f"saved; `crownhead train --run {shlex.quote(str(request.folder))} --resume` goes on"
+        ) from error
 
 
-def train_command(request: TrainRequest, quiet: bool) -> TrainReport:
-    """Starts or continues a run; see ``crownhead train --help``."""
+def _train(request: TrainRequest, quiet: bool) -> dict[str, Any]:
     from .bench import bare_network_rate
     from .board_rates import board_rates
     from .training import Training
@@ -78,18 +70,17 @@ def train_command(request: TrainRequest, quiet: bool) -> TrainReport:
         best = run.checkpoint(figures["best"])
         bare = bare_network_rate(load_checkpoint(best).network, config)
         board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0].evaluations
-    playing = figures["actors_busy"] * config.selfplay.actors
-    report = TrainReport(
-        **figures,
-        network_evaluations_per_second=round(bare, 1),
-        selfplay_to_network_ratio=round(figures["evaluations_per_second"] / bare, 3),
-        board_evaluations_per_second=round(board, 1),
-        actor_to_board_ratio=round(figures["evaluations_per_second"] / max(playing, 1e-9) / board, 3),
-    )
+    rate, playing = figures["evaluations_per_second"], figures["actors_busy"] * config.selfplay.actors
+    figures |= {
+        "network_evaluations_per_second": round(bare, 1),
+        "selfplay_to_network_ratio": round(rate / bare, 3),
+        "board_evaluations_per_second": round(board, 1),
+        "actor_to_board_ratio": round(rate / max(playing, 1e-9) / board, 3),
+    }
     if not quiet:
         _print_ratings(training.ratings)
-        _print_training(report, run)
-    return report
+        _print_training(figures, best)
+    return figures
 
 
 def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
@@ -116,15 +107,15 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
     return run, config
 
 
-def _print_training(report: TrainReport, run: RunFolder) -> None:
+def _print_training(figures: Mapping[str, Any], best: Path) -> None:
     console = Console()
-    console.print(f"Best network: {run.checkpoint(report.best)} ({report.promotions} promotions)")
-    console.print(f"Busy: actors {report.actors_busy:.0%}, learner {report.learner_busy:.0%} of the time")
+    console.print(f"Best network: {best} ({figures['promotions']} promotions)")
+    console.print(f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time")
     console.print(
-        f"Self-play: {report.evaluations_per_second:,.0f} evaluations/s "
-        f"({report.selfplay_to_network_ratio:.0%} of the bare network's; while it plays an actor makes "
-        f"{report.actor_to_board_ratio:.0%} of the rate of a search at the board), "
-        f"{report.samples_per_second:,.0f} samples/s, {60 * report.games_per_second:,.0f} games/min"
+        f"Self-play: {figures['evaluations_per_second']:,.0f} evaluations/s "
+        f"({figures['selfplay_to_network_ratio']:.0%} of the bare network's; while it plays an actor makes "
+        f"{figures['actor_to_board_ratio']:.0%} of the rate of a search at the board), "
+        f"{figures['samples_per_second']:,.0f} samples/s, {60 * figures['games_per_second']:,.0f} games/min"
     )
 
 
@@ -158,35 +149,13 @@ def _print_ratings(ratings: Ratings) -> None:
     Console().print(table)
 
 
-@dataclass(frozen=True)
-class MoveAnalysis:
-    """A move; ``value`` and ``wdl`` are seen by the side to move, None where it has neither visits nor proof."""
+def analyse_command(request: AnalyseRequest, quiet: bool) -> dict[str, Any]:
+    """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first.
 
-    move: str
-    visits: int
-    prior: float | None
-    value: float | None
-    wdl: Wdl | None
-    proof: Proof | None
-
-
-@dataclass(frozen=True)
-class AnalysisReport(Result):
-    """What a search thinks of a position.
-
-    Attributes:
-        wdl: win, draw, loss for the side to move. pv: the expected line in PDN. moves: the best first.
+    Returns:
+        The position, its best move, win, draw and loss for the side to move, the expected line (``pv``) and all moves,
+        the best first, with ``visits``, ``prior``, ``value``, ``wdl`` and ``proof`` where they have such.
     """
-
-    fen: str
-    best: str
-    wdl: list[float]
-    pv: list[str]
-    moves: list[MoveAnalysis]
-
-
-def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalysisReport:
-    """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first."""
     board = Board(request.fen)
     if not board.legal_moves:
         raise IllegalMoveError(f"{request.fen}: the game is over, {board.turn} has no legal move")
@@ -194,30 +163,37 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalysisReport:
     assert isinstance(player, SearchPlayer)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
-    moves = [
-        MoveAnalysis(board.pdn(known.move), known.visits, known.prior, known.value, known.wdl, known.proof)
-        for known in thoughts_of(result, legal)
-    ]
-    moves.sort(key=lambda move: (move.proof == "win", move.visits), reverse=True)
+    thoughts = thoughts_of(result, legal)
+    thoughts.sort(key=lambda thought: (thought.proof == "win", thought.visits), reverse=True)
     after, pv = board.copy(), []
     for move in line:
         pv.append(after.pdn(move))
         after.push(move)
-    report = AnalysisReport(board.fen(), board.pdn(legal[choice]), [float(p) for p in result.wdl], pv, moves)
+    figures = {
+        "fen": board.fen(),
+        "best": board.pdn(legal[choice]),
+        "wdl": [float(share) for share in result.wdl],
+        "pv": pv,
+        "moves": [
+            {"move": board.pdn(thought.move), **{key: getattr(thought, key) for key in _OF_MOVES}}
+            for thought in thoughts
+        ],
+    }
     if not quiet:
-        _print_analysis(board, report)
-    return report
+        _print_analysis(board, figures)
+    return figures
 
 
-def _print_analysis(board: Board, report: AnalysisReport) -> None:
+def _print_analysis(board: Board, figures: Mapping[str, Any]) -> None:
     console = Console()
     console.print(str(board), markup=False, highlight=False)
-    win, draw, loss = report.wdl
-    console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {report.best}")
+    win, draw, loss = figures["wdl"]
+    console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {figures['best']}")
     table = Table("move", "visits", "prior", "value", "win", "draw", "loss", "proof")
-    for move in report.moves:
-        shares = [f"{share:.1%}" for share in move.wdl or ()] or ["", "", ""]
-        value = "" if move.value is None else f"{move.value:+.3f}"
-        table.add_row(move.move, str(move.visits), f"{move.prior or 0.0:.1%}", value, *shares, move.proof or "")
+    for move in figures["moves"]:
+        shares = [f"{share:.1%}" for share in move["wdl"] or ()] or ["", "", ""]
+        value = "" if move["value"] is None else f"{move['value']:+.3f}"
+        prior = f"{move['prior'] or 0.0:.1%}"
+        table.add_row(move["move"], str(move["visits"]), prior, value, *shares, move["proof"] or "")
     console.print(table)
-    console.print("line: " + " ".join(report.pv), markup=False)
+    console.print("line: " + " ".join(figures["pv"]), markup=False)

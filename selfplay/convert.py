@@ -1,7 +1,7 @@
 """``crownhead convert``: how many won endgames a player wins against perfect defence."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -24,35 +24,11 @@ from .match_pool import MatchPool, Pairing, make_tasks
 from .openings import Opening
 from .progress import MatchProgress
 from .requests import ConvertRequest
-from .results import Result
 
 PIECES = 5  # of the exact values that come with the package
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
 _SHOWN = 10  # positions that were not won
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """A won position and what became of it.
-
-    Attributes:
-        board: the winning side is to move.
-        won: the player has won it.
-        possible: perfect play wins it within the rules of the game, draws by repetition and 80 plies included.
-        plies: of the game.
-        termination: how it ended.
-    """
-
-    board: Board
-    won: bool
-    possible: bool
-    plies: int
-    termination: str
-
-    @property
-    def pieces(self) -> int:
-        """On the board."""
-        return len(self.board.piece_map())
+_TOLD = "fen", "pieces", "plies", "termination"  # of these
 
 
 def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | None = None) -> list[Board]:
@@ -76,61 +52,17 @@ def board_of(pieces: int) -> Board:
 
 
 def winnable(board: Board, player: TablebasePlayer) -> bool:
-    """Whether perfect play against perfect defence wins within the rules of the game.
-
-    Raises:
-        MissingTableError: no table of distances covers a position on the way.
-    """
+    """Whether perfect play against perfect defence wins within the rules; raises ``MissingTableError``."""
     game = next(play_games(player, player, [(0, Opening("endgame", board))]))
     return game.score == 1.0
 
 
-@dataclass(frozen=True)
-class Share:
-    """How many won positions a player has won.
-
-    Attributes:
-        possible: of the positions, those that perfect play wins under the rules; only these count in ``won``.
-        share: of the possible ones. longest: plies of the longest game that was won.
-    """
-
-    positions: int
-    possible: int
-    won: int
-    share: float | None
-    longest: int | None
-
-
-@dataclass(frozen=True)
-class PiecesShare(Share):
-    """Of positions of so many pieces."""
-
-    pieces: int
-
-
-@dataclass(frozen=True)
-class NotWon:
-    """A position that perfect play wins."""
-
-    fen: str
-    pieces: int
-    plies: int
-    termination: str
-
-
-@dataclass(frozen=True)
-class ConversionReport(Share, Result):
-    """Of all positions; ``simulations`` are None with a time, and for the default."""
-
-    player: str
-    time_control: str
-    simulations: int | None
-    by_pieces: list[PiecesShare]
-    not_won: list[NotWon]
-
-
-def convert_command(request: ConvertRequest, quiet: bool) -> ConversionReport:
+def convert_command(request: ConvertRequest, quiet: bool) -> dict[str, Any]:
     """Lets a player win won endgames; see ``crownhead convert --help``.
+
+    Returns:
+        The request, the counts of ``_counts`` for all positions and ``by_pieces``, and the positions ``not_won`` though
+        perfect play wins them.
 
     Raises:
         MissingTableError: there are no tables of distances, or not for so many pieces.
@@ -140,26 +72,36 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConversionReport:
     settings_of(request.spec, pairing.conditions)  # says now whether there is such a network
     boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black
-    defence, found = TablebasePlayer(folder, request.seed), list[Conversion]()
+    defence, found = TablebasePlayer(folder, request.seed), list[dict[str, Any]]()
     jobs = choose_jobs(request.jobs, pairing, len(starts))
     with MatchProgress(len(starts), quiet) as progress, MatchPool(jobs) as pool:
         for _, game in pool.play(make_tasks(pairing, starts, jobs)):
             board, won = boards[game.index // 2], game.score == 1.0
-            possible = won or winnable(board, defence)
-            found.append(Conversion(board, won, possible, len(game.moves), game.termination))
+            found.append(
+                {
+                    "fen": board.fen(),
+                    "pieces": len(board.piece_map()),
+                    "plies": len(game.moves),
+                    "termination": game.termination,
+                    "won": won,
+                    "possible": won or winnable(board, defence),
+                }
+            )
             progress.game(game)
-    by_pieces = [
-        PiecesShare(*_share([one for one in found if one.pieces == n]), n)
-        for n in sorted({one.pieces for one in found})
-    ]
-    lost = [one for one in found if one.possible and not one.won]
-    not_won = [NotWon(one.board.fen(), one.pieces, one.plies, one.termination) for one in lost]
-    report = ConversionReport(
-        *_share(found), request.player, str(control), request.simulations, by_pieces=by_pieces, not_won=not_won
-    )
+    figures = {
+        **_counts(found),
+        "player": request.player,
+        "time_control": str(control),
+        "simulations": request.simulations,
+        "by_pieces": [
+            {**_counts([one for one in found if one["pieces"] == n]), "pieces": n}
+            for n in sorted({one["pieces"] for one in found})
+        ],
+        "not_won": [{key: one[key] for key in _TOLD} for one in found if one["possible"] and not one["won"]],
+    }
     if not quiet:
-        _print(report)
-    return report
+        _print(figures)
+    return figures
 
 
 def _positions(request: ConvertRequest) -> list[Board]:
@@ -172,23 +114,32 @@ def _positions(request: ConvertRequest) -> list[Board]:
     return boards
 
 
-def _share(found: Sequence[Conversion]) -> tuple[int, int, int, float | None, int | None]:
-    """The fields of a ``Share``."""
-    possible = [conversion for conversion in found if conversion.possible]
-    won = [conversion.plies for conversion in possible if conversion.won]
-    return len(found), len(possible), len(won), len(won) / len(possible) if possible else None, max(won, default=None)
+def _counts(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Numbers of positions, of those that perfect play wins under the rules (``possible``), and of these of those won.
+
+    Also the ``share`` won of the possible ones, and the ``longest`` game that was won, in plies; None if there is none.
+    """
+    possible = [one for one in found if one["possible"]]
+    won = [one["plies"] for one in possible if one["won"]]
+    return {
+        "positions": len(found),
+        "possible": len(possible),
+        "won": len(won),
+        "share": len(won) / len(possible) if possible else None,
+        "longest": max(won, default=None),
+    }
 
 
-def _print(report: ConversionReport) -> None:
+def _print(figures: Mapping[str, Any]) -> None:
     console = Console()
     table = Table("pieces", "positions", "possible", "won", "share", "longest win")
-    for line in (*report.by_pieces, report):
-        pieces = str(line.pieces) if isinstance(line, PiecesShare) else "all"
-        share = "" if line.share is None else f"{line.share:.2%}"
-        numbers = map(str, (line.positions, line.possible, line.won))
-        table.add_row(pieces, *numbers, share, "" if line.longest is None else f"{line.longest} plies")
+    for line in (*figures["by_pieces"], {**figures, "pieces": "all"}):
+        share = "" if line["share"] is None else f"{line['share']:.2%}"
+        numbers = (str(line[key]) for key in ("pieces", "positions", "possible", "won"))
+        table.add_row(*numbers, share, "" if line["longest"] is None else f"{line['longest']} plies")
     console.print(table)
-    for one in report.not_won[:_SHOWN]:
-        console.print(f"not won: {one.fen} ({one.termination}, {one.plies} plies)", markup=False)
-    if len(report.not_won) > _SHOWN:
-        console.print(f"and {len(report.not_won) - _SHOWN} more: see --json")
+    failed = figures["not_won"]
+    for one in failed[:_SHOWN]:
+        console.print(f"not won: {one['fen']} ({one['termination']}, {one['plies']} plies)", markup=False)
+    if len(failed) > _SHOWN:
+        console.print(f"and {len(failed) - _SHOWN} more: see --json")

@@ -41,7 +41,7 @@ class Decision:
     Attributes:
         values: the position after each move, as ``Board.words`` shows it → value for the side that moved: 1 win,
             0 draw, -1 loss.
-        player: who made ``move`` in a recorded game; "" if it was drawn.
+        player: who made ``move``; "" before anybody has.
     """
 
     board: Board
@@ -71,6 +71,18 @@ class Decision:
         after.push(move)
         return self.values[after.words()]
 
+    @property
+    def change(self) -> tuple[int, int]:
+        """Value for the player before and after its move."""
+        assert self.move is not None
+        return self.best, self.value_of(self.move)
+
+    @property
+    def blunder(self) -> bool:
+        """The move has made it worse."""
+        before, after = self.change
+        return after < before
+
 
 @njit(cache=True)
 def _positions_behind(positions, moves, behind, ends):
@@ -85,13 +97,9 @@ def _positions_behind(positions, moves, behind, ends):
 
 
 def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, int]]:
-    """What the moves in each position are worth, see ``Decision.values``.
+    """What the moves in each position (uint32 [N, 3 or more]: own, opp, kings) are worth, see ``Decision.values``.
 
-    Args:
-        positions: uint32 [N, 3 or more]: own, opp, kings.
-
-    Raises:
-        MissingTableError: no table covers the position behind a move.
+    Raises ``MissingTableError`` if no table covers the position behind a move.
     """
     behind, ends = np.zeros((MAX_MOVES * len(positions), 3), np.uint32), np.zeros(len(positions), np.int64)
     _positions_behind(positions, new_moves(), behind, ends)
@@ -135,9 +143,7 @@ def drawn_decisions(
 def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> list[Decision]:
     """Decisions of at most ``pieces`` pieces in recorded games, with the moves made, in the order of the file.
 
-    Raises:
-        StorageError: the file cannot be read.
-        MatchError: it holds something else than games.
+    Raises ``StorageError`` or ``MatchError`` if the file cannot be read, or holds something else than games.
     """
     try:
         moves = list(_recorded_moves(path, pieces))

@@ -6,7 +6,7 @@ A difference of ``d`` Elo means an expected score of ``1 / (1 + 10 ** (-d / 400)
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,12 +55,13 @@ class Tally:
     draws: int = 0
     wins: int = 0
 
-    def add(self, scores: Sequence[float]) -> None:
-        """Counts a pair, or a single game: one or two scores of the first player, each 0, 1/2 or 1.
+    @staticmethod
+    def of_games(wins: int, draws: int, losses: int) -> "Tally":
+        """Games of which it is not known which of them made pairs."""
+        return Tally(singles=[losses, draws, wins], losses=losses, draws=draws, wins=wins)
 
-        Raises:
-            ValueError: anything else; nothing is counted.
-        """
+    def add(self, scores: Sequence[float]) -> None:
+        """Counts a pair or a single game: one or two scores (0, 1/2, 1) of the first player; raises ``ValueError``."""
         if len(scores) not in (1, 2) or any(score not in (0, 0.5, 1) for score in scores):
             raise ValueError(f"{scores!r} is no result of one game or of a pair: one or two of 0, 0.5, 1")
         counts = self.pairs if len(scores) == 2 else self.singles
@@ -84,18 +85,20 @@ class Tally:
         """Elo difference with its error; see ``elo_diff``."""
         return elo_diff(self.pairs, self.singles)
 
+    def figures(self) -> dict[str, Any]:
+        """For JSON: numbers of games, and the fields of ``elo_diff``, which are None before the first game."""
+        counts = {key: getattr(self, key) for key in ("games", "wins", "draws", "losses")}
+        diff = self.elo_diff() if self.games else None
+        return {**counts, **{key: getattr(diff, key, None) for key in ("score", "elo", "elo_error")}}
+
 
 def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDiff:
-    """Elo difference of two players from the results of their games, always finite.
+    """Elo difference of two players from the results of their games, as ``Tally`` counts them; always finite.
 
     A score of 0 % or 100 % is no Elo difference; it counts as if one more game had been drawn: n wins in n games as
     (n + 1/2) / (n + 1). The error is that of the mean score, carried over by the slope of the Elo curve (delta method).
     Its spread is taken over the pairs and, apart, over the single games, each with one more imagined result spread
     evenly over all possible ones: a few equal results do not make an error of zero.
-
-    Args:
-        pairs: number of pairs in which the first player took 0, 1/2, 1, 3/2 and 2 points.
-        singles: number of unpaired games in which it took 0, 1/2 and 1 points.
 
     Raises:
         ValueError: no games.
@@ -147,10 +150,9 @@ class EloRating(NamedTuple):
 
 @dataclass(frozen=True)
 class EloFit:
-    """Ratings of many players, most likely together.
+    """Ratings of many players, most likely together; the table has the strongest first, equal ones by name.
 
     Attributes:
-        table: strongest first; players of equal rating by name.
         covariance: of the ratings, Elo squared; [n, n] in the order of ``players``. 0 for anchors.
     """
 
@@ -172,24 +174,15 @@ class EloFit:
 def elo_table(
     results: Iterable[PairingResult], anchors: Mapping[str, float], prior_draws: float = 1.0
 ) -> list[EloRating]:
-    """Ratings of many players from their games; see ``fit_elo``.
+    """The table of ``fit_elo``; the same two players may come several times, in either order.
 
-    Args:
-        results: games between two players; the same two may come several times, in either order. Which of them made
-            pairs is not known, so errors are rather too wide than too narrow.
-
-    Returns:
-        Strongest first; players of equal rating by name.
-
-    Raises:
-        ValueError: see ``fit_elo``; or a negative count.
+    Which of their games made pairs is not known, so errors are rather too wide than too narrow.
     """
     tallies = []
     for player_a, player_b, wins, draws, losses in results:
         if player_a == player_b or min(wins, draws, losses) < 0:
             raise ValueError(f"{player_a} against {player_b}, +{wins} ={draws} -{losses}: no result of two players")
-        singles = Tally(singles=[losses, draws, wins], losses=losses, draws=draws, wins=wins)
-        tallies.append((player_a, player_b, singles))
+        tallies.append((player_a, player_b, Tally.of_games(wins, draws, losses)))
     return list(fit_elo(tallies, anchors, prior_draws).table)
 
 
@@ -205,7 +198,6 @@ def fit_elo(
     Args:
         tallies: two players and the results of the first; the same two may come several times, in either order.
         anchors: players whose ratings are fixed.
-        prior_draws: more than 0.
 
     Raises:
         ValueError: a player has met no anchor, not even through others, or has played itself.

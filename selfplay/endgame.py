@@ -104,7 +104,7 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
 
 
 def rescored_found(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameRecord:
-    """A game whose samples beside the game (``TREE``, ``OFFSHOOT``) have the table's value where it is certain.
+    """A game whose ``TREE`` and ``OFFSHOOT`` samples have the table's value where it is certain.
 
     That is where the table sees a draw, or right after an irreversible move.
     """

@@ -9,14 +9,7 @@ from typing import cast, get_args
 from engine.hub.params import Param, Value
 from engine.hub.server import Identity, serve
 from engine.players import Player, PlayerError, make_simple_player
-from engine.players.spec import (
-    CHAMPION,
-    MAX_SIMULATIONS,
-    BackendName,
-    NetworkSpec,
-    OracleName,
-    why_no_network,
-)
+from engine.players.spec import CHAMPION, MAX_SIMULATIONS, BackendName, NetworkSpec, OracleName, why_no_network
 from engine.version import installed_version
 
 from .compiling import made_beside_compiling
@@ -27,11 +20,7 @@ _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a 
 
 
 def engine_command(request: EngineRequest) -> None:
-    """Serves until standard input ends. The other program can change the numbers of simulations, oracle and backend.
-
-    Raises:
-        PlayerError: no such player.
-    """
+    """Serves until standard input ends. The other program can change simulations, oracle, contempt and backend."""
     spec, identity = request.spec, Identity(version=installed_version())
     if not isinstance(spec, NetworkSpec):
         player = make_simple_player(spec)

@@ -15,11 +15,7 @@ _SEED = 20_230  # the same questions for every network of every run
 
 
 class EndgameExam:
-    """Uniform samples of the exact endgames of 2-4 pieces, of the test split: no network is trained on them.
-
-    Args:
-        positions: how many are asked.
-    """
+    """Uniform samples of the exact endgames of 2-4 pieces, of the test split: no network is trained on them."""
 
     def __init__(self, positions: int) -> None:
         tables = load_tables(SHIPPED, PIECES, threads=1)
@@ -27,10 +23,6 @@ class EndgameExam:
         self._questions = EndgameSampler(tables, every, _SEED, TEST).draw(positions)
 
     def accuracy(self, folder: Path) -> float:
-        """Share of right answers (0 to 1) of a checkpoint's network with capture search.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be read.
-        """
+        """Share of right answers (0 to 1) of a checkpoint's network with capture search; raises ``CheckpointError``."""
         answers = open_oracle(folder).capture_search(self._questions.positions).values
         return float(np.mean(answers == self._questions.values))

@@ -1,8 +1,7 @@
 """``crownhead export``: a network as a file for other programs, and on request how true that file is."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ from learner.inference import TorchEvaluator
 from learner.inference.export import ExportedNetwork, ExportFormat, check_export, export_onnx, export_torchscript
 from learner.network import Network
 
-from .match import MatchGame, MatchResult, make_openings, play_match
+from .match import play_match
+from .match_record import MatchGame, MatchResult
+from .openings import make_openings
 from .players import checkpoint_folder
 from .progress import MatchProgress
 from .requests import ExportRequest
-from .results import Result
 from .threads import use_single_thread
 
 CHECK_GAMES = 100
@@ -31,42 +31,15 @@ _MATCH_SEED = 1
 _MAX_PLIES = 240  # of a game: won endgames without tables may be shuffled for long
 
 
-@dataclass(frozen=True)
-class ExportReport(Result):
-    """A file that was written.
-
-    Attributes:
-        digest: of the checkpoint.
-        check: figures of ``check_export``, if they were asked for. match: with the network, if int8 was to be checked.
-    """
-
-    path: str
-    format: str
-    precision: str
-    digest: str
-    bytes: int
-    seconds: float
-    check: dict[str, Any] | None = None
-    match: MatchResult | None = None
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        figures = {name: value for name, value in self.__dict__.items() if name not in ("check", "match")}
-        if self.check is None:
-            return figures
-        match = {} if self.match is None else {"match": self.match.summary()}
-        return {**figures, "check": {**self.check, **match}}
-
-
-def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES) -> ExportReport:
+def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES) -> dict[str, Any]:
     """Exports a network; see ``crownhead export --help``.
 
     Args:
         games: of the match that checks int8; 0: none.
 
-    Raises:
-        ValueError: the checkpoint cannot be read, or a package is missing.
-        StorageError: the file cannot be written.
+    Returns:
+        ``path``, ``format``, ``precision``, ``digest`` of the checkpoint, ``bytes``, ``seconds``; and ``check``, if it
+        was asked for: the figures of ``check_export``, and of the ``match`` with the network.
     """
     use_single_thread()
     loaded, out, format = load_checkpoint(checkpoint_folder(request.checkpoint)), request.out, request.kind
@@ -77,17 +50,23 @@ def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES
     else:
         export_torchscript(loaded.network, out, metadata)
     seconds = time.perf_counter() - start
-    precision = "int8" if request.int8 else "float32"
-    report = ExportReport(str(out), format, precision, loaded.info.digest, out.stat().st_size, seconds)
+    figures: dict[str, Any] = {
+        "path": str(out),
+        "format": format,
+        "precision": "int8" if request.int8 else "float32",
+        "digest": loaded.info.digest,
+        "bytes": out.stat().st_size,
+        "seconds": seconds,
+    }
     if request.check:
-        report = replace(report, check=check_export(out, format, loaded.network))
+        figures["check"] = dict(check_export(out, format, loaded.network))
         if request.int8 and games:
             with MatchProgress(games, quiet) as progress:
-                result = exported_match(out, format, loaded.network, games, on_game=progress.game)
-            report = replace(report, match=result)
+                match = exported_match(out, format, loaded.network, games, on_game=progress.game)
+            figures["check"]["match"] = match.summary()
     if not quiet:
-        _print(report)
-    return report
+        _print(figures)
+    return figures
 
 
 def exported_match(
@@ -117,9 +96,9 @@ def exported_match(
     )
 
 
-def _print(report: ExportReport) -> None:
-    console, check, match = Console(), report.check, report.match
-    title = f"{report.path}: {report.format}, {report.precision}, {report.bytes:,} bytes"
+def _print(figures: Mapping[str, Any]) -> None:
+    console, check = Console(), figures.get("check")
+    title = "{path}: {format}, {precision}, {bytes:,} bytes".format(**figures)
     if check is None:
         console.print(title, markup=False)
         return
@@ -130,7 +109,7 @@ def _print(report: ExportReport) -> None:
     table.add_row("error of the value (root mean square)", f"{check['value_error']:.5f}")
     accuracies = f"{check['endgame_accuracy']:.2%} (network {check['endgame_accuracy_network']:.2%})"
     table.add_row(f"right in {check['endgames']} endgames", accuracies)
-    if match is not None:
-        score = f"+{match.wins} ={match.draws} -{match.losses}, Elo {match.elo:+.0f} ± {match.elo_error:.0f}"
+    if match := check.get("match"):
+        score = "+{wins} ={draws} -{losses}, Elo {elo:+.0f} ± {elo_error:.0f}".format(**match)
         table.add_row(f"match at {_SIMULATIONS} simulations", score)
     console.print(table)

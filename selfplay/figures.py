@@ -2,22 +2,8 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-from engine.files import atomic_write
 
 from .elo import EloRating
-
-
-def draw_ratings(
-    path: Path, table: Sequence[EloRating], reference: str, minutes: Mapping[str, float], title: str
-) -> None:
-    """Writes the figure ``ratings_image``.
-
-    Raises:
-        StorageError: ``path`` cannot be written.
-    """
-    atomic_write(path, ratings_image(table, reference, minutes, title))
 
 
 def ratings_image(
@@ -32,7 +18,6 @@ def ratings_image(
     """Draws the Elo of a run's promoted networks over time as PNG; the other players as level lines.
 
     Args:
-        table: ratings of all players; ``reference`` has 0.
         places: network → minutes of training when it was promoted (the random weights: 0), or another measure.
         what, axis: names of the networks and of the measure.
         doubling: the axis is in steps of twice as much.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -26,26 +26,18 @@ class GateConfig(BaseModel):
       Bošković and Brest 2021: 1.3 in 20 games).
 
     ``winrate`` and ``points`` end early once the games left cannot change the decision.
-
-    Attributes:
-        max_games: the most games played.
-        elo0, elo1: hypotheses of ``sprt``, in Elo of the candidate above the best.
-        alpha: chance of promoting a candidate of strength ``elo0``.
-        beta: chance of keeping the best when the candidate has strength ``elo1``.
-        score_threshold: score (0 to 1) that promotes, for ``winrate``, and for ``sprt`` at the limit of games.
-        points_factor: see ``points``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     rule: Literal["sprt", "winrate", "points"] = "sprt"
-    max_games: Annotated[int, Field(ge=2)] = 200
-    elo0: Annotated[float, Field(ge=-1000, le=1000)] = 0.0
-    elo1: Annotated[float, Field(ge=-1000, le=1000)] = 50.0
-    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    beta: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.55
-    points_factor: Annotated[float, Field(gt=0)] = 1.3
+    max_games: int = Field(200, ge=2, description="the most games played")
+    elo0: float = Field(0.0, ge=-1000, le=1000, description="first hypothesis: Elo of the candidate above the best")
+    elo1: float = Field(50.0, ge=-1000, le=1000, description="second hypothesis, likewise")
+    alpha: float = Field(0.05, gt=0, lt=0.5, description="chance of promoting a candidate of strength elo0")
+    beta: float = Field(0.05, gt=0, lt=0.5, description="chance of keeping the best if it has strength elo1")
+    score_threshold: float = Field(0.55, ge=0, le=1, description="promotes; for sprt at the limit of games")
+    points_factor: float = Field(1.3, gt=0, description="see points")
 
     @model_validator(mode="after")
     def _hypotheses_in_order(self) -> "GateConfig":
@@ -114,11 +106,7 @@ class Gate:
     def add(self, pairs: Iterable[Sequence[float]]) -> Decision | None:
         """Takes in pairs: the candidate's scores (0, 1/2 or 1) in both games, or in one left without its second.
 
-        Returns:
-            The decision, None while there is none. Pairs after the decision are ignored.
-
-        Raises:
-            ValueError: something is no result.
+        Returns the decision, None while there is none. Pairs after the decision are ignored.
         """
         for scores in pairs:
             if self.decision is None:
@@ -159,24 +147,15 @@ class Gate:
         return wins + draws / 2 >= self.config.score_threshold * (wins + draws + losses) - _ROUNDING
 
     def report(self) -> dict[str, object]:
-        """What was decided and from what, for logs and JSON.
+        """What was decided and from what (``Tally.figures`` of the candidate), for logs and JSON.
 
-        ``elo`` and ``elo_error`` (half the 95 % interval) are of the candidate above the best, None before the first
-        game; ``llr`` and its bounds are None unless the rule is ``sprt``.
+        ``llr`` and its bounds are None unless the rule is ``sprt``.
         """
-        tally = self.tally
-        diff = tally.elo_diff() if tally.games else None
         sprt = self.config.rule == "sprt"
         return {
             "rule": self.config.rule,
             "decision": self.decision,
-            "games": tally.games,
-            "wins": tally.wins,
-            "draws": tally.draws,
-            "losses": tally.losses,
-            "score": diff.score if diff else None,
-            "elo": diff.elo if diff else None,
-            "elo_error": diff.elo_error if diff else None,
+            **self.tally.figures(),
             "llr": self.llr if sprt else None,
             "llr_lower": self.llr_bounds[0] if sprt else None,
             "llr_upper": self.llr_bounds[1] if sprt else None,

@@ -13,42 +13,24 @@ from .endgame import EndgameKnowledge
 
 @cache
 def shared_tablebase() -> Tablebase:
-    """The tables of the default folder, opened once per process.
-
-    Raises:
-        TableFileError: one of its files is damaged or foreign.
-    """
+    """The tables of the default folder, opened once per process; raises ``TableFileError`` if one is damaged."""
     return read_tablebase()
 
 
 @cache
 def shared_oracle() -> Oracle:
-    """The endgame oracle that comes with the program, read once per process.
-
-    Raises:
-        CheckpointError: this installation has none, or it is damaged.
-    """
+    """The endgame oracle that comes with the program, read once per process; raises ``CheckpointError``."""
     return open_oracle()
 
 
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
-    """What ``config.oracle`` asks for.
-
-    Raises:
-        TableFileError: a table in the default folder is damaged or foreign.
-    """
+    """What ``config.oracle`` asks for; raises as ``shared_tablebase`` does."""
     return shared_tablebase() if config.oracle == "tablebase" else None
 
 
 def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
-    """What the actors of a run know of endgames (a ``KnowledgeFactory``).
-
-    Raises:
-        TableFileError: a table in the default folder is damaged or foreign.
-    """
+    """What the actors of a run know of endgames (a ``KnowledgeFactory``); raises as ``shared_tablebase`` does."""
     needs_table = config.selfplay.adjudicate or config.selfplay.rescore
     return EndgameKnowledge(
-        leaf_oracle=leaf_oracle(config.search),
-        table=shared_tablebase() if needs_table else None,
-        held_out=held_out,
+        leaf_oracle=leaf_oracle(config.search), table=shared_tablebase() if needs_table else None, held_out=held_out
     )

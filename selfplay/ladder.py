@@ -44,10 +44,9 @@ def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
 
 
 def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple[LadderPlayer, LadderPlayer]]:
-    """Who meets whom: neighbours, the last network all others, and every network the anchors; or everybody everybody.
+    """Who meets whom of networks, from the first to the last, and anchors after them.
 
-    Args:
-        players: networks from the first to the last, then anchors.
+    Neighbours meet, the last network all others, and every network the anchors; or everybody everybody.
     """
     pairs = []
     promoted = [player for player in players if player.promoted]
@@ -60,7 +59,7 @@ def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple
 
 
 class LadderResults:
-    """Scores of all games, kept in one file: ``ladder.json`` in a folder.
+    """Scores of all games, kept in one file.
 
     Args:
         settings: what all games have in common; those of a file that is there must be the same.
@@ -95,11 +94,7 @@ class LadderResults:
                 raise MatchError(f"{path} has games with {name} {was}, not {value}: choose another --out")
 
     def admit(self, player: LadderPlayer) -> None:
-        """Notes a player.
-
-        Raises:
-            MatchError: there are games of another player of that name.
-        """
+        """Notes a player; raises ``MatchError`` if there are games of another player of that name."""
         before = self._players.setdefault(player.name, player.settings)
         if before != player.settings:
             raise MatchError(
@@ -136,12 +131,7 @@ class LadderResults:
 
     def _content(self) -> bytes:
         games = [[a, b, {str(i): scores[i] for i in sorted(scores)}] for (a, b), scores in self._scores.items()]
-        fields = {
-            "schema_version": _VERSION,
-            "settings": self._settings,
-            "players": self._players,
-            "games": games,
-        }
+        fields = {"schema_version": _VERSION, "settings": self._settings, "players": self._players, "games": games}
         return (json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n").encode()
 
 
@@ -230,8 +220,7 @@ class Standings:
         climb, pairings = self.climb(), []
         keys = "player", "elo", "elo_error", "games", "score"
         for (player_a, player_b), tally in self.tallies.items():
-            counts = {key: getattr(tally, key) for key in ("games", "wins", "draws", "losses")}
-            pairings.append({"player_a": player_a, "player_b": player_b, **counts, **tally.elo_diff()._asdict()})
+            pairings.append({"player_a": player_a, "player_b": player_b, **tally.figures()})
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),

@@ -1,15 +1,15 @@
 """What ``crownhead ladder`` does: plays the games that are missing, and writes tables, figure and report."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from engine.players.spec import NetworkSpec, PlayerSpec, parse_network
-from learner.report import Block, Cell, Figure, Report, Section, Text, make_writable_folder, write_report
+from learner.report import Cell, Figure, Report, Section, Text, make_writable_folder, percent, write_report
 from learner.report import Table as ReportTable
 
 from .figures import ratings_image
@@ -19,12 +19,10 @@ from .match_pool import MatchPool, Pairing, Task, make_tasks
 from .openings import MatchError, Opening, make_openings
 from .progress import LadderProgress
 from .requests import LadderRequest
-from .results import Result
 from .run_folder import RunError, RunFolder
 
 _RESULTS_FILE = "ladder.json"
 _FIRST_DOUBLED = 32  # simulations
-Pairs = Sequence[tuple[LadderPlayer, LadderPlayer]]
 
 
 @dataclass(frozen=True)
@@ -44,58 +42,38 @@ class _Climbers:
     axis: str
     doubling: bool
 
-    @staticmethod
-    def of(request: LadderRequest) -> "_Climbers":
-        """Those that are asked for."""
-        if request.doublings is None:
-            return _Climbers._of_run(request.run, request.networks)
+
+def _climbers(request: LadderRequest) -> _Climbers:
+    """Those that are asked for: a run's promoted networks, or one network with more and more simulations."""
+    if request.doublings is not None:
         first = _FIRST_DOUBLED if request.simulations is None else request.simulations
-        return _Climbers._of_doublings(request.run, first, request.doublings)
-
-    @staticmethod
-    def _of_run(folder: Path, networks: int | None) -> "_Climbers":
-        """A run's promoted networks, or so many of them."""
-        run = RunFolder(folder)
-        if not run.config_path.is_file():
-            raise RunError(f"{folder} holds no run; for the ladder of a single network give --doublings")
-        minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
-        if not minutes:
-            raise RunError(f"{folder} has promoted no network yet: there is no ladder to climb")
-        specs = {name: NetworkSpec(str(run.checkpoint(name))) for name in evenly_spaced(list(minutes), networks)}
-        return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
-
-    @staticmethod
-    def _of_doublings(network: Path, first: int, doublings: int) -> "_Climbers":
-        """One network with ``first`` simulations per move, with twice as many, and so on."""
-        numbers, spec = [first << doubling for doubling in range(doublings + 1)], parse_network(str(network))
+        numbers, spec = (
+            [first << doubling for doubling in range(request.doublings + 1)],
+            parse_network(str(request.run)),
+        )
         specs = {str(number): replace(spec, simulations=number) for number in numbers}
         places = {str(number): float(number) for number in numbers}
-        return _Climbers(specs, places, str(network), "simulations per move", True)
+        return _Climbers(specs, places, str(request.run), "simulations per move", True)
+    run = RunFolder(request.run)
+    if not run.config_path.is_file():
+        raise RunError(f"{run.path} holds no run; for the ladder of a single network give --doublings")
+    minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
+    if not minutes:
+        raise RunError(f"{run.path} has promoted no network yet: there is no ladder to climb")
+    names = evenly_spaced(list(minutes), request.networks)
+    specs = {name: NetworkSpec(str(run.checkpoint(name))) for name in names}
+    return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
 
 
-@dataclass(frozen=True)
-class LadderReport(Result):
-    """What a ladder says.
+def ladder_command(request: LadderRequest, quiet: bool) -> dict[str, Any]:
+    """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``.
 
-    Attributes:
-        run: its folder, or the network that was asked for. out: where the report lies.
-        errors: what went wrong in games that were forfeited.
+    Returns:
+        The ``run`` (or network) that was asked for, where the report is (``out``), ``Standings.figures``, and what went
+        wrong in games that were forfeited (``errors``).
     """
-
-    run: Path
-    out: Path
-    standings: Standings
-    errors: list[str]
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        return {"run": str(self.run), "out": str(self.out), **self.standings.figures(), "errors": self.errors}
-
-
-def ladder_command(request: LadderRequest, quiet: bool) -> LadderReport:
-    """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``."""
     games, control = request.games, request.control
-    climbers = _Climbers.of(request)
+    climbers = _climbers(request)
     specs: dict[str, PlayerSpec] = dict(climbers.specs)
     specs |= {spec.text: spec for spec in request.fixed if spec not in specs.values()}
 
@@ -117,14 +95,19 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderReport:
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
     jobs = choose_jobs(request.jobs, None, games * len(pairs))
     errors = play_missing(pairings, openings, games, jobs, results, quiet)
-    report = LadderReport(request.run, request.target, Standings.of(players, pairs, results, games), errors)
+    standings = Standings.of(players, pairs, results, games)
+    figures = {"run": str(request.run), "out": str(request.target), **standings.figures(), "errors": errors}
     of_networks = players[0].settings.partition(" weights=")[0]
     if request.doublings is not None:
         of_networks = of_networks.partition(" ")[2]  # without the simulations
-    _write(report, climbers, {**settings, "networks": of_networks})
+    _write(request, climbers, standings, figures, {**settings, "networks": of_networks})
     if not quiet:
-        _print(report)
-    return report
+        _print(standings)
+        console = Console()
+        if errors:  # told in full when they happened
+            console.print(f"forfeited or lost on time: {len(errors)} games")
+        console.print(f"Report: {request.target / 'report.html'}", markup=False, soft_wrap=True)
+    return figures
 
 
 def play_missing(
@@ -137,12 +120,10 @@ def play_missing(
 ) -> list[str]:
     """Plays those of the first ``games`` games of each pairing that are missing in the results.
 
-    Returns:
-        What went wrong in games that were forfeited.
+    Returns what went wrong in games that were forfeited. Games that are over are kept if Ctrl-C ends it.
 
     Raises:
         MatchError: the results are of other players.
-        KeyboardInterrupt: all games that are over have been kept.
     """
     for player in {player: None for pair in pairings for player in reversed(pair)}:  # earlier versions first
         results.admit(player)
@@ -163,7 +144,7 @@ def _play(
     total = kept + sum(len(task.starts) for task in tasks)
     errors = []
     before = len(results)
-    with LadderProgress(total, kept, quiet) as progress, MatchPool(jobs) as pool:
+    with LadderProgress(total, quiet, kept) as progress, MatchPool(jobs) as pool:
         try:
             for task, game in pool.play(tasks):
                 pairing = task.pairing
@@ -179,51 +160,50 @@ def _play(
     return errors
 
 
-def _write(report: LadderReport, climbers: _Climbers, settings: Mapping[str, Any]) -> None:
-    standings = report.standings
-    table = standings.fit.table
-    reference = standings.players[0].name
+def _write(
+    request: LadderRequest,
+    climbers: _Climbers,
+    standings: Standings,
+    figures: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> None:
+    table, reference, last = standings.fit.table, figures["reference"], standings.networks[-1]
     places = {name: climbers.places[name] for name in standings.networks}
-    image = ratings_image(
-        table,
-        reference,
-        places,
-        f"Ladder of {report.run.name}",
-        climbers.what,
-        climbers.axis,
-        climbers.doubling,
+    title, what, axis = f"Ladder of {request.run.name}", climbers.what, climbers.axis
+    image = ratings_image(table, reference, places, title, what, axis, climbers.doubling)
+    ratings = ratings_table(figures, f"Most likely ratings together; {reference} is 0; ± is half the 95 % interval")
+    against = results_table(
+        f"Games of {last}: won, drawn, lost (the form of Popič, Bošković and Brest 2021, table 2)",
+        list(standings.against(last)),
     )
-    rating_rows: list[list[Cell]] = [
-        [line.player, f"{line.rating:.0f}", f"{line.error:.0f}", line.games, f"{100 * line.score:.1f} %"]
-        for line in table
-    ]
-    last = standings.networks[-1]
-    blocks: list[Block] = [
-        ReportTable(
-            f"Most likely ratings together; {reference} is 0; ± is half the 95 % interval",
-            ["player", "Elo", "±", "games", "score"],
-            rating_rows,
-        ),
-        Figure("ladder", image, f"Elo of {climbers.what} over {climbers.axis}, and of the anchors"),
-    ]
+    conditions = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
+    steps = steps_table(figures, "Elo above the network before")
     sections = [
-        Section("Ratings", blocks),
-        Section("Every step against the one before", [_steps_table(standings), Text(_summary(standings))]),
-        Section(
-            f"{last} against all others",
-            [
-                results_table(
-                    f"Games of {last}: won, drawn, lost (the form of Popič, Bošković and Brest 2021, table 2)",
-                    list(standings.against(last)),
-                )
-            ],
-        ),
+        Section("Ratings", [ratings, Figure("ladder", image, f"Elo of {what} over {axis}, and of the anchors")]),
+        Section("Every step against the one before", [steps, Text(_summary(standings))]),
+        Section(f"{last} against all others", [against]),
         Section("Cross-table", [_cross_table(standings)]),
-        Section(
-            "Conditions", [Text("; ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()))]
-        ),
+        Section("Conditions", [Text(conditions)]),
     ]
-    write_report(report.out, Report(f"Ladder of {report.run}", sections, report.figures()))
+    write_report(request.target, Report(f"Ladder of {request.run}", sections, figures))
+
+
+def ratings_table(figures: Mapping[str, Any], caption: str) -> ReportTable:
+    """The ``ratings`` of ``Standings.figures``."""
+    rows: list[list[Cell]] = []
+    for line in figures["ratings"]:
+        elo, error = f"{line['elo']:.0f}", f"{line['elo_error']:.0f}"
+        rows.append([line["player"], elo, error, line["games"], percent(line["score"], 1)])
+    return ReportTable(caption, ["player", "Elo", "±", "games", "score"], rows)
+
+
+def steps_table(figures: Mapping[str, Any], caption: str) -> ReportTable:
+    """The ``steps`` of ``Standings.figures``."""
+    rows = [
+        [step["network"], step["before"], f"{step['elo']:.0f}", f"{step['elo_error']:.0f}", step["verdict"]]
+        for step in figures["steps"]
+    ]
+    return ReportTable(caption, ["network", "before", "Elo", "±", "verdict"], rows)
 
 
 def results_table(caption: str, rows: Sequence[tuple[str, int, int, int]]) -> ReportTable:
@@ -233,14 +213,6 @@ def results_table(caption: str, rows: Sequence[tuple[str, int, int, int]]) -> Re
         ["opponent", *(opponent for opponent, *_ in rows)],
         [[letter, *(row[place] for row in rows)] for place, letter in ((1, "W"), (2, "D"), (3, "L"))],
     )
-
-
-def _steps_table(standings: Standings) -> ReportTable:
-    rows: list[list[Cell]] = [
-        [step.network, step.before, f"{step.elo:.0f}", f"{step.elo_error:.0f}", step.verdict]
-        for step in standings.steps()
-    ]
-    return ReportTable("Elo above the network before", ["network", "before", "Elo", "±", "verdict"], rows)
 
 
 def _cross_table(standings: Standings) -> ReportTable:
@@ -253,21 +225,18 @@ def _cross_table(standings: Standings) -> ReportTable:
 
 
 def _summary(standings: Standings) -> str:
-    steps, climb = standings.steps(), standings.climb()
+    climb = standings.climb()
     if climb is None:
         return "There is one network only."
-    counts = {
-        verdict: sum(step.verdict == verdict for step in steps)
-        for verdict in ("stronger", "within the error", "weaker")
-    }
+    counts = Counter(step.verdict for step in standings.steps())
     return (
         f"Steps stronger than the error: {counts['stronger']}, within it: {counts['within the error']}, weaker: "
         f"{counts['weaker']}. {climb.network} against {climb.before}: Elo {climb.elo:+.0f} ± {climb.elo_error:.0f}."
     )
 
 
-def _print(report: LadderReport) -> None:
-    console, standings = Console(), report.standings
+def _print(standings: Standings) -> None:
+    console = Console()
     verdicts = {step.network: step.verdict for step in standings.steps()}
     table = Table("player", "Elo", "±", "games", "score", "than the one before")
     for line in standings.fit.table:
@@ -275,6 +244,3 @@ def _print(report: LadderReport) -> None:
         table.add_row(line.player, *cells, verdicts.get(line.player, ""))
     console.print(table)
     console.print(_summary(standings), soft_wrap=True)
-    if report.errors:  # told in full when they happened
-        console.print(f"forfeited or lost on time: {len(report.errors)} games")
-    console.print(f"Report: {report.out / 'report.html'}", markup=False, soft_wrap=True)

@@ -13,34 +13,16 @@ from engine.players.base import Player
 from engine.players.time_control import TimeControl
 
 from .match_record import FLAG, FORFEIT, PLY_CAP, MatchGame, MatchResult, MoveNote
-from .openings import MatchError, Opening, make_openings
+from .openings import MatchError, Opening
 from .referee import GRACE_S, Answer, ask_all, ask_timed
 
-__all__ = [
-    "FLAG",
-    "FORFEIT",
-    "PLY_CAP",
-    "MatchError",
-    "MatchGame",
-    "MatchResult",
-    "Opening",
-    "make_openings",
-    "play_games",
-    "play_match",
-    "seed_players",
-]
 NO_CLOCK = TimeControl()
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass
 class _Running:
-    """A game on the board.
-
-    Attributes:
-        clocks: seconds on each clock.
-        notes: one for each move made after the opening.
-    """
+    """A game on the board, with the seconds on each clock, and a note for each move made after the opening."""
 
     index: int
     opening: Opening
@@ -157,7 +139,7 @@ def play_games(
 
     Args:
         starts: number and opening of each game; the first player has Black in those of even number.
-        max_plies: a game of so many plies (opening included) is a draw.
+        max_plies: a game of this length (opening included) is a draw.
         control: time of each player. On a Fischer clock one that takes more than ``referee.GRACE_S`` beyond what it
             has loses; a time per move is given to the players, and is for them to keep.
         on_round: called each time both players have moved in all their games.
@@ -208,12 +190,9 @@ def play_match(
     Args:
         openings: one for each pair, from the first again when they are used up.
         games: how many; an odd number leaves the last pair without its second game.
-        seed: what the players' random numbers start from.
-        max_plies: a game of so many plies (opening included) is a draw.
         on_game: called with each game, in the order of the openings, as soon as it and all before it are over. If it
             returns True the match ends with that game, and those still going on are dropped: what counts depends
             neither on ``concurrency`` nor on which games are short.
-        on_round: called each time both players have moved in all their games: for work that must not wait for the end.
 
     Raises:
         MatchError: no openings, or a number that is not positive.

@@ -1,8 +1,8 @@
 """What ``crownhead match`` does."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from rich.console import Console
@@ -17,37 +17,11 @@ from .match_record import MatchGame, MatchResult
 from .openings import Opening, make_openings
 from .progress import MatchProgress
 from .requests import MatchRequest
-from .results import Result
 from .sprt import Sprt
 
 
-@dataclass(frozen=True)
-class MatchReport(Result):
-    """What came out of a match.
-
-    Attributes:
-        test: that it was played for, with what it found.
-        kept: games that were in the file already, if it went on with one.
-    """
-
-    result: MatchResult
-    test: Sprt | None = None
-    kept: int | None = None
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        figures: dict[str, Any] = {**self.result.summary(), "errors": self.result.errors}
-        if self.test is not None:
-            figures["sprt"] = self.test.report()
-        return figures if self.kept is None else {**figures, "kept": self.kept}
-
-
 def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
-    """What a player's text does not say of how it plays: ``players.settings_text`` of a network, else "".
-
-    Raises:
-        PlayerError, CheckpointError, RunError: there is no such network.
-    """
+    """What a player's text does not say of how it plays: ``players.settings_text`` of a network, else ""."""
     if not isinstance(spec, NetworkSpec):
         return ""
     from .players import settings_text  # loads torch, which others do without
@@ -58,9 +32,7 @@ def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
 def start_engines(players: Iterable[PlayerSpec]) -> None:
     """Starts every external engine once, and ends it again: one that never gets ready is refused before any game.
 
-    Raises:
-        EngineError: it does not get ready.
-        PlayerSpecError: there is no such program.
+    Raises ``EngineError`` if one does not get ready, ``PlayerSpecError`` if there is no such program.
     """
     for spec in {spec for spec in players if isinstance(spec, HubSpec)}:
         with HubPlayer(spec.command) as player:
@@ -71,10 +43,7 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
 
     A network judges the positions of many games at once, which one process does better than several. A player that
-    ponders needs a core of its own.
-
-    Args:
-        pairing: None for several, which are always shared out.
+    ponders needs a core of its own. Several pairings (None) are always shared out.
     """
     from .threads import num_cores
 
@@ -88,8 +57,13 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     return max(1, min(wanted, games))
 
 
-def match_command(request: MatchRequest, quiet: bool) -> MatchReport:
-    """Plays a match; see ``crownhead match --help``."""
+def match_command(request: MatchRequest, quiet: bool) -> dict[str, Any]:
+    """Plays a match; see ``crownhead match --help``.
+
+    Returns:
+        ``MatchResult.summary``, what went wrong in forfeited games (``errors``), and where it was asked for: what the
+        test has found (``sprt``), and how many games were in the file already (``kept``).
+    """
     control, games = request.control, request.games
     pairing = Pairing(*request.players, control, request.simulations, request.seed, request.backend)
     settings = [settings_of(spec, pairing.conditions) for spec in pairing.players]
@@ -114,10 +88,12 @@ def match_command(request: MatchRequest, quiet: bool) -> MatchReport:
     test = request.test()
     with MatchProgress(games, quiet) as progress, MatchPool(jobs) as pool:
         result = _play(pool, pairing, starts, games, kept, test, file, progress)
-    report = MatchReport(result, test, len(kept) if request.resume else None)
+    figures = {**result.summary(), "errors": result.errors}
     if not quiet:
-        _print(report)
-    return report
+        _print(figures, test)
+    if test is not None:
+        figures["sprt"] = test.report()
+    return {**figures, "kept": len(kept)} if request.resume else figures
 
 
 def _tell_untimed(pairing: Pairing) -> None:
@@ -143,8 +119,9 @@ def _play(
     played: list[MatchGame] = []
     counted = None  # how many games count, once that is known
     try:
-        for game in _with_kept(pool, pairing, starts):
-            if game is not None:
+        for played_now in chain([None], pool.play(make_tasks(pairing, starts, pool.jobs))):  # first those kept count
+            if played_now is not None:
+                game = played_now[1]
                 over[game.index] = game
                 if file is not None:
                     file.add(game)
@@ -168,22 +145,13 @@ def _play(
     return MatchResult(pairing.player_a.text, pairing.player_b.text, tuple(played))
 
 
-def _with_kept(pool: MatchPool, pairing: Pairing, starts: list[tuple[int, Opening]]) -> Iterator[MatchGame | None]:
-    """The games as they end; before them None, that those kept be counted."""
-    yield None
-    for _, game in pool.play(make_tasks(pairing, starts, pool.jobs)):
-        yield game
-
-
-def _print(report: MatchReport) -> None:
-    console, result = Console(), report.result
-    console.print(
-        f"{result.player_a} v {result.player_b}: +{result.wins} ={result.draws} -{result.losses}, "
-        f"score {result.score:.1%}, Elo {result.elo:+.0f} ± {result.elo_error:.0f}",
-        markup=False,
-        soft_wrap=True,
-    )
-    if report.test is not None:
-        console.print(str(report.test), soft_wrap=True)
-    if result.errors:  # told in full when they happened
-        console.print(f"forfeited or lost on time: {len(result.errors)} of {result.games} games")
+def _print(figures: Mapping[str, Any], test: Sprt | None) -> None:
+    console = Console()
+    text = (
+        "{player_a} v {player_b}: +{wins} ={draws} -{losses}, score {score:.1%}, Elo {elo:+.0f} ± {elo_error:.0f}"
+    ).format(**figures)
+    console.print(text, markup=False, soft_wrap=True)
+    if test is not None:
+        console.print(str(test), soft_wrap=True)
+    if errors := figures["errors"]:  # told in full when they happened
+        console.print(f"forfeited or lost on time: {len(errors)} of {figures['games']} games")

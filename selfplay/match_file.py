@@ -20,8 +20,6 @@ class MatchFile:
     """All games of a match that are over, in their order; after each, the file is written anew within a moment.
 
     Args:
-        path: of the file.
-        players: names of the first and the second player.
         tags: what tells this match from others; tag → value, the same in all games.
         settings: of both players; where they are not "" they become the tags BlackSettings and WhiteSettings.
         openings: of the pairs.
@@ -46,13 +44,9 @@ class MatchFile:
     # --- reading
 
     def read(self) -> dict[int, MatchGame]:
-        """The games of this match that the file has, by their number; none if there is no file.
+        """The games of this match that are in the file, by their number; a last one that is cut short does not count.
 
-        A last game that is cut short does not count.
-
-        Raises:
-            MatchError: something in the file is not of this match.
-            StorageError: it cannot be read.
+        Raises ``MatchError`` if something in the file is not of this match, ``StorageError`` if it cannot be read.
         """
         if not self.path.exists():
             return {}
@@ -85,11 +79,7 @@ class MatchFile:
         return MatchError(f"{self.path} cannot be resumed: {what}; give the settings of that match, or another file")
 
     def _checked(self, pdn: PdnGame) -> MatchGame | None:
-        """The game, None if it is not whole.
-
-        Raises:
-            MatchError: it is not of this match.
-        """
+        """The game, None if it is not whole; raises ``MatchError`` if it is not of this match."""
         tags = pdn.headers
         index = _index(tags.get("Round", ""))
         for name, expected in self._tags_of(index).items():
@@ -121,11 +111,7 @@ class MatchFile:
         return len(self._texts)
 
     def add(self, game: MatchGame) -> None:
-        """Takes in a game and writes the file, at once or in a moment.
-
-        Raises:
-            StorageError: the file cannot be written.
-        """
+        """Takes in a game and writes the file, at once or in a moment; raises ``StorageError``."""
         tags = {name: value for name, value in self._tags_of(game.index).items() if value}
         text = game.to_pdn({**tags, "Date": time.strftime("%Y.%m.%d")})
         with self._file.lock:
@@ -133,13 +119,10 @@ class MatchFile:
         self._file.changed()
 
     def close(self, games: int | None = None) -> None:
-        """Writes what is not written yet.
+        """Writes what is not written yet; raises ``StorageError``.
 
         Args:
             games: how many of the first count; others (which a decision has come before) are dropped.
-
-        Raises:
-            StorageError: the file cannot be written.
         """
         with self._file.lock:
             if games is not None:

@@ -12,9 +12,11 @@ import signal
 import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Self
+
+from pydantic import TypeAdapter
 
 from engine.board import Board, Move
 from engine.players.base import Player, PlayerError, close_player
@@ -37,19 +39,14 @@ _MOST_DEATHS = 2  # of processes with the same game
 _WARM_UP = TimeControl("move", 0.02)
 _ENDGAME = "W:WK10,K11:BK30"
 LOCKSTEP = 128  # games side by side in one process
+_MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
+"""What a process says: a game that is over, what went wrong, or that it has played all."""
 _SHARE = 32  # games of a task where several processes share a match between untimed networks
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Who plays, and how.
-
-    Attributes:
-        player_a, player_b: ``player_a`` has Black in the games of even number.
-        control: time of each player.
-        simulations, backend, plain: of network players, see ``Conditions``.
-        seed: of the players' random numbers.
-    """
+    """Who plays, and how; ``player_a`` has Black in the games of even number. For the rest see ``Conditions``."""
 
     player_a: PlayerSpec
     player_b: PlayerSpec
@@ -129,11 +126,7 @@ class Players:
         self._made: OrderedDict[tuple[object, ...], Player] = OrderedDict()
 
     def play(self, task: Task) -> Iterator[MatchGame]:
-        """Plays the games of a task.
-
-        Raises:
-            PlayerError, CheckpointError, TableFileError: a player cannot be made, see ``players.make_player``.
-        """
+        """Plays the games of a task; raises what ``players.make_player`` does."""
         pairing = task.pairing
         player_a, player_b = (self._player(pairing, spec, role) for role, spec in enumerate(pairing.players))
         seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
@@ -181,11 +174,7 @@ def _warm_up(spec: PlayerSpec, player: Player) -> None:
 
 
 class MatchPool:
-    """Plays tasks, in this process or in ``jobs`` others; use it in a ``with`` statement.
-
-    Args:
-        jobs: processes; 1 plays here.
-    """
+    """Plays tasks, in this process (1 job) or in ``jobs`` others; use it in a ``with`` statement."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -204,39 +193,39 @@ class MatchPool:
         self._workers.clear()
 
     def play(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
-        """Plays all tasks and hands on each game as soon as it is over, with the task that it belongs to.
+        """Plays all tasks and hands on each game as soon as it is over, with the task, or what is left of it.
 
-        Raises:
-            MatchError: a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
+        Raises ``MatchError`` if a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
         """
         if self.jobs == 1:
             for task in tasks:
                 for game in self._players.play(task):
                     yield task, game
             return
-        waiting = deque(_Share(task, list(task.starts)) for task in tasks)
+        waiting = deque(tasks)
         deaths: Counter[tuple[Pairing, int]] = Counter()
-        while waiting or any(worker.share for worker in self._workers):
+        while waiting or any(worker.task for worker in self._workers):
             self._hand_out(waiting)
-            connections = {worker.connection: worker for worker in self._workers if worker.share}
+            connections = {worker.connection: worker for worker in self._workers if worker.task}
             for connection in multiprocessing.connection.wait(list(connections), _PATIENCE_S):
                 worker = connections[connection]  # type: ignore[index]
-                share = worker.share
-                assert share is not None
+                asked = worker.task
+                assert asked is not None
                 try:
                     over = worker.receive()
                 except (EOFError, OSError):
-                    self._bury(worker, deaths)
-                    if share.left:  # it may have died behind its last game
-                        waiting.appendleft(share)
+                    self._bury(worker, asked, deaths)
+                    if asked.starts:  # it may have died behind its last game
+                        waiting.appendleft(asked)
                     continue
                 if over is not None:
-                    share.left = [start for start in share.left if start[0] != over.index]
-                    yield share.task, over
+                    left = tuple(start for start in asked.starts if start[0] != over.index)
+                    worker.task = replace(asked, starts=left)
+                    yield asked, over
 
-    def _hand_out(self, waiting: "deque[_Share]") -> None:
+    def _hand_out(self, waiting: deque[Task]) -> None:
         """Gives tasks to processes that have none, and starts more processes while there are too few."""
-        idle = [worker for worker in self._workers if worker.share is None]
+        idle = [worker for worker in self._workers if worker.task is None]
         while waiting and (idle or len(self._workers) < self.jobs):
             if idle:
                 worker = idle.pop()
@@ -245,15 +234,13 @@ class MatchPool:
                 self._workers.append(worker)
             worker.send(waiting.popleft())
 
-    def _bury(self, worker: "_Worker", deaths: Counter[tuple[Pairing, int]]) -> None:
+    def _bury(self, worker: "_Worker", task: Task, deaths: Counter[tuple[Pairing, int]]) -> None:
         """Counts what a process that has died was doing."""
-        share = worker.share
-        assert share is not None
         self._workers.remove(worker)
         worker.end()
         worker.join()
-        pairing = share.task.pairing
-        for index, _ in share.left:
+        pairing = task.pairing
+        for index, _ in task.starts:
             deaths[pairing, index] += 1
             if deaths[pairing, index] >= _MOST_DEATHS:
                 names = " v ".join(player.text for player in pairing.players)
@@ -263,31 +250,27 @@ class MatchPool:
                 )
 
 
-@dataclass
-class _Share:
-    """A task and those of its games that are not over."""
-
-    task: Task
-    left: list[tuple[int, Opening]]
-
-
 class _Worker:
-    """A process that plays."""
+    """A process that plays.
+
+    Attributes:
+        task: those of its games that are not over; None if it has none.
+    """
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other,), daemon=True)
-        self.share: _Share | None = None
+        self.task: Task | None = None
         with no_interrupt():
             self.process.start()
         other.close()
 
-    def send(self, share: _Share) -> None:
+    def send(self, task: Task) -> None:
         """Gives it a task; one that has died says so when it is listened to."""
-        self.share = share
+        self.task = task
         with contextlib.suppress(OSError):
-            self.connection.send_bytes(Task(share.task.pairing, tuple(share.left)).encode())
+            self.connection.send_bytes(task.encode())
 
     def receive(self) -> MatchGame | None:
         """A game that is over; None once all are.
@@ -296,13 +279,12 @@ class _Worker:
             EOFError, OSError: it has died.
             MatchError: it cannot play.
         """
-        message: dict[str, Any] = json.loads(self.connection.recv_bytes())
-        if "error" in message:
-            raise MatchError(message["error"])
-        if "game" in message:
-            return MatchGame.from_plain(message["game"])
-        self.share = None
-        return None
+        message = _MESSAGE.validate_json(self.connection.recv_bytes())
+        if isinstance(message, str):
+            raise MatchError(message)
+        if message is None:
+            self.task = None
+        return message
 
     def end(self) -> None:
         """Tells it to end."""
@@ -323,21 +305,21 @@ def _work(connection: Connection) -> None:
     follow_parent()
     players = Players()
 
-    def say(message: dict[str, Any]) -> None:
-        connection.send_bytes(json.dumps(message).encode())
+    def say(message: MatchGame | str | None) -> None:
+        connection.send_bytes(_MESSAGE.dump_json(message))
 
     try:
         while True:
             task = Task.decode(connection.recv_bytes())
             for game in players.play(task):
-                say({"game": game.to_plain()})
-            say({"done": True})
+                say(game)
+            say(None)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
     except Exception as error:
         if os.environ.get("CROWNHEAD_DEBUG"):
             raise
         expected = isinstance(error, (ValueError, OSError))
-        say({"error": str(error) if expected else f"a player failed by {type(error).__name__}: {error}"})
+        say(str(error) if expected else f"a player failed by {type(error).__name__}: {error}")
     finally:
         players.close()

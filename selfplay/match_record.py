@@ -10,7 +10,7 @@ from engine.board import RESULTS, Board, Move
 from engine.fen import Color
 from engine.pdn import PdnGame, PdnNode, format_game
 
-from .elo import EloDiff, Tally
+from .elo import Tally
 
 PLY_CAP, FORFEIT, FLAG = "PLY_CAP", "FORFEIT", "TIME"
 _EVAL = re.compile(r"\[%eval\s+([-+]?[0-9]{1,3}(?:\.[0-9]{1,9})?)\s*\]")
@@ -59,7 +59,6 @@ class MatchGame:
     Attributes:
         index: number of the game; games 2k and 2k + 1 share their opening.
         opening: its name.
-        black, white: names of the players.
         first_is_black: whether the match's first player has Black.
         start_fen, moves: the whole game, the opening's moves included.
         winner: None for a draw.
@@ -119,11 +118,7 @@ class MatchGame:
 
     @staticmethod
     def from_pdn(game: PdnGame, index: int, first_is_black: bool) -> "MatchGame":
-        """The game that ``to_pdn`` has written, read again.
-
-        Raises:
-            ValueError: it has no result.
-        """
+        """The game that ``to_pdn`` has written, read again; raises ``ValueError`` if it has no result."""
         if game.result not in _WINNERS:
             raise ValueError(f"the game has no result, but {game.result}")
         notes = tuple(MoveNote.of(node) for node in game.moves)
@@ -142,32 +137,10 @@ class MatchGame:
             notes=notes if any(note != MoveNote() for note in notes) else (),
         )
 
-    def to_plain(self) -> dict[str, Any]:
-        """The game as JSON can hold it."""
-        return {
-            **self.__dict__,
-            "moves": [(move.start, move.end, move.captured, move.path) for move in self.moves],
-            "winner": None if self.winner is None else self.winner.name,
-            "notes": [(note.elapsed_s, note.clock_s, note.value) for note in self.notes],
-        }
-
-    @staticmethod
-    def from_plain(fields: Mapping[str, Any]) -> "MatchGame":
-        """What ``to_plain`` was made of."""
-        moves = (Move(start, end, tuple(captured), tuple(path)) for start, end, captured, path in fields["moves"])
-        winner = None if fields["winner"] is None else Color[fields["winner"]]
-        notes = tuple(MoveNote(*note) for note in fields["notes"])
-        return MatchGame(**{**fields, "moves": tuple(moves), "winner": winner, "notes": notes})
-
 
 @dataclass(frozen=True)
 class MatchResult:
-    """What came out of a match; wins, losses, score and Elo are those of the first player.
-
-    Attributes:
-        player_a, player_b: names of the two players.
-        played: the games in order.
-    """
+    """What came out of a match: the names of the players, and the games in order."""
 
     player_a: str
     player_b: str
@@ -181,15 +154,11 @@ class MatchResult:
 
     @cached_property
     def tally(self) -> Tally:
-        """The results counted."""
+        """The results counted for the first player."""
         tally = Tally()
         for pair in self.pairs:
             tally.add(pair)
         return tally
-
-    @cached_property
-    def _diff(self) -> EloDiff:
-        return self.tally.elo_diff()
 
     @property
     def games(self) -> int:
@@ -197,45 +166,10 @@ class MatchResult:
         return len(self.played)
 
     @property
-    def wins(self) -> int:
-        """Games won by the first player."""
-        return self.tally.wins
-
-    @property
-    def draws(self) -> int:
-        """Games drawn."""
-        return self.tally.draws
-
-    @property
-    def losses(self) -> int:
-        """Games lost by the first player."""
-        return self.tally.losses
-
-    @property
-    def score(self) -> float:
-        """Score of the first player, 0 to 1; a draw is half a point."""
-        return self._diff.score
-
-    @property
-    def elo(self) -> float:
-        """Elo of the first player above the second; see ``elo.elo_diff``."""
-        return self._diff.elo
-
-    @property
-    def elo_error(self) -> float:
-        """Half the width of the 95 % confidence interval of ``elo``."""
-        return self._diff.elo_error
-
-    @property
     def errors(self) -> list[str]:
         """What went wrong in forfeited games."""
         return [f"game {game.index + 1}: {game.error}" for game in self.played if game.error]
 
-    def summary(self) -> dict[str, str | int | float]:
-        """The figures of ``crownhead match --json``."""
-        keys = "player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"
-        return {key: getattr(self, key) for key in keys}
-
-    def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
-        """All games as PDN text, an empty line between two."""
-        return "\n".join(game.to_pdn(headers) for game in self.played)
+    def summary(self) -> dict[str, Any]:
+        """The figures of ``crownhead match --json``: the players, and ``Tally.figures``."""
+        return {"player_a": self.player_a, "player_b": self.player_b, **self.tally.figures()}

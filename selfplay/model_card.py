@@ -17,9 +17,9 @@ from engine.console import progress_console
 from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
-from learner.checkpoint import Checkpoint, CheckpointInfo, load_checkpoint, read_info
+from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.commands import oracle_validate_command
-from learner.network import Network, ResidualConfig
+from learner.network import ResidualConfig
 from learner.report import Report, make_writable_folder, to_markdown
 from learner.student import load_student
 
@@ -27,14 +27,12 @@ from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
 from .convert import convert_command
 from .export import export_command
-from .machine import describe_machine
 from .match_commands import match_command
 from .players import checkpoint_folder
 from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
-from .results import Result
 from .run_folder import RunError, RunFolder
 from .stages import config_at
-from .threads import choose_device
+from .threads import choose_device, describe_machine
 
 CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
@@ -78,9 +76,8 @@ class CardData(BaseModel):
     """Contents of ``card.json``.
 
     Attributes:
-        digest: of the network that was measured.
-        student: digest of the student beside it, if there is one.
-        machine: where. results: name of a measurement → its figures.
+        digest, student: of the network that was measured, and of the student beside it.
+        results: name of a measurement → its figures.
         ladder: figures of ``crownhead ladder`` for the run that the network comes from, if they were there.
     """
 
@@ -94,30 +91,19 @@ class CardData(BaseModel):
     ladder: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class CardReport(Result):
-    """A card that was written."""
+def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
+    """Measures a network and writes its card; returns its path and ``CardData``. See ``crownhead card --help``.
 
-    card: Path
-    data: CardData
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        return {"card": str(self.card), **self.data.model_dump()}
-
-
-def card_command(request: CardRequest, quiet: bool) -> CardReport:
-    """Measures a network and writes its card; see ``crownhead card --help``.
+    With another student, what the one before has played is measured again.
 
     Raises:
-        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network. With
-            another student, what the one before has played is measured again.
-        StorageError: a file cannot be written.
+        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
     """
     folder = checkpoint_folder(request.net)
     info, target, run = read_info(folder), request.out or folder, request.run
     make_writable_folder(target)
-    network, taught = load_checkpoint(folder).network, load_student(folder)
+    taught = load_student(folder)
+    networks = [load_checkpoint(folder), *([] if taught is None else [taught])]
     student = None if taught is None else taught.info.digest
     console = progress_console(quiet)
     data = _read_data(target / DATA_FILE, info.digest, student)
@@ -127,7 +113,8 @@ def card_command(request: CardRequest, quiet: bool) -> CardReport:
 
     def write() -> None:
         atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
-        atomic_write(target / CARD_FILE, to_markdown(_card(info, network, taught, data, config)).encode())
+        sections = card_sections(networks, data.results, data.machine, config, data.ladder)
+        atomic_write(target / CARD_FILE, to_markdown(Report("Model card", sections, {})).encode())
 
     if run is not None and config is not None:
         atomic_write(target / CONFIG_FILE, config_json(config))
@@ -141,7 +128,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardReport:
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return CardReport(target / CARD_FILE, data)
+    return {"card": str(target / CARD_FILE), **data.model_dump()}
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
@@ -200,11 +187,11 @@ def _measurements(
     def conversion() -> dict[str, Any]:
         what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS
         asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
-        return convert_command(asked, quiet).figures()
+        return convert_command(asked, quiet)
 
     def exported() -> dict[str, Any]:
         asked = ExportRequest(player, target / EXPORT_FILE, int8=True, check=True)
-        return {**export_command(asked, quiet=True).figures(), "path": EXPORT_FILE}  # wherever the card may lie
+        return {**export_command(asked, quiet=True), "path": EXPORT_FILE}  # wherever the card may lie
 
     def trial(which: Trial) -> Callable[[], dict[str, Any]]:
         path = _games(target, which)
@@ -212,7 +199,7 @@ def _measurements(
 
         def play() -> dict[str, Any]:
             path.parent.mkdir(exist_ok=True)
-            return {"command": which.command("NET"), **match_command(asked, quiet).figures()}
+            return {"command": which.command("NET"), **match_command(asked, quiet)}
 
         return play
 
@@ -232,17 +219,3 @@ def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
             engine.choose([Board()])
             seconds = time.perf_counter() - begun
     return {"seconds": seconds, "simulations": simulations}
-
-
-def _card(
-    info: CheckpointInfo,
-    network: Network,
-    taught: Checkpoint | None,
-    data: CardData,
-    config: RunConfig | None,
-) -> Report:
-    student = None if taught is None else taught.info
-    networks = [network, *([] if taught is None else [taught.network])]
-    sizes = [sum(weights.numel() for weights in part.parameters()) for part in networks]
-    sections = card_sections(info, sizes, student, data.results, data.machine, config, data.ladder)
-    return Report("Model card", sections, {})

@@ -41,11 +41,9 @@ def make_openings(spec: str, number: int, seed: int) -> list[Opening]:
             ``file:PATH``: those of a file in its order, and again from the first. The file has a FEN a line (empty
             lines and such that begin with # do not count), or games in PDN: of a game without a result all moves,
             of others the first ``_GAME_PLIES``, of all the first K if it is ``file:PATH:K``.
-        number: how many.
 
     Raises:
-        MatchError: ``spec`` is none of these, or there is something wrong in the file.
-        StorageError: the file cannot be read.
+        MatchError, StorageError: ``spec`` is none of these, or there is something wrong with the file.
     """
     if spec.startswith(_FILE):
         openings = _file_openings(spec.removeprefix(_FILE))
@@ -98,9 +96,10 @@ def _file_openings(text: str) -> list[Opening]:
     plies = int(ending) if colon and name and re.fullmatch("[0-9]{1,4}", ending) else None
     path = Path(text if plies is None else name)
     content = read_text(path)
-    lines = [line for line in content.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if lines and _FEN_LINE.match(lines[0]):
-        boards = list(_fen_boards(path, content))
+    lines = [(number, line.strip()) for number, line in enumerate(content.splitlines(), 1)]
+    lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
+    if lines and _FEN_LINE.match(lines[0][1]):
+        boards = [_board_of(path, number, line) for number, line in lines]
     else:
         try:
             boards = [_opening_of(game, plies) for game in read_games(content)]
@@ -114,13 +113,11 @@ def _file_openings(text: str) -> list[Opening]:
     return [Opening(f"{path.name} {number}", board) for number, board in enumerate(boards, 1)]
 
 
-def _fen_boards(path: Path, content: str) -> Iterator[Board]:
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                yield Board(line.strip())
-            except DraughtsError as error:
-                raise MatchError(f"openings in {path}, line {number}: {error}") from error
+def _board_of(path: Path, number: int, line: str) -> Board:
+    try:
+        return Board(line)
+    except DraughtsError as error:
+        raise MatchError(f"openings in {path}, line {number}: {error}") from error
 
 
 def _opening_of(game: PdnGame, plies: int | None) -> Board:

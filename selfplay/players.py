@@ -24,7 +24,7 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_WIDE_SHOT_VISITS = 32  # of wide networks: to look for shots takes as long as several of their evaluations
+_WIDE_SHOT_VISITS = 32  # wide networks look for shots later, which take as long as several of their evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
@@ -32,9 +32,7 @@ DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
     """The checkpoint that a path names: a checkpoint's folder, a run's (its best), or ``champion``.
 
-    Raises:
-        PlayerError: neither.
-        RunError: the run's state cannot be read.
+    Raises ``PlayerError`` if it names none, ``RunError`` if the run's state cannot be read.
     """
     folder = Path(path)
     if (folder / INFO_FILE).is_file():
@@ -92,8 +90,7 @@ def network_folder(text: str | None) -> Path | None:
     program; other folders and None stay as they are.
 
     Raises:
-        PlayerError: ``best``, but there is no run, or ``champion``, but there is none.
-        RunError: the run's state cannot be read.
+        PlayerError, RunError: there is no such run or network, or the run's state cannot be read.
     """
     if text is None:
         return None
@@ -111,21 +108,11 @@ def network_folder(text: str | None) -> Path | None:
 
 
 def network_player(
-    network: Network,
-    name: str,
-    search: SearchConfig,
-    *,
-    device: str = "auto",
-    backend: str = "auto",
+    network: Network, name: str, search: SearchConfig, *, device: str = "auto", backend: str = "auto"
 ) -> SearchPlayer:
-    """A player of a network that is in memory. It searches without a time limit.
+    """A player of a network in memory that searches without a time limit, with a backend of ``make_evaluator``.
 
-    Args:
-        backend: of its evaluator, see ``learner.inference.make_evaluator``.
-
-    Raises:
-        BackendError: no such backend, or it cannot compute this network.
-        TableFileError: a table in the default folder is damaged or foreign.
+    Raises ``BackendError`` if there is no such backend, or it cannot compute this network.
     """
     return _search_player(name, make_evaluator(network, backend, choose_device(device)), search, USUAL)
 
@@ -149,7 +136,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
         raise PlayerError(f"{spec.text}: pondering is for games with a time: give seconds or a clock")
     use_single_thread()
     search, backend = search_of(spec, conditions), spec.backend or conditions.backend
-    student = load_student(folder) if _student_plays(folder, backend, conditions) else None
+    student = load_student(folder) if _student_plays(spec, conditions) else None
     if student is not None:
         evaluator = make_evaluator(student.network)
     elif backend == "student":
@@ -165,11 +152,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
 
 
 def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
-    """The search of a network, or of the student beside it.
-
-    Raises:
-        PlayerError: there is no such network.
-    """
+    """The search of a network, or of the student beside it; raises ``PlayerError`` if there is no such network."""
     search = conditions.search
     if search is None:
         given = (spec.simulations, conditions.simulations, DEFAULT_SIMULATIONS)
@@ -189,9 +172,7 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
 def _info(spec: NetworkSpec, conditions: Conditions) -> CheckpointInfo:
     """What is known of the network that plays: that of the folder, or the student beside it."""
     folder = checkpoint_folder(spec.folder)
-    student = None
-    if _student_plays(folder, spec.backend or conditions.backend, conditions):
-        student = read_student_info(folder)
+    student = read_student_info(folder) if _student_plays(spec, conditions) else None
     return student or read_info(folder)
 
 
@@ -199,9 +180,6 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     """What a network's text does not say of how it plays, ``simulations=64 oracle=tablebase weights=0123456789ab``.
 
     Games count for the same match or ladder only while it is the same. The network is not loaded.
-
-    Raises:
-        PlayerError, CheckpointError, RunError: there is no such network.
     """
     folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
     limit = f"simulations={search.num_simulations} " if conditions.seconds is None else ""
@@ -211,14 +189,14 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     plays = _info(spec, conditions)
     if isinstance(plays.network, WideConfig):
         settings += f" shot_visits={search.shot_visits}"
-    is_student = _student_plays(folder, spec.backend or conditions.backend, conditions)
-    return f"{settings} student={plays.digest[:12]}" if is_student else settings
+    return f"{settings} student={plays.digest[:12]}" if _student_plays(spec, conditions) else settings
 
 
-def _student_plays(folder: Path, backend: str, conditions: Conditions) -> bool:
+def _student_plays(spec: NetworkSpec, conditions: Conditions) -> bool:
     """Whether the student beside a network judges in its place."""
+    backend = spec.backend or conditions.backend
     automatic = backend == "auto" and conditions.is_timed and choose_device(conditions.device) == "cpu"
-    return (automatic or backend == "student") and has_student(folder)
+    return (automatic or backend == "student") and has_student(checkpoint_folder(spec.folder))
 
 
 def _search_player(

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from engine.console import progress_console
 
-from .match import MatchGame
+from .match_record import MatchGame
 
 _RATE_SECONDS = 30.0
 
@@ -34,13 +34,8 @@ class TrainingProgress(_Display):
     """Listener of a training: one live line with time left, rates and loss; a line for every judged candidate."""
 
     def __init__(self, quiet: bool) -> None:
-        columns = (
-            TimeElapsedColumn(),
-            BarColumn(20),
-            TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}"),
-        )
-        super().__init__(quiet, *columns)
+        left, description = TextColumn("{task.fields[left]}"), TextColumn("{task.description}")
+        super().__init__(quiet, TimeElapsedColumn(), BarColumn(20), left, description)
         self._task = self.progress.add_task("starting", total=None, left="")
         self._before = 0.0
         self._limit: float | None = None
@@ -92,66 +87,45 @@ class TrainingProgress(_Display):
 
 
 class _Rate(ProgressColumn):
-    """So many a minute."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self._unit = unit
+    """Games a minute."""
 
     def render(self, task: Task) -> Text:
         rate = task.finished_speed or task.speed
-        return Text("" if rate is None else f"{60 * rate:.3g} {self._unit}/min", style="progress.data.speed")
+        return Text("" if rate is None else f"{60 * rate:.3g} games/min", style="progress.data.speed")
 
 
-_GAMES = (BarColumn(30), TextColumn("{task.completed}/{task.total} games"), TextColumn("{task.description}"))
-
-
-class MatchProgress(_Display):
-    """Progress of a match: games, score so far, rate, time left."""
-
-    def __init__(self, games: int, quiet: bool) -> None:
-        super().__init__(quiet, *_GAMES, _Rate("games"), TimeRemainingColumn())
-        self._task = self.progress.add_task("", total=games)
-        self._points = 0.0
-        self._games = 0
-
-    def game(self, game: MatchGame) -> None:
-        """Counts a finished game."""
-        self._games += 1
-        self._points += game.score
-        self.progress.update(self._task, advance=1, description=f"score {self._points / self._games:.1%}")
-
-
-class LadderProgress(_Display):
-    """Progress of a ladder: games, who plays, rate, time left.
+class _GamesProgress(_Display):
+    """Progress of games: how many of all, a note, rate, time left.
 
     Args:
         games: in all; ``kept``: those that have been played before.
     """
 
-    def __init__(self, games: int, kept: int, quiet: bool) -> None:
-        super().__init__(quiet, *_GAMES, _Rate("games"), TimeRemainingColumn())
+    def __init__(self, games: int, quiet: bool, kept: int = 0) -> None:
+        count = TextColumn("{task.completed}/{task.total} games")
+        note = TextColumn("{task.description}")
+        super().__init__(quiet, BarColumn(30), count, note, _Rate(), TimeRemainingColumn())
         self._task = self.progress.add_task("", total=games, completed=kept)
+
+    def _count(self, note: str) -> None:
+        self.progress.update(self._task, advance=1, description=note)
+
+
+class MatchProgress(_GamesProgress):
+    """Progress of a match; the note is the score so far."""
+
+    _points, _games = 0.0, 0
 
     def game(self, game: MatchGame) -> None:
         """Counts a finished game."""
-        self.progress.update(self._task, advance=1, description=f"{game.black} v {game.white}")
+        self._games += 1
+        self._points += game.score
+        self._count(f"score {self._points / self._games:.1%}")
 
 
-class CountProgress(_Display):
-    """Progress of anything that is counted: how many of all, a note, rate, time left.
+class LadderProgress(_GamesProgress):
+    """Progress of a ladder; the note is who plays."""
 
-    Args:
-        unit: what is counted, like ``games``.
-    """
-
-    def __init__(self, unit: str, total: int | None, quiet: bool) -> None:
-        number = TextColumn("{task.completed}/{task.total} " + unit)
-        super().__init__(
-            quiet, BarColumn(30), number, TextColumn("{task.description}"), _Rate(unit), TimeRemainingColumn()
-        )
-        self._task = self.progress.add_task("", total=total)
-
-    def show(self, completed: int, total: int, note: str = "") -> None:
-        """So many of ``total`` are done."""
-        self.progress.update(self._task, completed=completed, total=total, description=note)
+    def game(self, game: MatchGame) -> None:
+        """Counts a finished game."""
+        self._count(f"{game.black} v {game.white}")

@@ -17,16 +17,10 @@ class RatingsError(ValueError):
 
 
 class Ratings:
-    """Results and ratings, kept in one JSON file.
-
-    Args:
-        path: of the file; it need not exist yet.
+    """Results and ratings, kept in one JSON file, which need not exist yet; raises ``RatingsError`` if it is damaged.
 
     Attributes:
         results: of matches. endgames: network → share of endgames that its WDL head judges right (``exam``).
-
-    Raises:
-        RatingsError: the file is damaged.
     """
 
     def __init__(self, path: Path) -> None:

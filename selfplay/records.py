@@ -4,22 +4,21 @@ Samples are of three kinds: positions of the game that were searched (``GAME``),
 searches (``TREE``), and positions a few random moves beside those (``OFFSHOOT``); see ``tree_samples``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine import movegen
-from engine.board import RESULTS, Board
+from engine.board import Board
 from engine.fen import START_FEN, Color, format_fen, parse_fen
-from engine.pdn import PdnGame, format_game
 from engine.players.base import search_moves
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
 NO_RESULT = 3  # of a sample that is no position of the game
 GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
 MAX_PLIES = 2**16 - 1
-ADJUDICATION = "TABLEBASE"
+ADJUDICATION = "TABLEBASE"  # by endgame tables
 _SUM_TOLERANCE = 0.01  # float16 rounding of up to 128 probabilities stays below this
 
 
@@ -73,11 +72,7 @@ class Samples:
         )
 
     def take(self, rows: np.ndarray) -> "Samples":
-        """The given rows, copied, in the given order; a row may come several times.
-
-        Args:
-            rows: integer [m], each in 0 to n - 1.
-        """
+        """The given rows (integer [m]), copied, in the given order; a row may come several times."""
         starts = self.policy_offsets[rows]
         counts = self.policy_offsets[rows + 1] - starts
         offsets = offsets_of(counts)
@@ -85,35 +80,32 @@ class Samples:
         per_row = {name: getattr(self, name)[rows] for name in ROW_COLUMNS}
         return Samples(policy_offsets=offsets, move_probabilities=self.move_probabilities[places], **per_row)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all columns together."""
-        return sum(getattr(self, field.name).nbytes for field in fields(self))
-
 
 ROW_COLUMNS = ("positions", "search_wdl", "result", "has_policy", "ply", "kind")
 
 
-@dataclass(frozen=True, eq=False)
-class FoundPositions:
-    """Positions found beside those of a game; everything is seen by the side to move. n rows.
+def found_samples(
+    kind: int, positions: np.ndarray, wdl: np.ndarray, policy_counts: np.ndarray, move_probabilities: np.ndarray
+) -> Samples:
+    """Samples of positions found beside those of a game, whose result and ply they do not know yet.
 
-    Attributes:
+    Args:
         kind: ``TREE`` or ``OFFSHOOT``.
-        positions: uint32 [n, 4].
-        wdl: float16 [n, 3].
+        positions, wdl: as in ``Samples``, any type of numbers.
         policy_counts: int64 [n], legal moves of rows that have a policy, 0 for the others.
-        move_probabilities: float16 [sum of policy_counts], row after row.
+        move_probabilities: [sum of policy_counts], row after row.
     """
-
-    kind: int
-    positions: np.ndarray
-    wdl: np.ndarray
-    policy_counts: np.ndarray
-    move_probabilities: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.positions)
+    n = len(positions)
+    return Samples(
+        positions=positions,
+        policy_offsets=offsets_of(policy_counts),
+        move_probabilities=move_probabilities.astype(np.float16),
+        search_wdl=wdl.astype(np.float16),
+        result=np.full(n, NO_RESULT, np.uint8),
+        has_policy=policy_counts > 0,
+        ply=np.zeros(n, np.uint16),
+        kind=np.full(n, kind, np.uint8),
+    )
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
@@ -155,17 +147,8 @@ class GameRecord:
     network: str
     samples: Samples
 
-    @property
-    def adjudicated(self) -> bool:
-        """Whether endgame tables ended the game."""
-        return self.termination == ADJUDICATION
-
     def boards(self) -> Iterator[Board]:
-        """The game replayed: the same board before the first move and after each.
-
-        Raises:
-            RecordError: a recorded move does not exist.
-        """
+        """The game replayed: the same board before the first move and after each; raises ``RecordError``."""
         board = Board(self.start_fen)
         yield board
         for ply, index in enumerate(self.moves):
@@ -181,29 +164,9 @@ class GameRecord:
             final = board
         return final
 
-    def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
-        """The game as PDN text.
-
-        Args:
-            headers: PDN tags; ``Result`` and ``Termination`` are set from the record.
-        """
-        result = RESULTS[{1: Color.BLACK, -1: Color.WHITE, 0: None}[self.result]]
-        tags = {**(headers or {}), "Result": result, "Termination": self.termination}
-        return format_game(PdnGame.from_board(self.board(), tags))
-
 
 class GameRecordBuilder:
-    """Collects a game while it is played.
-
-    For each position call ``add_search`` if it was searched, then ``add_move``; at the end ``finish``.
-
-    Args:
-        network: digest of the weights that play.
-        start_fen: position the game starts from.
-
-    Raises:
-        FenError: ``start_fen`` is no position.
-    """
+    """Collects a game while it is played: for each position ``add_search`` if it was searched, then ``add_move``."""
 
     def __init__(self, network: str, start_fen: str = START_FEN) -> None:
         self.network = network
@@ -228,16 +191,12 @@ class GameRecordBuilder:
         search_wdl: np.ndarray | Sequence[float],
         move_probabilities: np.ndarray | Sequence[float] | None,
     ) -> None:
-        """Adds the search of the position now on the board. The arrays are copied.
+        """Adds the search of the position now on the board, once (``RecordError``). The arrays are copied.
 
         Args:
             position: [4] uint32: own, opp, kings, reversible plies; seen by the side to move.
             search_wdl: [3]: win, draw, loss for the side to move.
-            move_probabilities: [legal moves] in the order of ``movegen.generate(distinct=True)``; None for a fast
-                search.
-
-        Raises:
-            RecordError: this position has its search already.
+            move_probabilities: [legal moves], as in ``Samples``; None for a fast search.
         """
         if self._plies and self._plies[-1] == self.ply:
             raise RecordError(f"ply {self.ply} has been searched already; add the move first")
@@ -246,27 +205,14 @@ class GameRecordBuilder:
         self._policies.append(None if move_probabilities is None else np.array(move_probabilities, np.float16))
         self._plies.append(self.ply)
 
-    def add_found(self, found: FoundPositions) -> None:
-        """Adds positions found beside the position now on the board. The arrays are kept."""
-        n = len(found)
-        self._found.append(
-            Samples(
-                positions=found.positions,
-                policy_offsets=offsets_of(found.policy_counts),
-                move_probabilities=found.move_probabilities,
-                search_wdl=found.wdl,
-                result=np.full(n, NO_RESULT, np.uint8),
-                has_policy=found.policy_counts > 0,
-                ply=np.full(n, self.ply, np.uint16),
-                kind=np.full(n, found.kind, np.uint8),
-            )
-        )
+    def add_found(self, found: Samples) -> None:
+        """Adds ``found_samples`` beside the position now on the board. The arrays are kept."""
+        self._found.append(replace(found, ply=np.full(len(found), self.ply, np.uint16)))
 
     def add_move(self, index: int) -> None:
         """Adds the move played: its index among the legal moves in the order of ``movegen.generate(distinct=True)``.
 
-        Raises:
-            RecordError: no move has such an index, or the game is too long.
+        Raises ``RecordError`` if no move has such an index, or the game is too long.
         """
         if not 0 <= index < movegen.MAX_MOVES:
             raise RecordError(f"ply {self.ply}: {index} is no index of a move (0 to {movegen.MAX_MOVES - 1})")
@@ -275,14 +221,9 @@ class GameRecordBuilder:
         self._moves.append(int(index))
 
     def finish(self, result: int, termination: str) -> GameRecord:
-        """The record of the finished game.
+        """The record of the finished game; ``result`` and ``termination`` as in ``GameRecord``.
 
-        Args:
-            result: 1 Black won, 0 draw, -1 White won.
-            termination: see ``GameRecord``.
-
-        Raises:
-            RecordError: another result, or what was added are no probabilities.
+        Raises ``RecordError`` if there is no such result, or what was added are no probabilities.
         """
         if result not in (1, 0, -1):
             raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")

@@ -45,8 +45,7 @@ def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: f
     """A player's answer for one board, and how long it took.
 
     Args:
-        remaining_s: on its clock.
-        moves_made: by it in this game.
+        remaining_s: on its clock. moves_made: by it in this game.
     """
     begun = time.perf_counter()
     try:

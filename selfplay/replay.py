@@ -26,23 +26,15 @@ _RESULTS = np.eye(4, 3, dtype=np.float32)  # by ``Samples.result``; the last is 
 
 
 class ReplayConfig(BaseModel):
-    """Settings of the replay window.
-
-    Attributes:
-        window_start: c of ``window_size``: up to so many samples all are kept.
-        window_exponent: alpha of ``window_size``.
-        window_slope: beta of ``window_size``.
-        max_memory_bytes: the most memory the packed samples may take; oldest go first.
-        keep_shards: keep shards on disk that the window has left behind; else they are deleted.
-    """
+    """Settings of the replay window; see ``window_size``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    window_start: Annotated[int, Field(ge=1)] = 250_000
-    window_exponent: Annotated[float, Field(gt=0, le=1)] = 0.75
-    window_slope: Annotated[float, Field(ge=0, le=1)] = 0.4
-    max_memory_bytes: Annotated[int, Field(ge=2**20)] = 2**29
-    keep_shards: bool = True
+    window_start: int = Field(250_000, ge=1, description="up to this number all samples are kept")
+    window_exponent: float = Field(0.75, gt=0, le=1)
+    window_slope: float = Field(0.4, ge=0, le=1)
+    max_memory_bytes: int = Field(2**29, ge=2**20, description="of the packed samples; the oldest go first")
+    keep_shards: bool = Field(True, description="also those that the window has left behind; else they are deleted")
 
 
 def window_size(total_samples: int, config: ReplayConfig) -> int:
@@ -64,8 +56,8 @@ def window_size(total_samples: int, config: ReplayConfig) -> int:
 class _PackedSamples:
     """Samples in a queue of columns: appended behind, dropped in front, read in between; bounded in bytes.
 
-    The arrays have room to spare behind the last row and, once rows have been dropped, in front of the first. When the
-    room behind is used up, the columns move to new arrays one after the other, so only one of them is there twice.
+    When the room behind the last row is used up, the columns move to new arrays one after the other, so only one of
+    them is there twice.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -87,7 +79,7 @@ class _PackedSamples:
 
     @property
     def nbytes(self) -> int:
-        """Bytes allocated."""
+        """Bytes allocated; while rows are added, a second copy of one column is held besides."""
         return sum(array.nbytes for array in (*self._rows.values(), self._offsets, self._policy))
 
     def samples(self) -> Samples:
@@ -148,9 +140,7 @@ class _Ledger(BaseModel):
     """What deleted shards held: so the counters of a run outlive them.
 
     Attributes:
-        games, samples: of all shards deleted so far.
         deleting: names of shards counted here whose deletion may not have been finished.
-        checksum: SHA-256 of the rest.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -168,16 +158,13 @@ class _Ledger(BaseModel):
 
 
 class ReplayBuffer:
-    """The window of samples that training draws from, over a folder of shards.
+    """The window of samples that training draws from, over a folder of shards; not for several threads at once.
 
-    Opening it looks at every shard's header and loads the newest shards that make up the window. All of its state is on
-    disk: opened again, it counts the same games and samples. Shards are ordered by name at opening, and as they are
-    added after that. A damaged shard is set aside (renamed to ``*.damaged``) with a warning.
+    All of its state is on disk: opened again, it counts the same games and samples. Shards are ordered by name at
+    opening, and as they are added after that. A damaged shard is set aside (renamed to ``*.damaged``) with a warning.
 
-    Not to be used by several threads at once.
-
-    Args:
-        folder: where the shards are; made if it is not there.
+    Attributes:
+        next_number: of the next shard: more than any shard's that was ever in the folder.
 
     Raises:
         StorageError: the folder cannot be made.
@@ -194,7 +181,7 @@ class ReplayBuffer:
         self._finish_deleting()
         self._shards = self._scan()
         numbered = filter(None, map(_NUMBERED.match, os.listdir(folder)))
-        self._next_number = 1 + max((int(match[1]) for match in numbered), default=-1)
+        self.next_number = 1 + max((int(match[1]) for match in numbered), default=-1)
         self._load_window()
         self._delete_outside()
 
@@ -213,23 +200,10 @@ class ReplayBuffer:
         """Samples in the window: what ``sample`` draws from."""
         return len(self._packed)
 
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes allocated for the window; never more than ``max_memory_bytes``.
-
-        While a shard is added, it and a second copy of one column are held besides.
-        """
-        return self._packed.nbytes
-
-    @property
-    def next_number(self) -> int:
-        """Of the next shard: more than any shard's that was ever in the folder."""
-        return self._next_number
-
     def next_path(self) -> Path:
         """A name for the next shard, new and behind all others in the order of names. Each call gives another."""
-        self._next_number += 1
-        return self.folder / f"{self._next_number - 1:08d}{SUFFIX}"
+        self.next_number += 1
+        return self.folder / f"{self.next_number - 1:08d}{SUFFIX}"
 
     def add(self, path: str | os.PathLike[str]) -> int:
         """Takes a shard of the folder into the window; the oldest samples leave it.
@@ -257,8 +231,7 @@ class ReplayBuffer:
     def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
         """Samples drawn uniformly from the window, with replacement; the same for the same window and state of ``rng``.
 
-        Raises:
-            ValueError: the window is empty.
+        Raises ``ValueError`` if the window is empty.
         """
         if self.window_samples == 0:
             raise ValueError(f"no samples in {self.folder}: play games before training")
@@ -367,12 +340,11 @@ class ReplayBuffer:
 def to_training_batch(samples: Samples, search_value_weight: float = 0.5) -> TrainingBatch:
     """Makes samples into a batch for the learner.
 
-    The value target mixes how the game ended with what the search thought (``learner.loss.mix_wdl``); positions that
-    are not of the game have the search's opinion alone. Rounding to half precision is undone: each row of targets sums
-    to 1.
+    Positions that are not of the game have the search's opinion alone as their value target. Rounding to half precision
+    is undone: each row of targets sums to 1.
 
     Args:
-        search_value_weight: 0 (the result alone) to 1 (the search alone).
+        search_value_weight: 0 (the result alone) to 1 (the search alone), see ``learner.loss.mix_wdl``.
 
     Raises:
         ValueError: another weight.

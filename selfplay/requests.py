@@ -1,12 +1,12 @@
-"""What commands are asked for. Each request checks itself, and its fields are the options of its command.
+"""What commands are asked for: each request is a command, its fields the options, its docstring the help.
 
-Nothing of the engine is loaded before a request is made, so that help is quick.
+A request checks itself. Nothing of the engine is loaded before one is made, so that help is quick.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,7 +77,7 @@ class Limited:
 
 @dataclass(frozen=True)
 class MatchRequest(Limited):
-    """``crownhead match``."""
+    """Play a match between two players and report the Elo difference with its error."""
 
     player_a: Annotated[str, typer.Argument(metavar="PLAYER", help=PLAYER)]
     player_b: Annotated[str, typer.Argument(metavar="PLAYER", help="The opponent.")]
@@ -85,8 +85,7 @@ class MatchRequest(Limited):
     simulations: Simulations = None
     seconds: Seconds = None
     clock: Annotated[
-        str | None,
-        typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses."),
+        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses.")
     ] = None
     openings: Annotated[
         str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
@@ -120,10 +119,17 @@ class MatchRequest(Limited):
 
         return None if self.sprt is None else Sprt.parse(self.sprt)
 
+    def execute(self, quiet: bool) -> Any:
+        from .match_commands import match_command
+
+        return match_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class LadderRequest(Limited):
-    """``crownhead ladder``."""
+    """Rate a run's promoted networks, or one network with more and more simulations, by games with each other and with
+    anchors. Given again, it goes on.
+    """
 
     run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings a network's, or champion.")]
     games: Annotated[
@@ -163,10 +169,19 @@ class LadderRequest(Limited):
         """The anchors; PlayerError if one is none."""
         return tuple(_player(text) for text in map(str.strip, self.anchors.split(",")) if text)
 
+    def execute(self, quiet: bool) -> Any:
+        from .ladder_commands import ladder_command
+
+        return ladder_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class ConvertRequest(Limited):
-    """``crownhead convert``."""
+    """Let a player win won endgames against perfect defence, under the rules of the game.
+
+    The defence needs tables with distances: `crownhead tablebase build --pieces 5 --distance --dir DIR`. In the user's
+    cache they serve the player as well.
+    """
 
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who has to win; as for match.")] = "champion"
     pieces: Annotated[int, typer.Option(min=2, max=5, help="Endgames of 2 to so many pieces.")] = 5
@@ -190,10 +205,19 @@ class ConvertRequest(Limited):
         """Who has to win; PlayerError if it is none."""
         return _player(self.player)
 
+    def execute(self, quiet: bool) -> Any:
+        from .convert import convert_command
+
+        return convert_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class BlundersRequest(Limited):
-    """``crownhead blunders``."""
+    """Count the moves that throw away a win or a draw, by exact tables, where there is something to throw away.
+
+    Without PLAYER the moves made in the games are judged, else what the player would move. Tables of six pieces are
+    built by `crownhead tablebase build --pieces 6 --dir DIR`; in the user's cache they serve the player as well.
+    """
 
     player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
     games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None
@@ -221,10 +245,15 @@ class BlundersRequest(Limited):
         """Who is asked; PlayerError if it is none."""
         return None if self.player is None else _player(self.player)
 
+    def execute(self, quiet: bool) -> Any:
+        from .blunders import blunders_command
+
+        return blunders_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class AnalyseRequest:
-    """``crownhead analyse``."""
+    """Show what a network's search thinks of a position: moves with visits, prior and value; the expected line."""
 
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")]
     net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion"
@@ -246,10 +275,15 @@ class AnalyseRequest:
         oracle: OracleName = named.oracle if self.oracle is None else one_of(self.oracle, OracleName, "oracle")
         return replace(named, oracle=oracle, ponder=False, impartial=True)
 
+    def execute(self, quiet: bool) -> Any:
+        from .commands import analyse_command
+
+        return analyse_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class EngineRequest:
-    """``crownhead engine``."""
+    """Serve other programs: speak the Hub protocol (version 2, English draughts) on standard input and output."""
 
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion"
     simulations: Annotated[int, typer.Option(min=1, help="Of a network, per move, where no level is set.")] = 400
@@ -267,22 +301,39 @@ class EngineRequest:
         """Who answers; PlayerError if it is none."""
         return _player(self.player)
 
+    def execute(self) -> None:
+        from .engine_command import engine_command
+
+        engine_command(self)
+
 
 @dataclass(frozen=True)
 class BenchRequest:
-    """``crownhead bench``."""
+    """Measure move generation, search, network, self-play and learner on this machine, with one thread."""
 
     net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48"
     board: Annotated[
-        str | None,
-        typer.Option(metavar="NET", help="Instead: how fast this network searches one position."),
+        str | None, typer.Option(metavar="NET", help="Instead: how fast this network searches one position.")
     ] = None
     backend: Backend = "auto"
+
+    def execute(self, quiet: bool) -> Any:
+        if self.board is not None:
+            from .board_rates import board_rates_command
+
+            return board_rates_command(self, quiet)
+        from .bench import bench_command
+
+        return bench_command(self, quiet)
 
 
 @dataclass(frozen=True)
 class CardRequest:
-    """``crownhead card``."""
+    """Measure a network as a whole and write its model card: matches, endgames, 8 bits, first move.
+
+    Takes about 40 minutes on two cores. Given again, it goes on; if the student is another by then, its matches are
+    played again.
+    """
 
     net: Net
     run: Annotated[Path | None, typer.Option(help="The run it comes from: its configuration, and its ladder.")] = None
@@ -290,10 +341,15 @@ class CardRequest:
     out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
     jobs: Jobs = None
 
+    def execute(self, quiet: bool) -> Any:
+        from .model_card import card_command
+
+        return card_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """``crownhead export``."""
+    """Write a network to a file that programs in other languages can run."""
 
     checkpoint: Net
     out: Annotated[Path, typer.Option(help="The file to write.")]
@@ -312,10 +368,15 @@ class ExportRequest:
         """The format."""
         return "onnx" if self.format == "onnx" else "torchscript"
 
+    def execute(self, quiet: bool) -> Any:
+        from .export import export_command
+
+        return export_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """``crownhead train``."""
+    """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""
 
     preset: Annotated[str, typer.Option(help="smoke, quick, laptop, gpu, popic or maddocks.")] = "quick"
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None
@@ -338,10 +399,9 @@ class TrainRequest:
     ] = None
 
     def __post_init__(self) -> None:
-        if self.resume and self.init:
-            raise RequestError("a run goes on with its own network: --init cannot be given with --resume")
-        if self.resume and self.teacher:
-            raise RequestError("a run goes on with its own teacher: --teacher cannot be given with --resume")
+        for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
+            if self.resume and given:
+                raise RequestError(f"a run goes on with its own {what}: {option} cannot be given with --resume")
 
     @property
     def folder(self) -> Path:
@@ -360,10 +420,15 @@ class TrainRequest:
         backend = [f"selfplay.backend={self.backend}"] if self.backend else []
         return [*(self.settings or ()), *backend, *minutes]
 
+    def execute(self, quiet: bool) -> Any:
+        from .commands import train_command
+
+        return train_command(self, quiet)
+
 
 @dataclass(frozen=True)
 class PlayRequest:
-    """``crownhead play``."""
+    """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
 
     opponent: Annotated[str | None, typer.Option(metavar="PLAYER", help=PLAYER)] = None
     simulations: Annotated[int | None, typer.Option(min=1, help="Of a network, per move.")] = None

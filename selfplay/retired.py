@@ -22,12 +22,9 @@ _REPLACED = {
 
 
 def without_retired(fields: Any, source: str) -> Any:
-    """The stored fields of a configuration in the settings of today; a warning where the search is another one now.
+    """The stored fields of a configuration, named ``source`` in warnings, in the settings of today.
 
     What is no configuration at all comes back as it is.
-
-    Args:
-        source: names the configuration in the warning.
     """
     if not isinstance(fields, Mapping):
         return fields

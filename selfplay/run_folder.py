@@ -1,18 +1,4 @@
-"""A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it.
-
-config.json          the configuration (``RunConfig``)
-state.json           iteration, best network, promotions, time used; with a checksum
-trainer.safetensors  learner: weights, average, optimizer, number of steps
-student.safetensors  the same of the student, if the run makes one
-teacher/             checkpoint of the network that the run learns from, if there is one
-shards/              games
-checkpoints/         000000 (random weights), 000001, ...: candidates
-elo.json             results of all matches and the table of ratings
-ratings.png          the table as a figure, drawn when a training ends
-log.jsonl            one JSON object an event
-tensorboard/         curves
-lock                 held while a trainer runs
-"""
+"""A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it."""
 
 import json
 import os
@@ -67,34 +53,25 @@ class RunState(BaseModel):
 
 
 class RunFolder:
-    """Paths and small files of a run.
-
-    Args:
-        path: the folder; see ``create`` and ``open`` for new and existing ones.
-    """
+    """Paths and small files of a run; see ``create`` and ``open`` for new and existing ones."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.config_path = self.path / "config.json"
-        self.state_path = self.path / "state.json"
-        self.trainer_path = self.path / "trainer.safetensors"
-        self.student_path = self.path / "student.safetensors"
-        self.teacher = self.path / "teacher"
-        self.shards = self.path / "shards"
-        self.checkpoints = self.path / "checkpoints"
-        self.elo_path = self.path / "elo.json"
-        self.figure_path = self.path / "ratings.png"
-        self.log_path = self.path / "log.jsonl"
-        self.tensorboard = self.path / "tensorboard"
+        self.config_path = self.path / "config.json"  # the configuration (``RunConfig``)
+        self.state_path = self.path / "state.json"  # iteration, best network, promotions, time used; with a checksum
+        self.trainer_path = self.path / "trainer.safetensors"  # learner: weights, average, optimizer, number of steps
+        self.student_path = self.path / "student.safetensors"  # the same of the student, if the run makes one
+        self.teacher = self.path / "teacher"  # checkpoint of the network that the run learns from, if there is one
+        self.shards = self.path / "shards"  # games
+        self.checkpoints = self.path / "checkpoints"  # 000000 (random weights), 000001, ...: candidates
+        self.elo_path = self.path / "elo.json"  # results of all matches and the table of ratings
+        self.figure_path = self.path / "ratings.png"  # the table as a figure, drawn when a training ends
+        self.log_path = self.path / "log.jsonl"  # one JSON object an event
+        self.tensorboard = self.path / "tensorboard"  # curves
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
-        """A new run.
-
-        Raises:
-            RunError: there is a run in this folder already.
-            StorageError: the folder cannot be written.
-        """
+        """A new run; raises ``RunError`` if there is one in this folder already, or ``StorageError``."""
         folder = RunFolder(path)
         if folder.config_path.exists():
             raise RunError(f"{path} holds a run already: continue it with --resume, or choose another --run")
@@ -109,12 +86,7 @@ class RunFolder:
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> tuple["RunFolder", RunConfig]:
-        """An existing run and its configuration.
-
-        Raises:
-            RunError: there is no run in this folder.
-            ConfigError: its configuration is damaged or of another version.
-        """
+        """An existing run and its configuration; raises ``RunError`` or ``ConfigError`` if it cannot be read."""
         folder = RunFolder(path)
         if not folder.config_path.is_file():
             raise RunError(f"{path} holds no run to resume: start one without --resume")
@@ -132,24 +104,16 @@ class RunFolder:
         return steps if isinstance(steps, int) else 0
 
     def read_state(self) -> RunState:
-        """Where the run stands.
-
-        Raises:
-            RunError: ``state.json`` is missing or damaged.
-        """
+        """Where the run stands; raises ``RunError`` if ``state.json`` is missing or damaged."""
         try:
             state = RunState.model_validate_json(self.state_path.read_bytes())
+            what = "wrong checksum" if state != state.sealed() else None
         except OSError as error:
             raise RunError(f"{self.state_path} cannot be read: {error.strerror or error}") from error
         except ValidationError as error:
             what = " ".join(error.errors()[0]["msg"].split())
-            raise RunError(
-                f"{self.state_path} is damaged ({what}): put a copy of it there, or begin another run"
-            ) from error
-        if state != state.sealed():
-            raise RunError(
-                f"{self.state_path} is damaged (wrong checksum): put a copy of it there, or begin another run"
-            )
+        if what is not None:
+            raise RunError(f"{self.state_path} is damaged ({what}): put a copy of it there, or begin another run")
         return state
 
     def write_state(self, state: RunState) -> None:
@@ -178,27 +142,17 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps a second trainer out of the folder. The lock ends with the process, however it ends.
-
-        Raises:
-            RunError: another process trains here.
-        """
+        """Keeps a second trainer out of the folder: raises ``RunError`` there. The lock ends with the process."""
         try:
             file = open(self.path / "lock", "a+b")  # noqa: SIM115 - open as long as the lock is held
         except OSError as error:
             raise StorageError(error.errno, f"cannot write in {self.path}: {error.strerror or error}") from error
         with file:
-            if not _try_lock(file):
-                raise RunError(f"{self.path} is in use by another training process")
+            try:
+                lock(file)
+            except OSError:
+                raise RunError(f"{self.path} is in use by another training process") from None
             yield
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        lock(file)
-    except OSError:
-        return False
-    return True
 
 
 def _last_byte(file: IO[bytes]) -> bytes:

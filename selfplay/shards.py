@@ -9,25 +9,9 @@ The payload is one zstd frame per column, in the order of the header's ``columns
 the rules (with the order of moves that indices refer to), the counts, the digests of the networks, the names of the
 terminations, and the SHA-256 of the payload.
 
-Columns (G games, M moves, S samples, P policy entries, each in the order they were played):
-
-    start_positions     uint32   [G, 4]  own, opp, kings (seen by the side to move); 1 if that is White, 0 if Black
-    game_result         int8     [G]     1 Black won, 0 draw, -1 White won
-    game_termination    uint8    [G]     index into the header's ``terminations``
-    game_network        uint16   [G]     index into the header's ``networks``
-    move_counts         uint16   [G]     moves of each game
-    sample_counts       uint32   [G]     samples of each game
-    moves               uint8    [M]     see ``records.GameRecord``
-    policy_counts       uint8    [S]     length of each sample's policy
-    move_probabilities  float16  [P]     these and the rest: see ``records.Samples``
-    positions           uint32   [S, 4]
-    search_wdl          float16  [S, 3]
-    result              uint8    [S]
-    has_policy          bool     [S]
-    ply                 uint16   [S]
-    kind                uint8    [S]
-
-Version 1, which is still read, has no ``kind`` (all are positions of games), and ``sample_counts`` is uint16.
+For the columns see ``_COLUMNS``: type and shape of G games, M moves, S samples and P policy entries, each in the order
+they were played. Version 1, which is still read, has no ``kind`` (all are positions of games), and ``sample_counts`` is
+uint16.
 """
 
 import math
@@ -60,15 +44,15 @@ MAX_COLUMN_BYTES = 2**28
 
 _PREFIX_BYTES = len(MAGIC) + 4 + 32
 _COLUMNS: dict[str, tuple[str, tuple[str | int, ...]]] = {
-    "start_positions": ("<u4", ("G", 4)),
-    "game_result": ("|i1", ("G",)),
-    "game_termination": ("|u1", ("G",)),
-    "game_network": ("<u2", ("G",)),
-    "move_counts": ("<u2", ("G",)),
-    "sample_counts": ("<u4", ("G",)),
-    "moves": ("|u1", ("M",)),
-    "policy_counts": ("|u1", ("S",)),
-    "move_probabilities": ("<f2", ("P",)),
+    "start_positions": ("<u4", ("G", 4)),  # own, opp, kings (seen by the side to move); 1 if that is White, 0 if Black
+    "game_result": ("|i1", ("G",)),  # 1 Black won, 0 draw, -1 White won
+    "game_termination": ("|u1", ("G",)),  # index into the header's ``terminations``
+    "game_network": ("<u2", ("G",)),  # index into the header's ``networks``
+    "move_counts": ("<u2", ("G",)),  # moves of each game
+    "sample_counts": ("<u4", ("G",)),  # samples of each game
+    "moves": ("|u1", ("M",)),  # see ``records.GameRecord``
+    "policy_counts": ("|u1", ("S",)),  # length of each sample's policy
+    "move_probabilities": ("<f2", ("P",)),  # these and the rest: see ``records.Samples``
     "positions": ("<u4", ("S", 4)),
     "search_wdl": ("<f2", ("S", 3)),
     "result": ("|u1", ("S",)),
@@ -120,12 +104,10 @@ class _Header(_Version):
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """What is known of a shard without reading its columns.
+    """What is known of a shard without reading its columns: how many games, moves and samples it holds, and more.
 
     Attributes:
-        games, moves, samples: how many it holds.
         networks: digests of the weights that played.
-        file_bytes: size of the file.
     """
 
     path: Path
@@ -141,10 +123,9 @@ class Shard:
     """A shard in memory. The arrays are read-only.
 
     Attributes:
-        samples: the samples of all games, game by game.
-        sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends.
-        moves, move_offsets: the moves of all games, in the same way.
-        start_positions, game_result, game_termination, game_network: see the module's docstring.
+        sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends;
+            ``move_offsets`` likewise.
+        start_positions, game_result, game_termination, game_network: see ``_COLUMNS``.
         terminations: names that ``game_termination`` refers to.
     """
 
@@ -173,14 +154,8 @@ class Shard:
             )
 
 
-def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], level: int = 3) -> ShardInfo:
+def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> ShardInfo:
     """Writes game records into one shard, whole or not at all.
-
-    Args:
-        level: zstd compression level, 1 to 22.
-
-    Returns:
-        What a process that needs no more than the counts has to know.
 
     Raises:
         ShardError: no records, or too many for one shard.
@@ -194,7 +169,7 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], lev
     if len(networks) > 2**16 or len(terminations) > 2**8:
         raise ShardError(f"{path}: a shard names up to {2**16} networks and {2**8} terminations")
     columns = _to_columns(records, networks, terminations)
-    compressor = zstandard.ZstdCompressor(level=level)
+    compressor = zstandard.ZstdCompressor(level=3)
     frames = {name: compressor.compress(array.tobytes()) for name, array in columns.items()}
     payload = b"".join(frames.values())
     offsets = offsets_of(np.array([len(frame) for frame in frames.values()]))
@@ -220,7 +195,7 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord], lev
 
 
 def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
-    """What the header says; finds a shard of the wrong size, but damage in the columns only ``read_shard`` finds.
+    """What the header says. Damage in the columns only ``read_shard`` finds.
 
     Raises:
         ShardError: the file is no shard, of another version, cut off, or its header is damaged.

@@ -21,7 +21,6 @@ class Sprt:
 
     Attributes:
         alpha: chance of accepting H1 where H0 is true. beta: the other way round.
-        tally: the pairs so far.
         decision: the hypothesis accepted, None while neither is.
 
     Raises:

@@ -36,16 +36,15 @@ def _flattened(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[st
             yield before + key, value
 
 
-def _flat_settings(config: RunConfig) -> dict[str, Any]:
+def flat_settings(config: RunConfig) -> dict[str, Any]:
     """All settings by their dotted names, in the form that JSON has; not the stages."""
     return dict(_flattened(config.model_dump(mode="json", exclude={"stages"})))
 
 
 def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps: int) -> RunConfig:
-    """The configuration of a run from here on; the same if ``settings`` change nothing.
+    """The configuration of a run from here on, with settings as for ``make_config``; the same if they change nothing.
 
     Args:
-        settings: ``key=value`` texts as for ``make_config``.
         iteration, steps: what the run has behind it.
 
     Raises:
@@ -55,7 +54,7 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
     for text in settings:
         fields = merged(fields, parse_setting(text))
     changed = parse_config(fields)
-    before, after = _flat_settings(config), _flat_settings(changed)
+    before, after = flat_settings(config), flat_settings(changed)
     changes = {key: (before.get(key), after[key]) for key in after if after[key] != before.get(key)}
     for key in [*changes, *(("stages",) if changed.stages != config.stages else ())]:
         for kept, reason in KEPT.items():
@@ -80,7 +79,7 @@ def config_at(config: RunConfig, steps: int) -> RunConfig:
 def training_commands(config: RunConfig) -> list[str]:
     """The commands that train like this, one for each stage."""
     first = config_at(config, 0)
-    preset, own = _flat_settings(make_config(config.preset)), _flat_settings(first)
+    preset, own = flat_settings(make_config(config.preset)), flat_settings(first)
     changed = {key: own[key] for key in own if own[key] != preset.get(key) and not key.startswith("network.")}
     if first.network != make_config(config.preset).network:
         names = [name for name, network in NETWORKS.items() if network == first.network]

@@ -11,10 +11,9 @@ _SHARE = 20  # a file is not written again before so many times the time that wr
 
 
 class SteadyFile:
-    """Keeps a file up to date without spending more than a small share of the time on it.
+    """Keeps a file up to date and whole, without spending more than a small share of the time on it.
 
     Args:
-        path: of the file, which is always whole.
         content: what is to be in it; called with ``lock`` held, if need be in a thread of its own.
 
     Attributes:
@@ -30,11 +29,7 @@ class SteadyFile:
         self._failure: StorageError | None = None
 
     def changed(self) -> None:
-        """Writes the file now, or has it written soon.
-
-        Raises:
-            StorageError: it cannot be written, or could not be since the last call.
-        """
+        """Writes the file now or soon; raises ``StorageError`` if that fails, or has failed since the last call."""
         with self.lock:
             if self._failure:
                 raise self._failure

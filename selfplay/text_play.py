@@ -32,9 +32,8 @@ class TextGame:
     """One game at the keyboard.
 
     Args:
-        opponent: plays the sides that nobody at the keyboard does.
+        opponent: plays the sides that are not in ``humans``.
         adviser: a network whose first moves are shown; None shows none.
-        humans: sides of the keyboard.
         read: asks for a line; EOFError when there are no more.
         write: shows a line.
     """
@@ -151,11 +150,7 @@ def first_moves(network: SearchPlayer, board: Board, number: int = SHOWN) -> lis
 
 
 def text_play(request: PlayRequest) -> None:
-    """Plays a game in the terminal; see ``crownhead play --help``.
-
-    Raises:
-        TextPlayError: no such side. PlayerError, CheckpointError, FenError: see ``make_player`` and ``Board``.
-    """
+    """Plays a game in the terminal; see ``crownhead play --help``. Raises ``TextPlayError``: no such side."""
     side = request.side or "black"
     if side not in SIDES:
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")

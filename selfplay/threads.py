@@ -1,12 +1,17 @@
-"""The one place that decides how many threads and devices a process uses.
+"""The one place that decides how many threads and devices a process uses, and that tells what machine this is.
 
 Every process of a run computes with one thread and there are more processes or actors instead: a torch team of two
 threads beside another busy process was measured to fall from thousands of positions a second to a few.
 """
 
 import os
+import platform
 
 import torch
+
+from engine.version import installed_version
+
+_CPU_INFO = "/proc/cpuinfo"
 
 
 def use_single_thread() -> None:
@@ -21,13 +26,26 @@ def num_cores() -> int:
 
 
 def choose_device(name: str) -> str:
-    """``auto`` becomes ``cuda`` where there is one, else ``cpu``.
-
-    Raises:
-        ValueError: cuda is asked for and there is none.
-    """
+    """``auto`` becomes ``cuda`` where there is one, else ``cpu``; raises ``ValueError`` where cuda is missing."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device {name}: torch finds no CUDA device here; use --set device=cpu")
     return name
+
+
+def describe_machine(device: str) -> str:
+    """Device, its name, cores, and the versions that figures depend on."""
+    processor = f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})"  # half of a small network's speed
+    name = torch.cuda.get_device_name() if device.startswith("cuda") else processor
+    versions = ", ".join(f"{package} {installed_version(package)}" for package in ("torch", "numba", "numpy"))
+    return f"{device}: {name}, {num_cores()} cores; Python {platform.python_version()}, {versions}"
+
+
+def _processor() -> str:
+    if os.path.exists(_CPU_INFO):
+        with open(_CPU_INFO, encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from engine.files import atomic_write
 from engine.interrupts import interrupt_held
 from engine.players import make_simple_player, parse_player
 from engine.players.base import Player
@@ -26,9 +27,11 @@ from learner.trainer import Trainer, TrainerConfig
 from .config import RunConfig
 from .elo import PairingResult
 from .exam import EndgameExam
-from .figures import draw_ratings
+from .figures import ratings_image
 from .gate import Gate
-from .match import MatchGame, MatchResult, make_openings, play_match
+from .match import play_match
+from .match_record import MatchGame, MatchResult
+from .openings import make_openings
 from .players import network_player
 from .pool import Pool, ThreadPool
 from .ratings import Ratings
@@ -195,7 +198,8 @@ class Training:
     def _draw(self) -> None:
         minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
         title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.3g} minutes"
-        draw_ratings(self.folder.figure_path, self.ratings.table(), self.ratings.reference, minutes, title)
+        image = ratings_image(self.ratings.table(), self.ratings.reference, minutes, title)
+        atomic_write(self.folder.figure_path, image)
 
     def _loop(self, pool: Pool) -> None:
         loop, batch_size = self.config.loop, self.config.trainer.batch_size

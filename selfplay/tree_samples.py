@@ -2,8 +2,8 @@
 
 A search judges every position of its tree that it has visited often, so a tree gives many samples where a game's moves
 give one. A sample's win/draw/loss is the mean of its visits, its policy their shares where there are enough of them.
-Positions a few random moves further on come with the network's own opinion: a search that looks at many positions meets
-such as no good search has visited often, and must know that a man less is a man less.
+Positions a few random moves further on come with the network's own opinion: a search meets many that no good search has
+visited often, and must know that a man less is a man less.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from engine.random_words import new_random, random_below
 from engine.search import Evaluator, LockstepSearch
 from engine.search.tree import UNKNOWN
 
-from .records import OFFSHOOT, TREE, FoundPositions
+from .records import OFFSHOOT, TREE, Samples, found_samples
 
 _MOST_RANDOM_MOVES = 3
 _FEWEST_PIECES = 5  # of an offshoot: fewer are for the tables
@@ -37,11 +37,7 @@ class TreeSampleConfig(BaseModel):
 
 
 class TreeReader:
-    """Reads samples from the trees of a search.
-
-    Args:
-        search: whose trees are read.
-    """
+    """Reads samples from the trees of a search."""
 
     def __init__(self, search: LockstepSearch, config: TreeSampleConfig) -> None:
         self._search, self._config = search, config
@@ -51,23 +47,18 @@ class TreeReader:
         self._counts = np.zeros(config.most, np.int64)
         self._probabilities = np.zeros(config.most * MAX_MOVES, np.float32)
 
-    def read(self, slot: int) -> FoundPositions:
+    def read(self, slot: int) -> Samples:
         """The samples of the tree in a slot, below its root, whose position is one of the game's."""
         found = self._positions, self._wdl, self._counts, self._probabilities
         least, policy = self._config.least_visits, self._config.policy_visits
         n, length = _read_tree(*self._search.tree(slot), self._seen, least, policy, found)
-        return FoundPositions(
-            TREE,
-            self._positions[:n].copy(),
-            self._wdl[:n].astype(np.float16),
-            self._counts[:n].copy(),
-            self._probabilities[:length].astype(np.float16),
-        )
+        counts, probabilities = self._counts[:n], self._probabilities[:length]
+        return found_samples(TREE, self._positions[:n].copy(), self._wdl[:n], counts, probabilities)
 
 
 @njit(cache=True)
 def _read_tree(nodes, root, end, seen, least_visits, policy_visits, found):
-    """Fills the arrays ``found``; returns numbers of samples and of probabilities.
+    """Fills the arrays ``found`` and returns numbers of samples and of probabilities.
 
     Positions that the graph shares are read once, by their children.
     """
@@ -105,7 +96,7 @@ def _read_tree(nodes, root, end, seen, least_visits, policy_visits, found):
     return n, length
 
 
-def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Generator) -> FoundPositions:
+def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Generator) -> Samples:
     """Positions a few random moves, and the captures that follow, after others: uint32 [N, 4], with one each at most.
 
     Their win/draw/loss is what the evaluator says of them; they have no policy.
@@ -117,9 +108,7 @@ def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Genera
         _, wdl = evaluator.evaluate(ends)
         wdl = np.exp(wdl - wdl.max(1, keepdims=True))
         wdl /= wdl.sum(1, keepdims=True)
-    return FoundPositions(
-        OFFSHOOT, ends, wdl.astype(np.float16), np.zeros(len(ends), np.int64), np.zeros(0, np.float16)
-    )
+    return found_samples(OFFSHOOT, ends, wdl, np.zeros(len(ends), np.int64), np.zeros(0))
 
 
 @njit(cache=True)

@@ -17,13 +17,7 @@ from .threads import choose_device, use_single_thread
 
 @dataclass(frozen=True)
 class Weights:
-    """A network on its way to the actors.
-
-    Attributes:
-        config: of the network.
-        data: its weights, a safetensors file's bytes.
-        digest: names them in the game records.
-    """
+    """A network on its way to the actors: the bytes of a safetensors file, and a digest for the game records."""
 
     config: NetworkConfig
     data: bytes
@@ -51,9 +45,7 @@ class Worker:
     Games in play go on from request to request with the same kind of network: a teacher's games are not the run's own.
 
     Args:
-        actor: number of the actor.
         seed: of its games; another one after a restart, so that no game is played twice.
-        knowledge: makes what the actor knows of endgames from the configuration.
     """
 
     def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:
@@ -66,11 +58,7 @@ class Worker:
         self._stopping = False
 
     def play(self, path: str | Path, weights: Weights) -> Played | None:
-        """Plays until there is enough for a shard and writes it to ``path``; None if stopped before a game ended.
-
-        Raises:
-            StorageError: the shard cannot be written.
-        """
+        """Plays until there is enough for a shard and writes it to ``path``; None if stopped before a game ended."""
         actor = self._prepare(weights)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
         return Played(self._number, write_shard(path, records), stats) if records else None

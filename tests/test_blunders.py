@@ -21,7 +21,7 @@ from selfplay.requests import BlundersRequest, RequestError
 def count(player: str | None = None, **options: Any) -> dict[str, Any]:
     quiet = options.pop("quiet", True)
     given: dict[str, Any] = {"pieces": 4, "positions": 60, "folder": SHIPPED, "seed": 3, **options}
-    return json.loads(json.dumps(blunders_command(BlundersRequest(player, **given), quiet).figures()))
+    return json.loads(json.dumps(blunders_command(BlundersRequest(player, **given), quiet)))
 
 
 def plain_value(board: Board, tables: Any) -> int:

@@ -47,4 +47,4 @@ def test_a_search_by_time_has_room_for_what_the_time_allows() -> None:
     def room(seconds: float) -> int:
         return SearchPlayer("x", UniformEvaluator(), SearchConfig(), seconds).config.num_simulations
 
-    assert (room(0.1), room(1.0), room(10.0)) == (50_000, 500_000, 4_000_000)
+    assert (room(0.1), room(1.0), room(10.0)) == (200_000, 2_000_000, 4_000_000)

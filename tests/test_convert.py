@@ -85,7 +85,7 @@ def network(tmp_path: Path) -> Path:
 def convert(player: str, **options: Any) -> dict[str, Any]:
     quiet = options.pop("quiet", True)
     given: dict[str, Any] = {"pieces": 3, "positions": 12, "simulations": 8, "jobs": 1, **options}
-    return convert_command(ConvertRequest(player, **given), quiet).figures()
+    return convert_command(ConvertRequest(player, **given), quiet)
 
 
 def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,8 @@ from engine.players import (
     parse_player,
 )
 from engine.players.spec import HubSpec, NetworkSpec
-from selfplay.match import FORFEIT, make_openings, play_match
+from selfplay.match import FORFEIT, play_match
+from selfplay.openings import make_openings
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 20.0  # seconds for anything that should come soon
@@ -432,7 +433,7 @@ def test_the_match_goes_on(tmp_path: Path, fault: str, ply: int, said: str) -> N
     path.write_text(REAL.format(fault=fault, ply=ply))
     with HubPlayer(f"{sys.executable} {path}", seconds=0.1, patience=patience) as engine:
         result = play_match(engine, RandomPlayer(), make_openings("random:3", 1, 3), 2)
-    assert result.losses == 2
+    assert result.tally.losses == 2
     assert [game.termination for game in result.played] == [FORFEIT] * 2
     assert len(result.errors) == 2
     for number, (game, error) in enumerate(zip(result.played, result.errors, strict=True), 1):
@@ -457,4 +458,4 @@ def test_games_against_an_engine_are_played_one_by_one(make: Make) -> None:
     with make('def go(): say("done")') as player:
         result = play_match(counting, player, make_openings("random:2", 2, 1), 4)
     assert set(batches) == {1}
-    assert result.wins == 4
+    assert result.tally.wins == 4

@@ -25,7 +25,8 @@ from engine.hub.params import Param
 from engine.hub.server import Identity, PlayerMaker, serve
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import Deepening
-from selfplay.match import Opening, make_openings, play_match
+from selfplay.match import play_match
+from selfplay.openings import Opening, make_openings
 
 ROOT = Path(__file__).parent.parent
 DEPTH = Param("depth", 4, "int", 1, 64)
@@ -499,7 +500,7 @@ def test_pydraughts_plays_a_game(engine: str) -> None:
 def test_our_client_plays_matches_with_it(engine: str) -> None:
     with HubPlayer(engine, depth=3, params={"depth": "3"}) as client:
         result = play_match(client, RandomPlayer(), make_openings("random:3", 1, 1), 2)
-        assert result.wins == 2
+        assert result.tally.wins == 2
         assert result.errors == []
         endgame = [Opening("endgame", Board("W:WK14,K15:BK12"))]
         result = play_match(client, AlphaBetaPlayer(8), endgame, 2)

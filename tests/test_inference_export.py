@@ -183,7 +183,7 @@ def test_the_match_is_between_the_file_and_its_network(tmp_path):
     export_onnx(broken(load_checkpoint(CHAMPION).network), path, quantised=True)
     result = exported_match(path, "onnx", network, games=8, simulations=4)
     assert (result.player_a, result.player_b, result.games) == ("worse.onnx", "float32", 8)
-    assert result.score < 0.5
+    assert result.tally.elo_diff().score < 0.5
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_export_command(tmp_path, checkpoint, format, int8, capsys):
     digest, folder, network = checkpoint
     out = tmp_path / "file"
     request = ExportRequest(str(folder), out, format, int8)
-    figures = export_command(request, quiet=True).figures()
+    figures = export_command(request, quiet=True)
     assert capsys.readouterr().out == ""
     assert set(figures) == {"path", "format", "precision", "digest", "bytes", "seconds"}
     assert (figures["digest"], figures["bytes"]) == (digest, out.stat().st_size)
@@ -211,7 +211,7 @@ def test_export_command(tmp_path, checkpoint, format, int8, capsys):
 
 def test_export_command_with_check(tmp_path, checkpoint, capsys):
     request = ExportRequest(str(checkpoint[1]), tmp_path / "file", "onnx", int8=True, check=True)
-    figures = export_command(request, quiet=False, games=2).figures()
+    figures = export_command(request, quiet=False, games=2)
     check = figures["check"]
     assert {"policy_kl", "top1_agreement", "wdl_error", "value_error", "endgame_accuracy", "match"} <= set(check)
     assert check["match"]["games"] == 2

@@ -132,7 +132,7 @@ def test_an_untrained_network_finishes_a_won_endgame_with_the_tables(checkpoint:
 
 def test_analysis_shows_what_the_tables_prove(checkpoint: Path):
     request = AnalyseRequest(WON, str(checkpoint), 16, "tablebase")
-    figures = analyse_command(request, quiet=True).figures()
+    figures = analyse_command(request, quiet=True)
     assert {move["proof"] for move in figures["moves"]} & {"win"}
     for move in figures["moves"]:
         assert (move["value"] is not None) == (move["visits"] > 0 or move["proof"] is not None)
@@ -168,7 +168,7 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
         played = pool.collect(5.0)
     pool.close()
     records = list(read_shard(played[0].shard.path).iter_games())
-    assert any(record.adjudicated for record in records)
+    assert any(record.termination == "TABLEBASE" for record in records)
     for record in records:
         assert not held_out(record.samples.positions).any()
 

@@ -183,7 +183,7 @@ def run(tmp_path: Path) -> RunFolder:
 def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"anchors": "random", "simulations": 2, "openings": "random:24", "jobs": 1, **options}
     quiet = given.pop("quiet", True)
-    return ladder_command(LadderRequest(run.path, games, **given), quiet).figures()
+    return ladder_command(LadderRequest(run.path, games, **given), quiet)
 
 
 def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

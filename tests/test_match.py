@@ -15,7 +15,8 @@ from engine.pdn import read_games
 from engine.players.random_player import RandomPlayer
 from selfplay.elo import elo_diff
 from selfplay.gate import Gate, GateConfig
-from selfplay.match import FORFEIT, PLY_CAP, MatchError, MatchGame, MatchResult, Opening, make_openings, play_match
+from selfplay.match import FORFEIT, PLY_CAP, MatchGame, MatchResult, play_match
+from selfplay.openings import MatchError, Opening, make_openings
 
 START = [Opening("start", Board())]
 
@@ -171,11 +172,11 @@ def test_result_counts_for_the_first_player() -> None:
     }
     assert list(summary) == ["player_a", "player_b", "games", "wins", "draws", "losses", "score", "elo", "elo_error"]
     assert json.loads(json.dumps(summary)) == summary
-    assert 0 < result.wins < 19 or 0 < result.losses < 19
+    assert 0 < result.tally.wins < 19 or 0 < result.tally.losses < 19
     swapped = play_match(IndexPlayer("b", 7), IndexPlayer("a", 3), openings(10), 20)
     full = play_match(IndexPlayer("a", 3), IndexPlayer("b", 7), openings(10), 20)
-    assert (swapped.wins, swapped.draws, swapped.losses) == (full.losses, full.draws, full.wins)
-    assert swapped.elo == pytest.approx(-full.elo)
+    assert (swapped.tally.wins, swapped.tally.draws) == (full.tally.losses, full.tally.draws)
+    assert swapped.tally.elo_diff().elo == pytest.approx(-full.tally.elo_diff().elo)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7, 100])
@@ -207,7 +208,7 @@ def test_ply_cap() -> None:
     result = play_match(IndexPlayer("a", 3), IndexPlayer("b", 7), openings(3), 6, max_plies=20)
     for game in result.played:
         assert (game.termination, game.plies, game.winner, game.result) == (PLY_CAP, 20, None, "1/2-1/2")
-    assert (result.score, result.elo) == (0.5, 0)
+    assert (result.tally.elo_diff().score, result.tally.elo_diff().elo) == (0.5, 0)
 
 
 def test_forced_moves_are_not_asked_for() -> None:
@@ -224,7 +225,7 @@ def test_a_faulty_player_loses_and_the_match_goes_on(fault: str, caplog: pytest.
     with caplog.at_level(logging.WARNING):
         result = play_match(ScriptPlayer("bad", fault, ply=10), IndexPlayer("good", 2), openings(4), 8)
     assert result.games == 8
-    assert (result.wins, result.draws, result.losses) == (0, 0, 8)
+    assert (result.tally.wins, result.tally.draws, result.tally.losses) == (0, 0, 8)
     assert len(result.errors) == len(caplog.records) == 8
     for game in result.played:
         assert game.termination == FORFEIT
@@ -293,7 +294,7 @@ def test_gate_ends_a_match() -> None:
 def test_pdn_of_a_match() -> None:
     result = play_match(ScriptPlayer("bad", "raises", ply=60), IndexPlayer("good", 2), openings(4), 8, max_plies=70)
     assert {game.termination for game in result.played} > {FORFEIT}
-    games = list(read_games(result.to_pdn({"Event": "test", "Round": "no"})))
+    games = list(read_games("\n".join(game.to_pdn({"Event": "test", "Round": "no"}) for game in result.played)))
     assert len(games) == 8
     for game, pdn in zip(result.played, games, strict=True):
         assert pdn.headers["Event"] == "test"
@@ -321,7 +322,7 @@ def test_nonsense_is_refused() -> None:
 def test_random_players_are_equal() -> None:
     result = play_match(RandomPlayer(), RandomPlayer(), openings(60), 120, seed=3)
     assert isinstance(result, MatchResult)
-    assert abs(result.elo) < 1.5 * result.elo_error
+    assert abs(result.tally.elo_diff().elo) < 1.5 * result.tally.elo_diff().elo_error
     assert not result.errors
     assert len({game.moves for game in result.played}) == 120
     assert np.mean([game.plies for game in result.played]) > 30

@@ -36,7 +36,7 @@ RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 def match(player_a: str = "random", player_b: str = "rollout:4", games: int = 6, **options: Any) -> dict[str, Any]:
     quiet = options.pop("quiet", True)
     given: dict[str, Any] = {"openings": "random:4", "jobs": 1, **options}
-    return match_command(MatchRequest(player_a, player_b, games, **given), quiet).figures()
+    return match_command(MatchRequest(player_a, player_b, games, **given), quiet)
 
 
 def games_of(path: Path) -> list[PdnGame]:

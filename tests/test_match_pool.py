@@ -19,7 +19,7 @@ from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.match import play_match
-from selfplay.match_pool import LOCKSTEP, MatchPool, Pairing, Task, make_tasks
+from selfplay.match_pool import _MESSAGE, LOCKSTEP, MatchPool, Pairing, Task, make_tasks
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
 from selfplay.openings import MatchError, Opening, make_openings
 
@@ -92,8 +92,9 @@ def test_tasks_and_games_survive_the_way() -> None:
         assert (opening.board.fen(), opening.board.move_stack) == (other.board.fen(), other.board.move_stack)
         assert opening.board.history() == other.board.history()
     for game in play(pair("random", "alphabeta:2"), 2, 1).values():
-        assert MatchGame.from_plain(game.to_plain()) == game
-        assert [move.path for move in MatchGame.from_plain(game.to_plain()).moves] == [move.path for move in game.moves]
+        copy = _MESSAGE.validate_json(_MESSAGE.dump_json(game))
+        assert copy == game
+        assert [move.path for move in copy.moves] == [move.path for move in game.moves]
 
 
 def test_games_are_shared_out() -> None:
@@ -158,7 +159,7 @@ def test_games_of_a_process_that_dies_are_played_again() -> None:
             assert game.index not in games
             games[game.index] = game
             if len(games) in (1, 4):
-                victim = next(worker for worker in pool._workers if worker.share)
+                victim = next(worker for worker in pool._workers if worker.task)
                 os.kill(victim.process.pid or 0, signal.SIGKILL)
                 deaths += 1
     assert deaths == 2

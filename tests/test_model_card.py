@@ -49,7 +49,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 def card(run: RunFolder, out: Path, /, **options: Any) -> dict[str, Any]:
     quiet = options.pop("quiet", True)
     given = {"run": run.path, "folder": SHIPPED, "out": out, "jobs": 1, **options}
-    return card_command(CardRequest(str(run.checkpoint("000000")), **given), quiet).figures()
+    return card_command(CardRequest(str(run.checkpoint("000000")), **given), quiet)
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def test_sampling_is_uniform_and_reproducible(tmp_path: Path, games: list[GameRe
 
 def test_empty_window(tmp_path: Path) -> None:
     buffer = ReplayBuffer(tmp_path / "new" / "folder")
-    assert (buffer.total_samples, buffer.window_samples, buffer.memory_bytes) == (0, 0, 8)
+    assert (buffer.total_samples, buffer.window_samples, buffer._packed.nbytes) == (0, 0, 8)
     with pytest.raises(ValueError, match="no samples"):
         buffer.sample(4, np.random.default_rng(0))
 
@@ -175,7 +175,7 @@ def test_memory_is_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
             buffer._append(big_samples(20_000, i))
     (warning,) = caplog.messages  # said once
     assert "max_memory_bytes limits the window" in warning
-    assert buffer.memory_bytes <= limit
+    assert buffer._packed.nbytes <= limit
 
 
 def test_damaged_shards_are_set_aside(

@@ -21,7 +21,7 @@ from learner.reproduce.experiment import Experiment
 from learner.reproduce.gradients import Operation, check_gradients, operations
 from selfplay.config import make_config
 from selfplay.elo import Tally
-from selfplay.reproduce import maddocks, popic, published
+from selfplay.reproduce import maddocks, popic
 from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
 from selfplay.reproduce.popic import popic_command
 from selfplay.reproduce.runs import Version, read_run, train_run
@@ -79,9 +79,9 @@ def measured(experiment: Experiment) -> dict[str, dict[str, float]]:
 
 
 def test_the_published_table() -> None:
-    assert [sum(row) for row in published.POPIC.values()] == [50] * 10
-    assert published.POPIC["v0"] == (32, 13, 5)
-    assert list(published.POPIC) == [f"v{number}" for number in range(10)]
+    assert [sum(row) for row in popic.POPIC.values()] == [50] * 10
+    assert popic.POPIC["v0"] == (32, 13, 5)
+    assert list(popic.POPIC) == [f"v{number}" for number in range(10)]
 
 
 def test_a_table_worked_out_by_hand(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_table_worked_out_by_hand(tmp_path: Path) -> None:
         "v1": {"wins": 1, "draws": 1, "losses": 2, "score": 1.5 / 4},
     }
     assert dict(table.rows[0].published) == {"wins": 32, "draws": 13, "losses": 5, "score": 38.5 / 50}
-    assert [row.name for row in table.rows] == list(published.POPIC)
+    assert [row.name for row in table.rows] == list(popic.POPIC)
     theirs, ours = table.tables
     assert [row[:3] for row in theirs.rows] == [["W", 32, 27], ["D", 13, 18], ["L", 5, 5]]
     assert (ours.header, ours.rows) == (["opponent", "v0", "v1"], [["W", 3, 1], ["D", 1, 1], ["L", 0, 2]])

@@ -17,7 +17,7 @@ from selfplay.actor import Actor
 from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config
 from selfplay.endgame import EndgameKnowledge, adjudication, rescored, without_held_out
 from selfplay.pool import PoolError, Turns
-from selfplay.records import GameRecord, GameRecordBuilder
+from selfplay.records import ADJUDICATION, GameRecord, GameRecordBuilder
 from selfplay.shards import read_shard, write_shard
 from selfplay.worker import Weights, Worker
 
@@ -122,7 +122,7 @@ def test_adjudicated_games(tmp_path: Path) -> None:
         games_in_lockstep=8, fast_simulations=3, adjudicate=True, table_pieces=3, play_on_fraction=0.3
     )
     records, _ = Actor(config, CARELESS, UniformEvaluator(), 3, "net", knowledge).play(7000)
-    ended = [record for record in records if record.adjudicated]
+    ended = [record for record in records if record.termination == ADJUDICATION]
     assert len(ended) > 3
     played_on = 0
     for record in records:
@@ -133,16 +133,16 @@ def test_adjudicated_games(tmp_path: Path) -> None:
             quiet = board.legal_moves and not board.legal_moves[0].captured
             if own and (own | opp).bit_count() <= 3 and quiet and len(search_moves(board)) > 1:
                 stops.append(ply)
-        played_on += stops[:-1] != [] or (stops != [] and not record.adjudicated)
-        assert (stops == [len(boards) - 1]) == record.adjudicated
-        if record.adjudicated:
+        played_on += stops[:-1] != [] or (stops != [] and record.termination != ADJUDICATION)
+        assert (stops == [len(boards) - 1]) == (record.termination == ADJUDICATION)
+        if record.termination == ADJUDICATION:
             value = endings().values[endings().rows(np.array([boards[-1].words()], np.uint32))[0]]
             assert record.result == value * (1 if boards[-1].turn is Color.BLACK else -1)
             assert record.termination == "TABLEBASE"
     assert 0.1 < played_on / (played_on + len(ended)) < 0.5
     write_shard(tmp_path / "a.shard", records)
-    read = [record.adjudicated for record in read_shard(tmp_path / "a.shard").iter_games()]
-    assert read == [record.adjudicated for record in records]
+    read = [record.termination == ADJUDICATION for record in read_shard(tmp_path / "a.shard").iter_games()]
+    assert read == [record.termination == ADJUDICATION for record in records]
 
 
 def test_nothing_is_adjudicated_or_rescored_unless_asked_for() -> None:

@@ -64,8 +64,8 @@ def test_samples_are_what_the_tree_holds(shares: bool) -> None:
         total += len(samples)
         assert samples.positions.tolist() == [position for position, _, _ in expected]
         outcomes = np.reshape([wdl for _, wdl, _ in expected], (-1, 3))
-        np.testing.assert_allclose(samples.wdl, outcomes, atol=2e-3)
-        assert samples.policy_counts.tolist() == [len(policy) for _, _, policy in expected]
+        np.testing.assert_allclose(samples.search_wdl, outcomes, atol=2e-3)
+        assert np.diff(samples.policy_offsets).tolist() == [len(policy) for _, _, policy in expected]
         np.testing.assert_allclose(
             samples.move_probabilities, [p for _, _, policy in expected for p in policy], atol=1e-3
         )
@@ -85,7 +85,7 @@ def test_offshoots_are_quiet_positions_of_the_game() -> None:
     network, moves = HashEvaluator(), new_moves(1)[0]
     samples = offshoots(positions, network, np.random.default_rng(1))
     assert 0 < len(samples) <= len(positions)
-    assert not samples.policy_counts.any()
+    assert not samples.has_policy.any()
     for own, opp, kings, reversible in samples.positions:
         assert reversible == 0
         assert int(own & opp) == 0
@@ -94,7 +94,7 @@ def test_offshoots_are_quiet_positions_of_the_game() -> None:
         assert generate(own, opp, kings, moves, DISTINCT) > 0
     _, logits = network.evaluate(samples.positions)
     expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    np.testing.assert_allclose(samples.wdl, expected, atol=1e-3)
+    np.testing.assert_allclose(samples.search_wdl, expected, atol=1e-3)
     again, other = (offshoots(positions, network, np.random.default_rng(seed)) for seed in (1, 2))
     assert again.positions.tolist() == samples.positions.tolist() != other.positions.tolist()
 

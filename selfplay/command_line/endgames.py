@@ -1,11 +1,11 @@
 """Commands about endgames: ``tablebase``, ``oracle``, ``probe``. Each imports what it needs when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .options import Json, Net, Pieces, Positions, Seed, Tables, print_json
+from .options import Json, Net, Pieces, Positions, Seed, Tables
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -18,42 +18,36 @@ def tablebase_build(
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Tables of 2 to so many pieces.")] = 5,
     folder: Tables = None,
     distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept."""
     from engine.tablebase.commands import build_command
 
-    figures = build_command(folder, pieces, distance, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return build_command(folder, pieces, distance, quiet)
 
 
 @tablebase.command("verify")
 def tablebase_verify(
     pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Check 2 to so many; all if left out.")] = None,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Check every position of the tables against all its successors."""
     from engine.tablebase.commands import verify_command
 
-    figures = verify_command(folder, pieces, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return verify_command(folder, pieces, quiet)
 
 
 @tablebase.command("stats")
 def tablebase_stats(
     pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Only so many pieces.")] = None,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Count wins, draws and losses of every slice, with the longest win; files are compared with their checksums."""
     from engine.tablebase.commands import stats_command
 
-    figures = stats_command(folder, pieces, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return stats_command(folder, pieces, quiet)
 
 
 @tablebase.command("encode")
@@ -66,28 +60,24 @@ def tablebase_encode(
         float, typer.Option(min=0.01, help="Of training, without --net; coding takes minutes more.")
     ] = 12.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the training.")] = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Code all tables into one small file: a network and its corrections, exact value for value."""
     from learner.endgame.codec_commands import encode_command
 
-    figures = encode_command(folder, pieces, output, net, minutes, seed, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return encode_command(folder, pieces, output, net, minutes, seed, quiet)
 
 
 @tablebase.command("decode")
 def tablebase_decode(
     file: Annotated[Path, typer.Argument(help="File that encode wrote.")],
     folder: Annotated[Path, typer.Option("--dir", help="Folder for the tables; those in it are replaced.")],
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Write the ordinary tables that a coded file holds, checked against its checksum."""
     from learner.endgame.codec_commands import decode_command
 
-    figures = decode_command(file, folder, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return decode_command(file, folder, quiet)
 
 
 def probe(
@@ -96,15 +86,13 @@ def probe(
     ] = None,
     net: Net = None,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Judge endgames by the oracle and, as far as tables reach, exactly. Without FENs, reads standard input."""
     from learner.endgame.probe_command import probe_command
     from selfplay.players import network_folder
 
-    answers = probe_command(fens or [], network_folder(net), folder, quiet=as_json)
-    if as_json:
-        print_json(answers)
+    return probe_command(fens or [], network_folder(net), folder, quiet)
 
 
 @oracle.command("train")
@@ -121,17 +109,13 @@ def oracle_train(
     ] = 30.0,
     seed: Seed = 1,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
     from learner.endgame.commands import oracle_train_command
     from selfplay.players import network_folder
 
-    figures = oracle_train_command(
-        kind, network_folder(net), freeze_body, pieces, minutes, seed, folder, out, quiet=as_json
-    )
-    if as_json:
-        print_json(figures)
+    return oracle_train_command(kind, network_folder(net), freeze_body, pieces, minutes, seed, folder, out, quiet)
 
 
 @oracle.command("calibrate")
@@ -142,14 +126,12 @@ def oracle_calibrate(
     positions: Positions = 100_000,
     seed: Seed = 1,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Make one oracle of several networks: temperatures and thresholds are chosen on the validation split."""
     from learner.endgame.commands import oracle_calibrate_command
 
-    figures = oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet)
 
 
 @oracle.command("validate")
@@ -159,15 +141,13 @@ def oracle_validate(
     positions: Positions = 100_000,
     seed: Seed = 1,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Measure an oracle on positions of the test split, which no network is trained on."""
     from learner.endgame.commands import oracle_validate_command
     from selfplay.players import network_folder
 
-    figures = oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet)
 
 
 @oracle.command("report")
@@ -178,12 +158,10 @@ def oracle_report(
     positions: Positions = 100_000,
     seed: Seed = 1,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Measure an oracle and write a report: one HTML page, its figures as PNG, all numbers as JSON."""
     from learner.endgame.commands import oracle_validate_command
     from selfplay.players import network_folder
 
-    figures = oracle_validate_command(network_folder(net), pieces, positions, seed, folder, as_json, out)
-    if as_json:
-        print_json(figures)
+    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, out)

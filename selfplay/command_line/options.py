@@ -1,14 +1,20 @@
-"""Options that several commands have, and how they print for machines."""
+"""Options that several commands have, and commands whose options are the fields of a request."""
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last.")]
+
+def _note_json(context: typer.Context, wanted: bool) -> bool:
+    """Lets ``crownhead`` know that the figures a command returns are to be printed."""
+    context.find_root().obj = wanted
+    return wanted
+
+
+Json = Annotated[bool, typer.Option("--json", callback=_note_json, help="Print one JSON object last.")]
 Fen = Annotated[str | None, typer.Option(help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out.")]
 Tables = Annotated[
     Path | None, typer.Option("--dir", help="Folder of the tables; if left out, one in the user's cache.")
@@ -31,35 +37,24 @@ PLAYER = (
 )
 
 
-def print_json(figures: Any) -> None:
-    """The last line of a command's output with ``--json``."""
-    print(json.dumps(figures))
+def request_command(request: type[Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a command for typer whose options are the fields of a request, and whose help is the request's docstring.
 
-
-def takes_request(command: Callable[..., Any]) -> Callable[..., None]:
-    """Makes a command for typer whose options are the fields of the request, the first parameter of ``command``.
-
-    With a second parameter, ``quiet``, the command has an option ``--json``: it then prints nothing else than the
-    figures of the ``Result`` that ``command`` returns.
+    Args:
+        run: called with the request. With a second parameter, ``quiet``, the command has an option ``--json``: it then
+            prints nothing else than the figures that ``run`` returns.
     """
-    request, *quiet = inspect.signature(command).parameters.values()
-    made = inspect.signature(request.annotation)
-    hints = get_type_hints(request.annotation, include_extras=True)
-    parameters = [one.replace(annotation=hints[one.name]) for one in made.parameters.values()]
-    if quiet:
-        json_option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-        parameters.append(json_option)
+    hints = get_type_hints(request, include_extras=True)
+    parameters = [one.replace(annotation=hints[one.name]) for one in inspect.signature(request).parameters.values()]
+    has_json = len(inspect.signature(run).parameters) > 1
+    if has_json:
+        parameters.append(inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
 
-    def run(as_json: bool = False, **options: Any) -> None:
-        given = request.annotation(**options)
-        if not quiet:
-            command(given)
-            return
-        result = command(given, as_json)
-        if as_json:
-            print_json(result.figures())
+    def command(**options: Any) -> Any:
+        quiet = [options.pop("quiet")] if has_json else []
+        return run(request(**options), *quiet)
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+    command.__doc__ = request.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command

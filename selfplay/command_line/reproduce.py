@@ -1,15 +1,17 @@
 """The commands ``reproduce``: experiments of papers done again. Each imports what it needs when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, print_json
+from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables
 
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
 )
+Out = Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")]
+RunOut = Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")]
 RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of weights, games and players.")]
 
 
@@ -31,17 +33,15 @@ def reproduce_wang(
             "minutes.",
         ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path("wang-report"),
+    out: Out = Path("wang-report"),
     seed: Seed = 1,
     folder: Tables = None,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
     from learner.reproduce.wang import wang_command
 
-    figures = wang_command(experiment, minutes, pieces, seed, folder, out, as_json, as_published)
-    if as_json:
-        print_json(figures)
+    return wang_command(experiment, minutes, pieces, seed, folder, out, quiet, as_published)
 
 
 @reproduce.command("popic")
@@ -57,18 +57,14 @@ def reproduce_popic(
         ),
     ] = 30.0,
     games: Annotated[int, typer.Option(min=2, max=MAX_GAMES, help="Of the last version against each before it.")] = 50,
-    out: Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")] = Path(
-        "popic-report"
-    ),
+    out: RunOut = Path("popic-report"),
     seed: RunSeed = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do the self-play of Popič, Bošković and Brest 2021 again, and this project's in the same time."""
     from selfplay.reproduce.popic import popic_command
 
-    figures = popic_command(experiment, minutes, games, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return popic_command(experiment, minutes, games, seed, out, quiet)
 
 
 @reproduce.command("maddocks")
@@ -91,19 +87,15 @@ def reproduce_maddocks(
         float, typer.Option(min=0.01, help="Of the training, at most; earlier ones in this folder included.")
     ] = 15.0,
     games: Annotated[int, typer.Option(min=1, help="Of the match with roll-out MCTS.")] = 100,
-    out: Annotated[Path, typer.Option(help="Folder of run and report; given again, it goes on.")] = Path(
-        "maddocks-report"
-    ),
+    out: RunOut = Path("maddocks-report"),
     seed: RunSeed = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do Maddocks's agent again: train it, let it play roll-out MCTS, and check the gradients."""
     from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
 
     agent = AgentSettings(selfplay_games, comparison_games, searches, exploration, threshold, epochs, iterations)
-    figures = maddocks_command(experiment, agent, minutes, games, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return maddocks_command(experiment, agent, minutes, games, seed, out, quiet)
 
 
 @reproduce.command("larson")
@@ -115,20 +107,16 @@ def reproduce_larson(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of the trainings together; reading 10,000 games and tests take 2 more.")
     ] = 30.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
-        "larson-report"
-    ),
+    out: Out = Path("larson-report"),
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="Of the split, the weights and the order of the games.")
     ] = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
     from learner.reproduce.larson import larson_command
 
-    figures = larson_command(games, experiment, minutes, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return larson_command(games, experiment, minutes, seed, out, quiet)
 
 
 @reproduce.command("abdalla")
@@ -138,15 +126,11 @@ def reproduce_abdalla(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of labelling and both trainings together; tests take a minute more.")
     ] = 6.0,
-    out: Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")] = Path(
-        "abdalla-report"
-    ),
+    out: Out = Path("abdalla-report"),
     seed: Seed = 1,
-    as_json: Json = False,
-) -> None:
+    quiet: Json = False,
+) -> Any:
     """Do the experiments of Abdalla 2024 (chess endgame networks) again, beside the published figures."""
     from learner.reproduce.abdalla import abdalla_command
 
-    figures = abdalla_command(experiment, minutes, syzygy, seed, out, quiet=as_json)
-    if as_json:
-        print_json(figures)
+    return abdalla_command(experiment, minutes, syzygy, seed, out, quiet)

@@ -55,12 +55,7 @@ _MATCH_NOTES = (
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What Maddocks's program lets its user set, see the command's options.
-
-    Attributes:
-        searches: per move, of the agent in all its games and of its opponent.
-        epochs: how often a sample is learnt from, on the mean.
-    """
+    """What Maddocks's program lets its user set, see the command's options."""
 
     selfplay_games: int
     comparison_games: int
@@ -72,31 +67,24 @@ class AgentSettings:
 
     def config(self, minutes: float, seed: int, settings: Sequence[str]) -> RunConfig:
         """The run with these settings; raises ``ConfigError`` that names the first bad one."""
-        return make_config(
-            "maddocks",
-            [
-                *settings,
-                f"loop.games_per_iteration={self.selfplay_games}",
-                f"gate.max_games={self.comparison_games}",
-                f"search.num_simulations={self.searches}",
-                f"match_search.num_simulations={self.searches}",
-                f"search.c_puct={self.exploration}",
-                f"match_search.c_puct={self.exploration}",
-                f"gate.score_threshold={self.threshold}",
-                f"loop.reuse={self.epochs}",
-                f"loop.max_iterations={self.iterations}",
-                f"loop.minutes={minutes}",
-            ],
-            seed=seed,
-        )
+        chosen = {
+            "loop.games_per_iteration": self.selfplay_games,
+            "gate.max_games": self.comparison_games,
+            "search.num_simulations": self.searches,
+            "match_search.num_simulations": self.searches,
+            "search.c_puct": self.exploration,
+            "match_search.c_puct": self.exploration,
+            "gate.score_threshold": self.threshold,
+            "loop.reuse": self.epochs,
+            "loop.max_iterations": self.iterations,
+            "loop.minutes": minutes,
+        }
+        texts = [f"{key}={value}" for key, value in chosen.items()]
+        return make_config("maddocks", [*settings, *texts], seed=seed)
 
 
 class _MatchStudy:
-    """The agent and its games with roll-out MCTS.
-
-    Attributes:
-        tallies: version → its results, as far as it has played.
-    """
+    """The agent and its games with roll-out MCTS; ``tallies``: version → its results, as far as it has played."""
 
     def __init__(self, config: RunConfig, out: Path, games: int) -> None:
         self.config, self.run, self.games = config, out / "run", games
@@ -120,13 +108,8 @@ class _MatchStudy:
 
     def _play(self, version: Version, tally: Tally, progress: MatchProgress) -> None:
         config, pair = self.config, []
-        agent = network_player(
-            load_checkpoint(version.checkpoint).network,
-            version.name,
-            config.match_search,
-            device=config.device,
-            backend=config.selfplay.backend,
-        )
+        network, backend = load_checkpoint(version.checkpoint).network, config.selfplay.backend
+        agent = network_player(network, version.name, config.match_search, device=config.device, backend=backend)
         rollout = make_simple_player(self._rollout)
 
         def on_game(game: MatchGame) -> None:
@@ -140,15 +123,11 @@ class _MatchStudy:
         play_match(agent, rollout, openings, self.games, seed=config.seed, concurrency=_CONCURRENCY, on_game=on_game)
 
     def experiment(self) -> Experiment:
-        versions = self.versions()
-        rows = [
-            Row(
-                f"{_described(version)} v {self.opponent}",
-                {},
-                {"minutes": version.minutes, **tally_figures(self.tallies.get(version.name))},
-            )
-            for version in versions
-        ]
+        versions, rows = self.versions(), []
+        for version in versions:
+            name = "random weights (v0)" if version.name == "v0" else f"agent ({version.name})"
+            figures = {"minutes": version.minutes, **tally_figures(self.tallies.get(version.name))}
+            rows.append(Row(f"{name} v {self.opponent}", measured=figures))
         return Experiment(
             "match",
             "The agent against tree search with random roll-outs",
@@ -190,10 +169,6 @@ class _MatchStudy:
         return [Figure("match", image, f"Elo against {self.opponent}, which has as many searches per move.")]
 
 
-def _described(version: Version) -> str:
-    return "random weights (v0)" if version.name == "v0" else f"agent ({version.name})"
-
-
 def _gradients(checks: Sequence[GradientCheck]) -> Experiment:
     failed = [check.name for check in checks if not check.passed]
     verdict = f"gradcheck refuses {', '.join(failed)}." if failed else "gradcheck passes them all."
@@ -230,9 +205,6 @@ def maddocks_command(
 
     Args:
         experiment: of ``EXPERIMENTS``; None for both.
-        minutes: the training ends after that time, or after its iterations; what was done before counts.
-        games: of the first network and of the last against roll-out MCTS.
-        out: gets the run (``run``) and the report. Given again, the training goes on.
         settings: ``key=value``, changed in the preset: for tests.
 
     Returns:
@@ -240,7 +212,6 @@ def maddocks_command(
 
     Raises:
         ValueError: an unknown experiment, bad numbers, or a folder with another run.
-        StorageError: something cannot be written.
         KeyboardInterrupt: the run is saved, and the report shows what there is.
     """
     names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)

@@ -32,9 +32,23 @@ from ..match_commands import choose_jobs, settings_of
 from ..match_pool import Pairing
 from ..openings import make_openings
 from ..run_folder import RunState
-from .published import POPIC, POPIC_HOURS, POPIC_VERSIONS
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished_training
 
+POPIC = {
+    "v0": (32, 13, 5),
+    "v1": (27, 18, 5),
+    "v2": (26, 19, 5),
+    "v3": (33, 10, 7),
+    "v4": (29, 17, 4),
+    "v5": (26, 13, 11),
+    "v6": (18, 16, 16),
+    "v7": (11, 20, 19),
+    "v8": (14, 14, 22),
+    "v9": (17, 16, 17),
+}
+"""Published (table 2): wins, draws and losses of their last version, the ninth, in 50 games against each one, itself
+included."""
+_POPIC_HOURS = 14 * 24  # "about two weeks"
 SYSTEMS = {"popic": "popic", "own": "quick"}
 """Experiment → preset."""
 _NAMES = {"popic": "published settings", "own": "this project's settings"}
@@ -75,11 +89,7 @@ _GAMES_NOTE = (
 
 @dataclass(frozen=True)
 class _System:
-    """One training and the games of its last version.
-
-    Attributes:
-        name: of ``SYSTEMS``. out: the report's folder. games: of each pairing.
-    """
+    """One training, by its name in ``SYSTEMS``, and the games of its last version against each other."""
 
     name: str
     config: RunConfig
@@ -91,11 +101,8 @@ class _System:
         return self.out / self.name
 
     def _results(self) -> LadderResults:
-        settings = {
-            "simulations": self.config.match_search.num_simulations,
-            "openings": _OPENINGS,
-            "seed": self.config.seed,
-        }
+        simulations, seed = self.config.match_search.num_simulations, self.config.seed
+        settings = {"simulations": simulations, "openings": _OPENINGS, "seed": seed}
         return LadderResults(self.out / f"{self.name}-games.json", settings)
 
     def play(self, quiet: bool) -> list[str]:
@@ -128,13 +135,7 @@ class _System:
 
 @dataclass(frozen=True)
 class _Found:
-    """A system's figures so far.
-
-    Attributes:
-        versions: none before the run has begun.
-        tallies: of the last version against those before it, as far as they have played.
-        games: of self-play.
-    """
+    """A system's figures so far: of self-play, and of the last version's games against those before it."""
 
     system: _System
     state: RunState
@@ -155,22 +156,17 @@ class _Found:
     def experiment(self) -> Experiment:
         """The last version against all before it."""
         name = self.system.name
-        published = {version: _tally(*wdl) for version, wdl in POPIC.items()} if name == "popic" else {}
+        published = {version: Tally.of_games(*wdl) for version, wdl in POPIC.items()} if name == "popic" else {}
         rows = [
             Row(version, tally_figures(published.get(version)), tally_figures(self.tallies.get(version)))
             for version in dict.fromkeys([*published, *(version.name for version in self.versions[:-1])])
         ]
-        tables = [
-            results_table(
-                "Published (table 2): games of version 9, won, drawn, lost", [(v, *wdl) for v, wdl in POPIC.items()]
-            )
-        ]
+        theirs = "Published (table 2): games of version 9, won, drawn, lost"
+        tables = [results_table(theirs, [(version, *wdl) for version, wdl in POPIC.items()])]
         figures = []
         if self.tallies:
-            standings = self.standings()
-            tables.append(
-                results_table(f"Measured: games of {self.last}, won, drawn, lost", list(standings.against(self.last)))
-            )
+            standings, ours = self.standings(), f"Measured: games of {self.last}, won, drawn, lost"
+            tables.append(results_table(ours, list(standings.against(self.last))))
             minutes = {version.name: version.minutes for version in self.versions}
             title = f"{_NAMES[name]}: {self.games:,} games in {self.state.minutes:.0f} minutes"
             image = ratings_image(standings.fit.table, standings.players[0].name, minutes, title)
@@ -204,7 +200,7 @@ class _Found:
         """The last version against the first, and what it took to get there."""
         size = {"versions": len(self.versions) - 1, "games": self.games, "hours": self.state.minutes / 60}
         measured = tally_figures(self.tallies.get("v0")) | size
-        published = {**tally_figures(_tally(*POPIC["v0"])), "versions": POPIC_VERSIONS, "hours": POPIC_HOURS}
+        published = tally_figures(Tally.of_games(*POPIC["v0"])) | {"versions": len(POPIC) - 1, "hours": _POPIC_HOURS}
         return Row(f"{_NAMES[self.system.name]}, {self.last} v v0 (published: v9 v v0)", published, measured)
 
     def verdict(self) -> str:
@@ -212,7 +208,7 @@ class _Found:
         name, first = _NAMES[self.system.name], self.tallies.get("v0")
         if first is None:
             return f"With {name} there is no game of a promoted version against the first yet."
-        elo, published = first.elo_diff(), _tally(*POPIC["v0"]).elo_diff()
+        elo, published = first.elo_diff(), Tally.of_games(*POPIC["v0"]).elo_diff()
         more = elo.score > published.score
         verdict = "more" if elo.elo - elo.elo_error > published.elo else "more, but within the error,"
         wins, draws, losses = POPIC["v0"]
@@ -226,21 +222,12 @@ class _Found:
         return f"{said} It has had {self.state.minutes:.0f} minutes, where the paper had about two weeks."
 
 
-def _tally(wins: int, draws: int, losses: int) -> Tally:
-    """Published results, of which only the sums are known."""
-    return Tally(singles=[losses, draws, wins], wins=wins, draws=draws, losses=losses)
-
-
 def _first_and_last(found: Sequence[_Found]) -> Experiment:
     begun = [system for system in found if system.versions]
+    question = "Does the last version beat random weights by more than was published, in a fraction of the time?"
+    rows, verdicts = [system.row() for system in begun], [system.verdict() for system in begun]
     return Experiment(
-        "first",
-        "Last version against the first",
-        "Does the last version beat random weights by more than was published, in a fraction of the time?",
-        (*RESULTS, *_SIZE),
-        [system.row() for system in begun],
-        [],
-        [system.verdict() for system in begun],
+        "first", "Last version against the first", question, (*RESULTS, *_SIZE), rows, figures=[], notes=verdicts
     )
 
 
@@ -251,9 +238,6 @@ def popic_command(
 
     Args:
         experiment: of ``SYSTEMS``; None for both, which then share the minutes.
-        minutes: of all trainings, those done before in this folder included. Games come on top.
-        games: of the last version against each one before it, 2 or more.
-        out: gets the runs (``popic``, ``own``), the games, and the report. Given again, everything goes on.
         settings: ``key=value``, changed in both presets: for tests.
 
     Returns:
@@ -261,7 +245,6 @@ def popic_command(
 
     Raises:
         ValueError: an unknown experiment, bad numbers, or a folder with other settings.
-        StorageError: something cannot be written.
         KeyboardInterrupt: runs and games are saved, and the report shows them.
     """
     names = chosen_experiments(experiment, SYSTEMS, minutes, out, _TITLE)
@@ -296,9 +279,8 @@ def popic_command(
 
 def _write(systems: Sequence[_System], minutes: float) -> tuple[Path, list[Experiment]]:
     """The report of all that is there; its page and its parts."""
-    found = [system.found() for system in systems]
+    found, first = [system.found() for system in systems], systems[0]
     experiments = [_first_and_last(found), *(system.experiment() for system in found)]
-    first = systems[0]
     facts: dict[str, str | int | float] = {
         "minutes of training": minutes,
         "games of each pairing": first.games,

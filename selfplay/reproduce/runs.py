@@ -1,8 +1,7 @@
 """Runs inside a report's folder: begun, gone on with, and read again."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from learner.reproduce.experiment import Measure
 
@@ -11,6 +10,7 @@ from ..elo import Tally
 from ..progress import TrainingProgress
 from ..run_folder import RunError, RunFolder, RunState
 from ..shards import SUFFIX, read_shard_info
+from ..stages import flat_settings
 
 RESULTS = (
     Measure("wins", "won", "count"),
@@ -18,16 +18,11 @@ RESULTS = (
     Measure("losses", "lost", "count"),
     Measure("score", "score"),
 )
-_LIMITS = (("loop", "minutes"), ("loop", "max_iterations"))  # may differ when a run goes on
-_Key = tuple[str, ...]
+_LIMITS = "loop.minutes", "loop.max_iterations"  # may differ when a run goes on
 
 
 class Version(NamedTuple):
-    """A network that was the best of its run; v0 has random weights.
-
-    Attributes:
-        minutes: of training when it was promoted.
-    """
+    """A network that was the best of its run, and minutes of training when it was promoted; v0 has random weights."""
 
     name: str
     checkpoint: Path
@@ -39,19 +34,16 @@ def check_run(folder: Path, config: RunConfig) -> None:
     if not RunFolder(folder).config_path.exists():
         return
     stored = RunFolder.open(folder)[1]
-    was, now = dict(_leaves(stored.model_dump(mode="json"))), dict(_leaves(config.model_dump(mode="json")))
-    for key in now:
-        if key not in _LIMITS and was[key] != now[key]:
-            name = ".".join(key)
-            raise RunError(f"{folder} holds a run with {name} {was[key]}, not {now[key]}: choose another --out")
+    was, now = ({**flat_settings(each), "stages": each.stages} for each in (stored, config))
+    for name in now:
+        if name not in _LIMITS and was.get(name) != now[name]:
+            raise RunError(f"{folder} holds a run with {name} {was.get(name)}, not {now[name]}: choose another --out")
 
 
 def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
-    """Begins a run, or goes on with one, until it has had its minutes or its iterations; at once if it has.
+    """Begins a run, or goes on with one, until it has had its minutes or its iterations; Ctrl-C saves.
 
-    Raises:
-        RunError: the folder holds a run with other settings, or another process trains in it.
-        KeyboardInterrupt: everything is saved.
+    Raises ``RunError`` if the folder holds a run with other settings, or another process trains in it.
     """
     from ..training import Training
 
@@ -82,11 +74,7 @@ def is_over(state: RunState, config: RunConfig) -> bool:
 
 
 def read_run(folder: Path) -> tuple[RunState, list[Version]]:
-    """State of a run, and its versions from random weights to the last promoted one; none if it has not begun.
-
-    Raises:
-        RunError: its state cannot be read.
-    """
+    """State of a run, and its versions from random weights to the last promoted one; none if it has not begun."""
     run = RunFolder(folder)
     first = run.checkpoint("000000")
     if not run.config_path.exists() or not first.exists():
@@ -116,13 +104,4 @@ def tally_figures(tally: Tally | None) -> dict[str, float]:
     """Results by the keys of ``RESULTS``; none without games."""
     if tally is None or not tally.games:
         return {}
-    score = tally.points / tally.games
-    return {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses, "score": score}
-
-
-def _leaves(fields: dict[str, Any], above: _Key = ()) -> Iterator[tuple[_Key, Any]]:
-    for name, value in fields.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, (*above, name))
-        else:
-            yield (*above, name), value
+    return {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses, "score": tally.points / tally.games}
