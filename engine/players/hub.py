@@ -14,7 +14,7 @@ from ..hub.messages import Message, format_message, parse_message
 from ..hub.notation import format_move, format_pos, parse_move
 from ..hub.process import LineProcess
 from ..hub.score import value_of_score
-from .base import PlayerError, PlayerSpecError, search_moves
+from .base import OneByOne, PlayerError, PlayerSpecError, search_moves
 from .watching import MoveThought, Purpose, Thought, Unit
 
 PREFIX = "hub:"
@@ -34,7 +34,7 @@ class EngineError(PlayerError):
     started anew."""
 
 
-class HubPlayer:
+class HubPlayer(OneByOne):
     """An external engine; its process runs from the first question until ``close``.
 
     Every question carries the game's start position and moves, so that the engine knows of repetitions.
@@ -120,18 +120,8 @@ class HubPlayer:
         self._level = {"time": round(remaining_s - increment_s, 3), "inc": increment_s}
         self.patience = max(0.0, remaining_s) + _STOP_PATIENCE
 
-    def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``.
-
-        Raises:
-            EngineError: what the engine did wrong.
-        """
-        return [self._choose(board) for board in boards]
-
-    def _choose(self, board: Board) -> Move:
-        moves = search_moves(board)
-        if len(moves) == 1:
-            return moves[0]
+    def choose_from(self, board: Board, moves: Sequence[Move]) -> Move:
+        """Its move; EngineError says what it did wrong."""
         thinking = self.begin(board)
         while thinking.advance(self.patience):
             pass
