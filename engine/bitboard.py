@@ -103,8 +103,8 @@ def borrowed(typingctx: Any, arrays: Any) -> Any:
     """
 
     def borrow(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        if isinstance(kind, types.BaseTuple):
-            members = [borrow(context, builder, kind[i], builder.extract_value(value, i)) for i in range(len(kind))]
+        if not isinstance(kind, types.Array):
+            members = [borrow(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kind)]
             return context.make_tuple(builder, kind, members)
         view = context.make_array(kind)(context, builder, value=value)
         view.meminfo = ir.Constant(view.meminfo.type, None)

@@ -162,11 +162,7 @@ class HubPlayer(OneByOne):
     # --- its process
 
     def start(self) -> None:
-        """Starts the engine, if it does not run.
-
-        Raises:
-            EngineError: it cannot be started, or does not get ready.
-        """
+        """Starts the engine, if it does not run; EngineError if it cannot be started, or does not get ready."""
         self._ready()
 
     def close(self) -> None:
@@ -317,11 +313,7 @@ class HubThinking:
         return min(1.0, (time.monotonic() - self._begun) / self._seconds) if self._seconds else 0.0
 
     def advance(self, seconds: float) -> bool:
-        """See ``Thinking.advance``; ends when the engine has moved.
-
-        Raises:
-            EngineError: what the engine did wrong.
-        """
+        """See ``Thinking.advance``; ends when the engine has moved. EngineError says what it did wrong."""
         deadline = time.monotonic() + seconds
         self._listen(min(deadline, self._begun + self._patience))
         if self._move is None and time.monotonic() >= self._begun + self._patience:
@@ -360,11 +352,7 @@ class HubThinking:
             self._player.fail(f"it played an illegal move: {error}")
 
     def choose(self) -> Move:
-        """The engine's move; it is told to stop if it has not moved yet.
-
-        Raises:
-            EngineError: what the engine did wrong.
-        """
+        """The engine's move; it is told to stop if it has not moved yet. EngineError says what it did wrong."""
         if self._move is None:
             self._player.stop(self._number)
             self._listen(time.monotonic() + _STOP_PATIENCE)
@@ -377,14 +365,8 @@ class HubThinking:
         line = self._line()
         score, nodes, depth = (self._number_of(name) for name in ("score", "nodes", "depth"))
         value = None if score is None else value_of_score(score)
-        return Thought(
-            (MoveThought(line[0], value=value),),
-            line,
-            value,
-            None,
-            int(nodes or 0),
-            depth=None if depth is None else int(depth),
-        )
+        plies = None if depth is None else int(depth)
+        return Thought((MoveThought(line[0], value=value),), line, value, None, int(nodes or 0), depth=plies)
 
     def _line(self) -> tuple[Move, ...]:
         """The expected line as far as it is legal; the move made, once there is one, comes first."""

@@ -17,7 +17,7 @@ from numba import njit
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
-from .solve import Workers, grid_of, place_fast, place_row, seen_by_mover, sweep_word
+from .solve import Grid, Workers, grid_of, place_fast, place_row, seen_by_mover, sweep_word
 
 MAX_HALF = 254
 NO_HALF = 255  # no move out of the slice wins
@@ -205,9 +205,11 @@ def solve_distances(layout: Layout, known: KnownSlices, values: np.ndarray, work
         state = grids[side], level, winning, sides[side], dated[1 - side]
         return workers.over_rows(grids[side], lambda low, high: date_level(low, high, *state))
 
+    def date(grid: Grid, mine: Dating) -> None:
+        workers.over_rows(grid, lambda low, high: date_rows(low, high, grid, known, mine, new_moves()))
+
     for grid, mine in zip(grids, sides, strict=True):
-        state = grid, known, mine
-        workers.over_rows(grid, lambda low, high, state=state: date_rows(low, high, *state, new_moves()))
+        date(grid, mine)
     for level in range(MAX_HALF + 1):
         left = sum(advance(side, level, False) for side in range(2))
         left += sum(advance(side, level + 1, True) for side in range(2))

@@ -60,11 +60,11 @@ class Header(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    format: int = FORMAT
+    format: int
     kind: Kind
     slice: str
-    rules: str = RULES
-    block_words: int = BLOCK_WORDS
+    rules: str
+    block_words: int
     blocks: int
     priors_bytes: int
     slices: dict[str, SliceCounts]
@@ -89,7 +89,16 @@ def write_slice(
         StorageError: the folder cannot be written.
     """
     packed = b"" if priors is None else zstandard.ZstdCompressor(level=19).compress(priors.T.tobytes())
-    header = Header(kind=kind, slice=pair.name, blocks=len(blocks), priors_bytes=len(packed), slices=slices)
+    header = Header(
+        format=FORMAT,
+        kind=kind,
+        slice=pair.name,
+        rules=RULES,
+        block_words=BLOCK_WORDS,
+        blocks=len(blocks),
+        priors_bytes=len(packed),
+        slices=slices,
+    )
     text = header.model_dump_json().encode()
     lengths = np.array([len(block) for block in blocks], "<u4").tobytes()
     checks = np.array([zlib.crc32(block) for block in blocks], "<u4").tobytes()

@@ -158,8 +158,8 @@ class BlockStore:
     def compiled(self) -> Tables:
         """The blocks in memory for one compiled search, see ``probing.probe_loaded``."""
         most = max((pair.pieces for pair in self.pairs), default=0)
-        nothing_wanted = {"wanted": np.zeros((2, 0), np.int64), "num_wanted": np.zeros(2, np.int64)}
-        return Tables(np.array([most]), self._blocks._replace(**nothing_wanted), new_stack(), self._epoch)
+        blocks = self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
+        return Tables(np.array([most]), blocks, new_stack(), self._epoch)
 
     def close(self) -> None:
         self._closing.close()
