@@ -48,7 +48,7 @@ class OneByOne(ABC):
         return [moves[0] if len(moves) == 1 else self.choose_from(board, moves) for board, moves in legal]
 
     @abstractmethod
-    def choose_from(self, board: Board, moves: Sequence[Move]) -> Move:
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
         """One of several moves."""
 
 

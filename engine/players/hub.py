@@ -5,7 +5,7 @@ import shlex
 import shutil
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NoReturn
 
 from ..board import Board, Move
@@ -120,7 +120,7 @@ class HubPlayer(OneByOne):
         self._level = {"time": round(remaining_s - increment_s, 3), "inc": increment_s}
         self.patience = max(0.0, remaining_s) + _STOP_PATIENCE
 
-    def choose_from(self, board: Board, moves: Sequence[Move]) -> Move:
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
         """Its move; EngineError says what it did wrong."""
         thinking = self.begin(board)
         while thinking.advance(self.patience):

@@ -6,7 +6,6 @@ compiled function that can be left and entered again; the tree is an arena that 
 """
 
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -313,7 +312,7 @@ class RolloutPlayer(OneByOne):
     def seed(self, seed: int) -> None:
         self._random[:] = new_random(seed)
 
-    def choose_from(self, board: Board, moves: Sequence[Move]) -> Move:
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
         self._search.set_board(board)
         self._search.run(self.simulations)
         return self._search.choose()

@@ -1,6 +1,5 @@
 """The players without a search of their own, random and by tables, and how all players without a network are made."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ class RandomPlayer(OneByOne):
     def seed(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
 
-    def choose_from(self, board: Board, moves: Sequence[Move]) -> Move:
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
         return moves[self._random.integers(len(moves))]
 
 
@@ -54,7 +53,7 @@ class TablebasePlayer(OneByOne):
     def seed(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
 
-    def choose_from(self, board: Board, moves: Sequence[Move]) -> Move:
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
         scores = np.array([self._score(board, move) for move in moves])
         return moves[self._random.choice(np.flatnonzero(scores == scores.max()))]
 
