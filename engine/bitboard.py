@@ -95,20 +95,23 @@ def _float_of_bits(typingctx: Any, word: Any) -> Any:
 
 
 @intrinsic
-def borrowed(typingctx: Any, array: Any) -> Any:
-    """The same array without its reference count; the caller keeps the array alive.
+def borrowed(typingctx: Any, arrays: Any) -> Any:
+    """The same array, or (named) tuple of arrays, without reference counts; the caller keeps the arrays alive.
 
     Numba counts references at every call that passes an array on, atomically: a third of the search's time. Kernels
     borrow their arrays once and pass these on.
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        view = context.make_array(signature.return_type)(context, builder, value=args[0])
+    def borrow(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if not isinstance(kind, types.Array):
+            members = [borrow(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kind)]
+            return context.make_tuple(builder, kind, members)
+        view = context.make_array(kind)(context, builder, value=value)
         view.meminfo = ir.Constant(view.meminfo.type, None)
         view.parent = ir.Constant(view.parent.type, None)
         return view._getvalue()
 
-    return array(array), codegen
+    return arrays(arrays), lambda context, builder, signature, args: borrow(context, builder, arrays, args[0])
 
 
 @njit(cache=True, inline="always")

@@ -3,13 +3,14 @@
 import enum
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from . import movegen
-from .bitboard import ROTATIONS, SQUARE_OF_BIT, squares_of, turned
+from .bitboard import ROTATIONS, SQUARE_OF_BIT, turned
 from .errors import IllegalMoveError
-from .fen import START_FEN, Color, format_fen, parse_fen, to_number
+from .fen import START_FEN, Color, format_fen, parse_fen, pieces_of, to_number
 
 REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
 REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
@@ -60,11 +61,8 @@ class Outcome:
 RESULTS = {Color.BLACK: "1-0", Color.WHITE: "0-1", None: "1/2-1/2"}
 
 
-@dataclass(frozen=True)
-class _State:
-    own: int
-    opp: int
-    kings: int
+class _State(NamedTuple):
+    words: tuple[int, int, int]
     reversible_plies: int
 
 
@@ -92,7 +90,7 @@ def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
     return tuple(path)
 
 
-def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list["LegalMove"]:
+def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list[LegalMove]:
     """The legal moves in the order of ``movegen.generate``."""
     buffer = movegen.new_moves()
     count = movegen.generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, distinct)
@@ -126,13 +124,12 @@ class Board:
         self.turn = turn
         self.start_fen = format_fen(turn, own, opp, kings)
         self.move_stack: list[Move] = []
-        self._states = [_State(own, opp, kings, 0)]
+        self._states = [_State((own, opp, kings), 0)]
         self._legal: list[LegalMove] | None = None
 
     def fen(self) -> str:
         """The position as FEN."""
-        state = self._states[-1]
-        return format_fen(self.turn, state.own, state.opp, state.kings)
+        return format_fen(self.turn, *self.words())
 
     def copy(self) -> "Board":
         """A board of its own with the same position and history."""
@@ -153,26 +150,18 @@ class Board:
 
     def words(self) -> tuple[int, int, int]:
         """``own``, ``opp``, ``kings``: 32-bit words seen by the side to move (layout: ``engine.bitboard``)."""
-        state = self._states[-1]
-        return state.own, state.opp, state.kings
+        return self._states[-1].words
 
     def history(self) -> list[tuple[int, int, int]]:
         """The words of the positions since the last irreversible move, oldest first, the present one last.
 
         Each is seen by the side to move in it, so equal words two plies apart mean the same position.
         """
-        recent = self._states[-1 - self.reversible_plies :]
-        return [(state.own, state.opp, state.kings) for state in recent]
+        return [state.words for state in self._states[-1 - self.reversible_plies :]]
 
     def piece_map(self) -> dict[int, tuple[Color, bool]]:
         """PDN number → (colour, is king) of every piece."""
-        state = self._states[-1]
-        pieces = {}
-        for color, word in ((self.turn, state.own), (self.turn.other, state.opp)):
-            crowned = set(squares_of(word & state.kings))
-            for square in squares_of(word):
-                pieces[to_number(square, self.turn)] = (color, square in crowned)
-        return pieces
+        return pieces_of(self.turn, *self.words())
 
     def _legal_paths(self) -> list[LegalMove]:
         if self._legal is None:
@@ -207,16 +196,10 @@ class Board:
         """
         legal = self._legal_path(move)
         own, opp, kings = legal.after
-        before = self._states[-1]
-        man_moved = (before.own & ~before.kings) != (own & ~kings)
-        quiet = opp == before.opp and not man_moved
-        state = _State(
-            int(turned(np.uint32(opp))),
-            int(turned(np.uint32(own))),
-            int(turned(np.uint32(kings))),
-            before.reversible_plies + 1 if quiet else 0,
-        )
-        self._states.append(state)
+        own_before, opp_before, kings_before = self.words()
+        quiet = opp == opp_before and own_before & ~kings_before == own & ~kings
+        words = int(turned(np.uint32(opp))), int(turned(np.uint32(own))), int(turned(np.uint32(kings)))
+        self._states.append(_State(words, self.reversible_plies + 1 if quiet else 0))
         self.move_stack.append(legal.move)
         self.turn = self.turn.other
         self._legal = None
@@ -289,9 +272,7 @@ class Board:
 
     def repetitions(self) -> int:
         """How often the present position has occurred, this time included, with the same side to move."""
-        now = self._states[-1]
-        recent = self._states[-1 - now.reversible_plies :]
-        return sum((s.own, s.opp, s.kings) == (now.own, now.opp, now.kings) for s in recent[::-1][::2])
+        return self.history()[::-2].count(self.words())
 
     def outcome(self) -> Outcome | None:
         """How the game ended, or None while it goes on.

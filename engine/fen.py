@@ -108,20 +108,23 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
     return turn, word(own_men | own_kings), word(opp_men | opp_kings), word(own_kings | opp_kings)
 
 
+def pieces_of(turn: Color, own: int, opp: int, kings: int) -> dict[int, tuple[Color, bool]]:
+    """PDN number → (colour, is king) of every piece of a position."""
+    sides = ((turn, own), (turn.other, opp))
+    crowned = set(squares_of(kings))
+    return {to_number(s, turn): (color, s in crowned) for color, word in sides for s in squares_of(word)}
+
+
 def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
-    """The FEN of a position: no ranges, spaces or dot; White first; men before kings, each in increasing order."""
-
-    def side(color: Color, pieces: int) -> str:
-        men = sorted(to_number(square, turn) for square in squares_of(pieces & ~kings))
-        crowned = sorted(to_number(square, turn) for square in squares_of(pieces & kings))
-        return color.value + ",".join([*map(str, men), *(f"K{number}" for number in crowned)])
-
-    black, white = (own, opp) if turn is Color.BLACK else (opp, own)
-    return f"{turn.value}:{side(Color.WHITE, white)}:{side(Color.BLACK, black)}"
+    """The FEN of a position, see ``fen_of_pieces``."""
+    return fen_of_pieces(turn, pieces_of(turn, own, opp, kings))
 
 
 def fen_of_pieces(turn: Color, pieces: Mapping[int, tuple[Color, bool]]) -> str:
-    """The FEN of pieces given as PDN number → (colour, is king), in the same form; the rules are not asked."""
+    """The FEN of pieces given as PDN number → (colour, is king); the rules are not asked.
+
+    No ranges, spaces or dot; White first; men before kings, each in increasing order.
+    """
 
     def side(color: Color) -> str:
         squares = sorted((king, number) for number, (owner, king) in pieces.items() if owner is color)

@@ -12,9 +12,8 @@ from engine.fen import Color, format_fen
 from engine.players import TablebasePlayer
 from engine.players.spec import TablebaseSpec
 from engine.tablebase import open_tablebase
-from engine.tablebase.dense import DenseTables
+from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
-from engine.tablebase.load import load_tables
 from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
 

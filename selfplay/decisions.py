@@ -20,8 +20,8 @@ from engine.movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from engine.pdn import read_games
 from engine.tablebase import Tablebase
 from engine.tablebase.build import Step
+from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
-from engine.tablebase.load import load_tables
 from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.tablebase.load import load_tables
+from engine.tablebase.dense import load_tables
 from engine.tablebase.material import materials
 from engine.tablebase.probe import SHIPPED
 from learner.endgame.data import TEST, EndgameSampler

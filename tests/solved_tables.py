@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from engine.tablebase.dense import DenseTables
-from engine.tablebase.load import load_tables
+from engine.tablebase.dense import DenseTables, load_tables
 
 
 def solve_tables(pieces: int, threads: int | None = None) -> DenseTables:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from solved_tables import solve_tables
 
 from engine.files import StorageError
-from engine.tablebase.dense import DenseTables
-from engine.tablebase.load import load_tables
+from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.material import pairs_up_to
 from engine.tablebase.slice_file import SliceFile, file_name
 from learner.endgame.codec import CodecError, code_tables

@@ -16,9 +16,8 @@ from test_endgame_networks import random_positions
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.random_words import mix
-from engine.tablebase.dense import DenseTables
+from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
-from engine.tablebase.load import load_tables
 from engine.tablebase.material import materials
 from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.endgame import oracle as oracle_module

@@ -12,7 +12,7 @@ from engine.ballots import ballots, playable_ballots
 from engine.board import Board, Move
 from engine.fen import START_FEN, Color
 from engine.pdn import read_games
-from engine.players.random_player import RandomPlayer
+from engine.players import RandomPlayer
 from selfplay.elo import elo_diff
 from selfplay.gate import Gate, GateConfig
 from selfplay.match import FORFEIT, PLY_CAP, MatchGame, MatchResult, play_match

@@ -432,7 +432,7 @@ def test_draws_in_the_search_equal_plain_negamax() -> None:
     boards = [after_shuffle("B:WK1,K5:BK28,K24", plies) for plies in (5, 6, 7)]
     for reversible_plies in (76, 78, 79):
         board = Board("B:WK1,K6:BK28,12")
-        board._states[-1] = type(board._states[-1])(*board.words(), reversible_plies)
+        board._states[-1] = type(board._states[-1])(board.words(), reversible_plies)
         boards.append(board)
     drawn = 0
     for board in boards:

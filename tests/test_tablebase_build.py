@@ -15,10 +15,9 @@ from solved_tables import solve_tables
 
 from engine.tablebase import slice_file
 from engine.tablebase.build import Builder
-from engine.tablebase.dense import DenseTables, Step
+from engine.tablebase.dense import DenseTables, Step, load_tables
 from engine.tablebase.folder import FOLDER_VARIABLE, default_folder
 from engine.tablebase.layout import layout_of
-from engine.tablebase.load import load_tables
 from engine.tablebase.material import MAX_PIECES, materials, pairs_up_to, parse_name
 from engine.tablebase.slice_file import SliceFile, TableFileError
 

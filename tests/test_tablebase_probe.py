@@ -206,12 +206,13 @@ def test_a_folder_that_is_half_there_answers_what_it_can(tmp_path: Path, dense: 
 
 def test_a_small_cache_gives_the_same_answers(dense: DenseTables, positions: np.ndarray):
     blocks = BlockStore(find_files([SHIPPED]), cache_bytes=1)
-    for cache in blocks._caches:
+    caches = (blocks._blocks.values, blocks._blocks.halves)
+    for cache in caches:
         assert len(cache.ticks) == min(MIN_CACHE_BLOCKS, len(cache.slots))
-    small = [cache._replace(data=cache.data[:9], ticks=cache.ticks[:9]) for cache in blocks._caches]
-    blocks._caches = (small[0], small[1])
-    blocks._blocks_at = tuple(np.full(9, -1, np.int64) for _ in small)
-    blocks._wanted = blocks._wanted[:, :3].copy()
+    values, halves = (cache._replace(data=cache.data[:9], ticks=cache.ticks[:9]) for cache in caches)
+    wanted = blocks._blocks.wanted[:, :3].copy()
+    blocks._blocks = blocks._blocks._replace(values=values, halves=halves, wanted=wanted)
+    blocks._blocks_at = [np.full(9, -1, np.int64) for _ in caches]
     few = positions[:400]
     scores, states = blocks.probe(few, False)
     assert (states == 0).all()

@@ -17,7 +17,7 @@ from engine.board import Board
 from engine.fen import Color, format_fen, parse_fen
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import DenseDistances, DenseTables
-from engine.tablebase.distance import lookup_half
+from engine.tablebase.distance import KnownSlices, lookup_half
 from engine.tablebase.layout import add_slice, layout_of, locate
 from engine.tablebase.material import Material, materials, pairs_up_to
 from engine.tablebase.solve import Workers, free_places, grid_of, place_word, solve_pair
@@ -47,15 +47,15 @@ class Dated:
     def __call__(self, positions: np.ndarray) -> list[tuple[int, int]]:
         """(value, plies to the end) of positions, uint32 [N, 3]; 0 plies where drawn."""
         found = np.zeros((len(positions), 2), np.int64)
-        _date(positions, self.tables.slices, self.tables.words, self._distances.halves, found)
+        _date(positions, KnownSlices(self.tables.slices, self.tables.words, self._distances.halves), found)
         return [(value, 2 * half - (value == 1)) for value, half in found.tolist()]
 
 
 @njit(cache=True)
-def _date(positions, slices, words, halves, found):
+def _date(positions, known, found):
     for i in range(len(positions)):
         own, opp, kings = positions[i]
-        found[i, 0], found[i, 1] = lookup_half(own, opp, kings, slices, words, halves)
+        found[i, 0], found[i, 1] = lookup_half(own, opp, kings, known)
 
 
 @cache

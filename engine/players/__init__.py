@@ -5,11 +5,9 @@ evaluator that is handed in; how the command line names them.
 from .alphabeta import AlphaBetaPlayer
 from .base import Player, PlayerError, PlayerSpecError
 from .hub import EngineError, HubPlayer
-from .random_player import RandomPlayer
 from .rollout import RolloutPlayer
-from .simple import make_simple_player
+from .simple import RandomPlayer, TablebasePlayer, make_simple_player
 from .spec import PlayerSpec, parse_player
-from .tablebase_player import TablebasePlayer
 from .watching import MoveThought, Purpose, Thinking, Thought, WatchablePlayer
 
 __all__ = [

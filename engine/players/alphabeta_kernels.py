@@ -203,13 +203,11 @@ def _answered_by_table(state, frame, ply, reversible_plies):
         score -= ply
     elif score < -LEAST_WIN:
         score += ply
-    if (entry.bound != UPPER and score >= frame.beta) or (entry.bound != LOWER and score <= frame.alpha):
-        frame.best = score
-        return True
-    if entry.bound == EXACT:
-        frame.best = score
-        return True
-    return False
+    suffices = score >= frame.beta if entry.bound == LOWER else score <= frame.alpha
+    if entry.bound != EXACT and not suffices:
+        return False
+    frame.best = score
+    return True
 
 
 @njit(cache=True)

@@ -1,5 +1,6 @@
 """What a player is: something that names a move for each of many boards at once."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -36,6 +37,19 @@ class Player(Protocol):
         Raises:
             PlayerError: a board has no legal move.
         """
+
+
+class OneByOne(ABC):
+    """A ``Player`` that looks at one board after the other; a forced move costs it nothing."""
+
+    def choose(self, boards: Sequence[Board]) -> list[Move]:
+        """See ``Player.choose``."""
+        legal = [(board, search_moves(board)) for board in boards]
+        return [moves[0] if len(moves) == 1 else self.choose_from(board, moves) for board, moves in legal]
+
+    @abstractmethod
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
+        """One of several moves."""
 
 
 def close_player(player: Player | None) -> None:

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NoReturn
 
 from ..board import Board, Move
@@ -14,7 +14,7 @@ from ..hub.messages import Message, format_message, parse_message
 from ..hub.notation import format_move, format_pos, parse_move
 from ..hub.process import LineProcess
 from ..hub.score import value_of_score
-from .base import PlayerError, PlayerSpecError, search_moves
+from .base import OneByOne, PlayerError, PlayerSpecError, search_moves
 from .watching import MoveThought, Purpose, Thought, Unit
 
 PREFIX = "hub:"
@@ -34,7 +34,7 @@ class EngineError(PlayerError):
     started anew."""
 
 
-class HubPlayer:
+class HubPlayer(OneByOne):
     """An external engine; its process runs from the first question until ``close``.
 
     Every question carries the game's start position and moves, so that the engine knows of repetitions.
@@ -120,18 +120,8 @@ class HubPlayer:
         self._level = {"time": round(remaining_s - increment_s, 3), "inc": increment_s}
         self.patience = max(0.0, remaining_s) + _STOP_PATIENCE
 
-    def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``.
-
-        Raises:
-            EngineError: what the engine did wrong.
-        """
-        return [self._choose(board) for board in boards]
-
-    def _choose(self, board: Board) -> Move:
-        moves = search_moves(board)
-        if len(moves) == 1:
-            return moves[0]
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
+        """Its move; EngineError says what it did wrong."""
         thinking = self.begin(board)
         while thinking.advance(self.patience):
             pass
@@ -172,11 +162,7 @@ class HubPlayer:
     # --- its process
 
     def start(self) -> None:
-        """Starts the engine, if it does not run.
-
-        Raises:
-            EngineError: it cannot be started, or does not get ready.
-        """
+        """Starts the engine, if it does not run; EngineError if it cannot be started, or does not get ready."""
         self._ready()
 
     def close(self) -> None:
@@ -327,11 +313,7 @@ class HubThinking:
         return min(1.0, (time.monotonic() - self._begun) / self._seconds) if self._seconds else 0.0
 
     def advance(self, seconds: float) -> bool:
-        """See ``Thinking.advance``; ends when the engine has moved.
-
-        Raises:
-            EngineError: what the engine did wrong.
-        """
+        """See ``Thinking.advance``; ends when the engine has moved. EngineError says what it did wrong."""
         deadline = time.monotonic() + seconds
         self._listen(min(deadline, self._begun + self._patience))
         if self._move is None and time.monotonic() >= self._begun + self._patience:
@@ -370,11 +352,7 @@ class HubThinking:
             self._player.fail(f"it played an illegal move: {error}")
 
     def choose(self) -> Move:
-        """The engine's move; it is told to stop if it has not moved yet.
-
-        Raises:
-            EngineError: what the engine did wrong.
-        """
+        """The engine's move; it is told to stop if it has not moved yet. EngineError says what it did wrong."""
         if self._move is None:
             self._player.stop(self._number)
             self._listen(time.monotonic() + _STOP_PATIENCE)
@@ -387,14 +365,8 @@ class HubThinking:
         line = self._line()
         score, nodes, depth = (self._number_of(name) for name in ("score", "nodes", "depth"))
         value = None if score is None else value_of_score(score)
-        return Thought(
-            (MoveThought(line[0], value=value),),
-            line,
-            value,
-            None,
-            int(nodes or 0),
-            depth=None if depth is None else int(depth),
-        )
+        plies = None if depth is None else int(depth)
+        return Thought((MoveThought(line[0], value=value),), line, value, None, int(nodes or 0), depth=plies)
 
     def _line(self) -> tuple[Move, ...]:
         """The expected line as far as it is legal; the move made, once there is one, comes first."""

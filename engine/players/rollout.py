@@ -6,8 +6,7 @@ compiled function that can be left and entered again; the tree is an arena that 
 """
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,7 +14,7 @@ from numba import njit
 from ..board import Board, Move
 from ..movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from ..random_words import new_random, random_below
-from .base import check_range, search_moves
+from .base import OneByOne, check_range, search_moves
 from .kernels import drawn, new_line, play, start_line
 from .watching import MoveThought, Purpose, Thought, Unit
 
@@ -77,15 +76,33 @@ def _write_node(node, move, line, now, moves):
     node.next_sibling = NO_NODE
 
 
+class Arena(NamedTuple):
+    """The tree and the buffers of its search; a tree of N nodes, of which node 0 is the root.
+
+    Attributes:
+        line: [root + N + MAX_ROLL_OUT_PLIES or more, 4], the game's history up to the root, see ``kernels``.
+        nodes: [N] of ``NODE``. positions: uint32 [N, 4], one line entry per node. path: int32 [N].
+        moves: buffer [MAX_MOVES] of ``MOVE``.
+        random: state of ``next_random``.
+    """
+
+    line: np.ndarray
+    nodes: np.ndarray
+    positions: np.ndarray
+    path: np.ndarray
+    moves: np.ndarray
+    random: np.ndarray
+
+
 @njit(cache=True)
-def _select_child(nodes, parent, exploration):
+def _select_child(nodes, parent):
     """The child with the greatest upper confidence bound; values lie in [-1, 1], so the bound is twice as wide."""
     log_visits = np.log(nodes[parent].visits)
     best, best_bound = NO_NODE, -np.inf
     child = nodes[parent].first_child
     while child != NO_NODE:
         visits = nodes[child].visits
-        bound = nodes[child].total / visits + 2.0 * exploration * np.sqrt(log_visits / visits)
+        bound = nodes[child].total / visits + 2.0 * SQRT_2 * np.sqrt(log_visits / visits)
         if bound > best_bound:
             best, best_bound = child, bound
         child = nodes[child].next_sibling
@@ -110,13 +127,14 @@ def _untried_move(nodes, parent, random):
 
 
 @njit(cache=True)
-def _expand(nodes, positions, parent, new, line, now, moves, random):
+def _expand(arena, parent, new, now):
     """Adds child number ``new`` for an untried move of ``parent`` at position ``now``; the line grows by it."""
-    move = _untried_move(nodes, parent, random)
+    line, nodes, moves = arena.line, arena.nodes, arena.moves
+    move = _untried_move(nodes, parent, arena.random)
     generate(line[now, 0], line[now, 1], line[now, 2], moves, DISTINCT)
     play(line, now, moves[move])
     _write_node(nodes[new], move, line, now + 1, moves)
-    positions[new] = line[now + 1]
+    arena.positions[new] = line[now + 1]
     nodes[new].next_sibling = nodes[parent].first_child
     nodes[parent].first_child = new
     nodes[parent].num_children += 1
@@ -145,43 +163,38 @@ def most_visited(nodes):
 
 
 @njit(cache=True)
-def plant(line, root, nodes, moves):
+def plant(arena, root):
     """Makes position ``root`` of the line node 0, a tree of one node."""
+    line, nodes, moves = arena.line, arena.nodes, arena.moves
     _write_node(nodes[0], 0, line, root, moves)
     nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, DISTINCT)  # the game goes on here
 
 
 @njit(cache=True, nogil=True)
-def uct_search(line, root, nodes, size, positions, path, moves, random, simulations, exploration):
+def uct_search(arena, root, size, simulations):
     """Goes on with the search that ``plant`` began at position ``root`` of the line; returns the tree's new size.
 
     Args:
-        line: [root + N + MAX_ROLL_OUT_PLIES or more, 4], the game's history up to ``root``; N = ``size + simulations``.
-        nodes: arena [N] of ``NODE``; node 0 is the root.
         size: nodes in the tree.
-        positions: uint32 [N, 4], one line entry per node.
-        path: int32 [N].
-        moves: buffer [MAX_MOVES] of ``MOVE``.
-        random: state of ``next_random``.
         simulations: at least 1.
-        exploration: constant of UCB1 for rewards in [0, 1].
     """
+    line, nodes, path = arena.line, arena.nodes, arena.path
     for _ in range(simulations):
         node, depth = 0, 0
         path[0] = 0
         while 0 < nodes[node].num_moves == nodes[node].num_children:
-            node = _select_child(nodes, node, exploration)
+            node = _select_child(nodes, node)
             depth += 1
             path[depth] = node
-            line[root + depth] = positions[node]
+            line[root + depth] = arena.positions[node]
         if nodes[node].num_moves > 0:
-            _expand(nodes, positions, node, size, line, root + depth, moves, random)
+            _expand(arena, node, size, root + depth)
             node = size
             size += 1
             depth += 1
             path[depth] = node
         over = nodes[node].num_moves == 0
-        value = nodes[node].value if over else roll_out(line, root + depth, moves, random)
+        value = nodes[node].value if over else roll_out(line, root + depth, arena.moves, arena.random)
         _back_up(nodes, path, depth, value)
     return size
 
@@ -197,12 +210,16 @@ class RolloutSearch:
     unit: Unit = "roll-outs"
 
     def __init__(self, simulations: int, random: np.ndarray) -> None:
-        self.simulations, self.random = simulations, random
-        self._line = new_line(simulations + 1 + MAX_ROLL_OUT_PLIES)
+        self.simulations = simulations
         self._nodes = np.zeros(simulations + 1, NODE)
-        self._positions = np.zeros((simulations + 1, 4), np.uint32)
-        self._path = np.zeros(simulations + 1, np.int32)
-        self._buffer = new_moves()
+        self._arena = Arena(
+            new_line(simulations + 1 + MAX_ROLL_OUT_PLIES),
+            self._nodes,
+            np.zeros((simulations + 1, 4), np.uint32),
+            np.zeros(simulations + 1, np.int32),
+            new_moves(),
+            random,
+        )
         self._moves: list[Move] = []
         self._board = Board()
         self._root, self._size = 0, 1
@@ -210,8 +227,8 @@ class RolloutSearch:
     def set_board(self, board: Board) -> None:
         """Begins anew; raises PlayerError if the board has no legal move."""
         self._moves, self._board = search_moves(board), board.copy()
-        self._root, self._size = start_line(board, self._line), 1
-        plant(self._line, self._root, self._nodes, self._buffer)
+        self._root, self._size = start_line(board, self._arena.line), 1
+        plant(self._arena, self._root)
 
     @property
     def count(self) -> int:
@@ -227,18 +244,7 @@ class RolloutSearch:
         """Makes more roll-outs, or as many as are left."""
         simulations = min(simulations, self.simulations - self.count)
         if simulations > 0:
-            self._size = uct_search(
-                self._line,
-                self._root,
-                self._nodes,
-                self._size,
-                self._positions,
-                self._path,
-                self._buffer,
-                self.random,
-                simulations,
-                SQRT_2,
-            )
+            self._size = uct_search(self._arena, self._root, self._size, simulations)
 
     def advance(self, seconds: float) -> bool:
         """See ``Thinking.advance``."""
@@ -285,7 +291,7 @@ class RolloutSearch:
             line.append(search_moves(board)[most["move"]])
 
 
-class RolloutPlayer:
+class RolloutPlayer(OneByOne):
     """UCT with random roll-outs; a forced move costs no simulation.
 
     Args:
@@ -304,17 +310,9 @@ class RolloutPlayer:
         self._endless: RolloutSearch | None = None
 
     def seed(self, seed: int) -> None:
-        """See ``Player.seed``."""
         self._random[:] = new_random(seed)
 
-    def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``."""
-        return [self._choose(board) for board in boards]
-
-    def _choose(self, board: Board) -> Move:
-        moves = search_moves(board)
-        if len(moves) == 1:
-            return moves[0]
+    def choose_from(self, board: Board, moves: list[Move]) -> Move:
         self._search.set_board(board)
         self._search.run(self.simulations)
         return self._search.choose()

@@ -1,7 +1,8 @@
 """The player that searches with an evaluator (a network): the one that training makes stronger."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
@@ -9,7 +10,7 @@ from ..search.lockstep import MOST_STEPS
 from ..search.tree import NO_DISTANCE
 from .base import search_moves
 from .spec import check_simulations
-from .watching import MoveThought, Proof, Purpose, Thought, Unit, Wdl
+from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
 ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
@@ -58,11 +59,8 @@ class SearchPlayer:
             config = config.model_copy(update={"num_simulations": int(max(least, min(_FASTEST * seconds, most)))})
         else:
             check_simulations(config.num_simulations)
-        self.name = name
-        self.config = config
-        self.seconds = seconds
-        self.explore = explore
-        self.evaluator = evaluator
+        self.name, self.config, self.evaluator = name, config, evaluator
+        self.seconds, self.explore = seconds, explore
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
         self._watched: dict[Purpose, TreeSearch] = {}
@@ -70,7 +68,6 @@ class SearchPlayer:
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """See ``Player.seed``; it matters only if the player explores."""
         self._seed = seed
         _reseed(self._search, seed)
         for search in self._watched.values():
@@ -92,7 +89,12 @@ class SearchPlayer:
         moves = [search_moves(board) for board in boards]
         self.values = []
         if len(boards) == 1 and self.seconds is not None:
-            return [moves[0][0] if len(moves[0]) == 1 else self._choose_in_time(boards[0], self.seconds)]
+            if len(moves[0]) == 1:
+                return [moves[0][0]]
+            deadline = time.perf_counter() + self.seconds
+            search = self.begin(boards[0])
+            search.advance(deadline - time.perf_counter())
+            return [search.choose()]
         self._think(boards, self.explore)
         chosen = []
         for slot, (board, legal) in enumerate(zip(boards, moves, strict=True)):
@@ -101,12 +103,6 @@ class SearchPlayer:
             temperature = self.config.temperature_at(board.ply) if self.explore else 0.0
             chosen.append(legal[self._search.choose(slot, temperature)])
         return chosen
-
-    def _choose_in_time(self, board: Board, seconds: float) -> Move:
-        begun = time.perf_counter()
-        search = self.begin(board)
-        search.advance(begun + seconds - time.perf_counter())
-        return search.choose()
 
     def think(self, boards: Sequence[Board]) -> LockstepSearch:
         """Searches the boards without noise and returns the trees, board by board in the slots 0, 1, ..."""
@@ -146,7 +142,12 @@ class SearchPlayer:
             pondering: search for the opponent of the side to move, see ``LockstepSearch.start``.
         """
         if purpose not in self._watched:
-            config = self._config_for(purpose)
+            config = self.config
+            if purpose == "game":
+                config = config.model_copy(update={"num_simulations": _TIMED_SIMULATIONS[1]})
+            elif purpose == "analysis":
+                long = {"num_simulations": ANALYSIS, "transpositions": True}
+                config = config.impartial().model_copy(update=long)
             trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
             _reseed(trees, self._seed)
             explore = self.explore and purpose != "analysis"
@@ -154,14 +155,6 @@ class SearchPlayer:
         search = self._watched[purpose]
         search.set_board(board, pondering)
         return search
-
-    def _config_for(self, purpose: Purpose) -> SearchConfig:
-        if purpose == "move":
-            return self.config
-        if purpose == "game":
-            return self.config.model_copy(update={"num_simulations": _TIMED_SIMULATIONS[1]})
-        long = {"num_simulations": ANALYSIS, "transpositions": True}
-        return self.config.impartial().model_copy(update=long)
 
 
 class TreeSearch:
@@ -172,6 +165,9 @@ class TreeSearch:
         step: simulations to ask the trees for at once. Where an oracle decides every leaf they come back only when all
             are made; fewer keep the search stoppable.
         explore: with the configuration's noise and temperature.
+
+    Attributes:
+        when_chosen: told of the move that ``choose`` names for this board.
     """
 
     unit: Unit = "simulations"
@@ -182,6 +178,7 @@ class TreeSearch:
         self._board: Board | None = None
         self._moves: list[Move] = []
         self._asked, self._kept, self._finished = 0, 0, False
+        self.when_chosen: Callable[[Move], object] | None = None
 
     def seed(self, seed: int) -> None:
         """Starts the random numbers afresh and forgets the tree."""
@@ -193,7 +190,7 @@ class TreeSearch:
         moves = search_moves(board)
         if not self._follow(board):
             self._trees.set_board(0, board)
-        self._board, self._moves = board.copy(), moves
+        self._board, self._moves, self.when_chosen = board.copy(), moves, None
         self._asked, self._finished = min(self._made() + self._step, self._wanted), False
         self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
@@ -251,7 +248,10 @@ class TreeSearch:
         """The move to play; drawn by the visits if the player explores."""
         assert self._board is not None
         temperature = self._trees.config.temperature_at(self._board.ply) if self._explore else 0.0
-        return self._moves[self._trees.choose(0, temperature)]
+        move = self._moves[self._trees.choose(0, temperature)]
+        if self.when_chosen is not None:
+            self.when_chosen(move)
+        return move
 
     def thought(self) -> Thought:
         """See ``Thinking.thought``."""
@@ -279,21 +279,14 @@ def thoughts_of(result: SearchResult, moves: Sequence[Move]) -> list[MoveThought
     for index, move in enumerate(moves):
         visits, proof = int(result.visits[index]), _PROOFS[result.proofs[index]]
         value, draw = float(result.values[index]), float(result.draws[index])
-        wdl: Wdl | None = (max(0.0, (1 - draw + value) / 2), draw, max(0.0, (1 - draw - value) / 2))
-        known = visits > 0 or proof is not None
+        wdl = (max(0.0, (1 - draw + value) / 2), draw, max(0.0, (1 - draw - value) / 2))
         plies = int(result.proof_plies[index])
-        decided = proof in ("win", "loss") and plies < NO_DISTANCE
-        thoughts.append(
-            MoveThought(
-                move,
-                visits,
-                float(result.priors[index]),
-                value if known else None,
-                wdl if known else None,
-                proof,
-                plies if decided else None,
-            )
-        )
+        thought = MoveThought(move, visits, float(result.priors[index]), proof=proof)
+        if visits > 0 or proof is not None:
+            thought = replace(thought, value=value, wdl=wdl)
+        if proof in ("win", "loss") and plies < NO_DISTANCE:
+            thought = replace(thought, proof_plies=plies)
+        thoughts.append(thought)
     return thoughts
 
 

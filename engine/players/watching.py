@@ -1,10 +1,10 @@
 """Searches that can be watched and stopped: a player begins one, its caller advances it in slices and looks at it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from ..board import Board, Move
+from .base import Player
 
 Proof = Literal["win", "draw", "loss"]
 Unit = Literal["simulations", "roll-outs", "nodes"]
@@ -85,16 +85,8 @@ class Thinking(Protocol):
 
 
 @runtime_checkable
-class WatchablePlayer(Protocol):
-    """A player (see ``Player``) whose searches can be watched."""
-
-    name: str
-
-    def seed(self, seed: int) -> None:
-        """See ``Player.seed``."""
-
-    def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``."""
+class WatchablePlayer(Player, Protocol):
+    """A player whose searches can be watched."""
 
     def begin(self, board: Board, purpose: Purpose = "move") -> Thinking:
         """Begins to search a board, which is left as it is; the player's earlier search is over then.

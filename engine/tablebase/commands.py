@@ -96,10 +96,11 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
     distances = max((pair.pieces for pair, kind in files if kind == "distance" and pair.pieces <= pieces), default=0)
     verifier = Verifier(folder, pieces, distances)
     StepProgress("verifying", quiet).over(verifier.run())
+    counts = [count for material, count in slice_counts([folder]).items() if material.pieces <= pieces]
     figures = {
         "folder": str(folder),
         "pieces": pieces,
-        "positions": _positions(folder, pieces),
+        "positions": sum(count.win + count.draw + count.loss for count in counts),
         "distances": distances,
         "seconds": round(perf_counter() - began, 3),
     }
@@ -109,12 +110,6 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         f"follows from those of its successors ({figures['seconds']:.1f} s)."
     )
     return figures
-
-
-def _positions(folder: Path, pieces: int) -> int:
-    """Number of positions of 2 to ``pieces`` pieces; every slice must be there."""
-    counts = slice_counts([folder])
-    return sum(counts[m].win + counts[m].draw + counts[m].loss for m in materials_between(MIN_PIECES, pieces))
 
 
 def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:

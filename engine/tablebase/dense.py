@@ -1,6 +1,6 @@
-"""All values of many slices side by side in memory, one look-up away: two bits for each position, or its distance.
+"""All values of many slices side by side in memory: two bits for each position, or its distance.
 
-Builders, trainers and searches that may touch any position read these; whoever needs a few positions probes the files.
+Builders and trainers, which may touch any position, read these; whoever needs a few positions probes the files.
 """
 
 import mmap
@@ -15,9 +15,10 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import NUM_SQUARES
-from .distance import solve_distances
+from .distance import KnownSlices, solve_distances
+from .folder import default_folder
 from .layout import add_slice, code_of, layout_of, lookup, no_slices
-from .material import MAX_PIECES, MIN_PIECES, Material, materials_between
+from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to
 from .restore import restore_pair
 from .slice_file import SliceFile, file_name
 from .solve import Workers, solve_pair
@@ -34,18 +35,16 @@ def _reserve(size: int, pieces: int) -> mmap.mmap:
 
 
 class _Dense:
-    """An array with a row for each word of all slices of 2 to ``pieces`` pieces, and the directory of those filled in.
-
-    Memory is taken only as slices are filled in.
+    """An array with a row for each word of all slices of 2 to ``pieces`` pieces; memory is taken as they are filled in.
 
     Attributes:
-        row: of one word.
+        slices: [NUM_CODES] of ``layout.SLICE``, the directory; a slice that is not filled in has no entry.
 
     Raises:
         ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
     """
 
-    row: ClassVar[np.dtype[Any]]
+    row: ClassVar[np.dtype[Any]]  # of one word
 
     def __init__(self, pieces: int) -> None:
         if not MIN_PIECES <= pieces <= MAX_PIECES:
@@ -57,10 +56,8 @@ class _Dense:
         for material in materials_between(MIN_PIECES, pieces):
             self._starts[material] = total
             total += layout_of(material).words
-        self._row_bytes = self.row.itemsize
-        self._memory = _reserve(total * self._row_bytes, pieces)
-        dtype, shape = self.row.subdtype or (self.row, ())
-        self._rows = np.frombuffer(self._memory, dtype).reshape(-1, *shape)
+        self._memory = _reserve(total * self.row.itemsize, pieces)
+        self._rows = np.frombuffer(self._memory, self.row.base).reshape(-1, *self.row.shape)
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and bool(self.slices["start"][material.code] >= 0)
@@ -81,9 +78,9 @@ class _Dense:
         for material in {pair, pair.swapped()}:
             self.slices["start"][material.code] = -1
             if hasattr(self._memory, "madvise"):
-                page = mmap.PAGESIZE
-                low = -(-self._starts[material] * self._row_bytes // page) * page
-                high = (self._starts[material] + layout_of(material).words) * self._row_bytes // page * page
+                page, row, start = mmap.PAGESIZE, self.row.itemsize, self._starts[material]
+                low = -(-start * row // page) * page
+                high = (start + layout_of(material).words) * row // page * page
                 if high > low:
                     self._memory.madvise(mmap.MADV_DONTNEED, low, high - low)
 
@@ -92,7 +89,6 @@ class DenseTables(_Dense):
     """Values of the slices filled in so far.
 
     Attributes:
-        slices: [NUM_CODES] of ``layout.SLICE``, the directory; a slice that is not filled in has no entry.
         words: uint32 [words, 2], won and lost positions: 53 MB for 2-5 pieces, 1.1 GB for 2-6.
     """
 
@@ -115,10 +111,7 @@ class DenseTables(_Dense):
         return values
 
     def fill_from(self, folder: Path, pair: Material, workers: Workers) -> tuple[np.ndarray, bool]:
-        """Fills a pair in from the folder's file or, without one, by solving it.
-
-        Returns:
-            Its values, see ``solve.solve_pair``, and whether it was solved.
+        """Fills a pair in from the folder's file or, without one, by solving it; returns its values and whether it was.
 
         Raises:
             TableFileError: the file is damaged or foreign.
@@ -147,7 +140,6 @@ class DenseDistances(_Dense):
     """Half distances (``distance``) of the slices filled in so far.
 
     Attributes:
-        slices: see ``DenseTables``.
         halves: uint8 [words, 32]: 0.2 GB for 2-5 pieces.
     """
 
@@ -159,7 +151,8 @@ class DenseDistances(_Dense):
 
     def solve(self, pair: Material, tables: DenseTables, values: np.ndarray, workers: Workers) -> np.ndarray:
         """Dates a pair's values and fills it in. Returns uint8 [2, words, 32], see ``distance.solve_distances``."""
-        halves = solve_distances(layout_of(pair), tables.slices, tables.words, self.halves, values, workers)
+        known = KnownSlices(tables.slices, tables.words, self.halves)
+        halves = solve_distances(layout_of(pair), known, values, workers)
         self.fill(pair, halves)
         return halves
 
@@ -190,6 +183,27 @@ def in_steps(pairs: list[Material], work: Callable[[Material], bool]) -> Iterato
         solved = work(pair)
         done += layout_of(pair).words
         yield Step(pair, done, total, solved)
+
+
+def load_tables(
+    folder: Path | None, pieces: int, threads: int | None = None, report: Callable[[Step], None] = lambda step: None
+) -> DenseTables:
+    """All values of 2 to ``pieces`` pieces: read from a folder's files where they are there, otherwise solved.
+
+    Nothing is written. 2-5 pieces take 53 MB and a few seconds, 2-6 pieces 1.1 GB and some minutes.
+
+    Args:
+        folder: may be absent; ``default_folder()`` if None.
+        report: told of every pair that has been filled in.
+
+    Raises:
+        TableFileError: a file in the folder is damaged or foreign.
+    """
+    place, tables = folder or default_folder(), DenseTables(pieces)
+    with Workers(threads) as workers:
+        for step in in_steps(pairs_up_to(pieces), lambda pair: tables.fill_from(place, pair, workers)[1]):
+            report(step)
+    return tables
 
 
 @njit(cache=True, nogil=True)

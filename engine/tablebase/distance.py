@@ -9,46 +9,72 @@ Positions are dated level by level: at level h first the lost positions, all of 
 then the won positions one ply further. Moves that leave the slice bring dates of their own.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
-from .solve import Workers, grid_of, place_fast, place_row, seen_by_mover, sweep_word
+from .solve import Grid, Workers, grid_of, place_fast, place_row, seen_by_mover, sweep_word
 
 MAX_HALF = 254
 NO_HALF = 255  # no move out of the slice wins
 
 
-@njit(cache=True)
-def lookup_half(own, opp, kings, slices, words, halves):
-    """(value, half distance) of a position for its side to move; half distance is 0 for draws.
+class KnownSlices(NamedTuple):
+    """The slices that moves can lead to.
 
-    Args:
-        own, opp, kings, slices, words: see ``layout.lookup``.
-        halves: uint8 [words of all slices, 32].
+    Attributes:
+        slices, words: see ``layout.lookup``. halves: uint8 [words, 32].
     """
+
+    slices: np.ndarray
+    words: np.ndarray
+    halves: np.ndarray
+
+
+class Dating(NamedTuple):
+    """One side to move of the slice that is being dated.
+
+    Attributes:
+        values: uint32 [words, 2], won and lost positions.
+        halves: uint8 [words, 32], half distances; until a position is dated that by moves out of the slice (see
+            ``date_position``).
+        seeds: uint32 [words, 2], positions with a capture; positions whose entry in ``halves`` counts.
+        dated: uint32 [words, 2], won and lost positions dated so far.
+    """
+
+    values: np.ndarray
+    halves: np.ndarray
+    seeds: np.ndarray
+    dated: np.ndarray
+
+
+@njit(cache=True)
+def lookup_half(own, opp, kings, known):
+    """(value, half distance) of a position for its side to move, by ``KnownSlices``; half distance is 0 for draws."""
     if opp == 0:
         return 1, 1
     if own == 0:
         return -1, 0
-    word, bit = locate(own, opp, kings, slices)
-    won, lost = words[word, 0] >> bit & 1, words[word, 1] >> bit & 1
-    return np.int64(won) - np.int64(lost), np.int64(halves[word, bit])
+    word, bit = locate(own, opp, kings, known.slices)
+    won, lost = known.words[word, 0] >> bit & 1, known.words[word, 1] >> bit & 1
+    return np.int64(won) - np.int64(lost), np.int64(known.halves[word, bit])
 
 
 @njit(cache=True)
-def _date_child(own, opp, kings, won, slices, words, halves, best):
+def _date_child(own, opp, kings, won, known, best):
     """``best`` improved by the move to a position, which is seen by the player who made it."""
-    value, half = lookup_half(turned(opp), turned(own), turned(kings), slices, words, halves)
+    value, half = lookup_half(turned(opp), turned(own), turned(kings), known)
     if won:
         return min(best, half + 1) if value == -1 else best
     return max(best, half)
 
 
 @njit(cache=True)
-def date_position(own, opp, kings, won, slices, words, halves, moves):
+def date_position(own, opp, kings, won, known, moves):
     """Half distance that the moves out of the slice give to a won or lost position.
 
     Returns:
@@ -57,7 +83,7 @@ def date_position(own, opp, kings, won, slices, words, halves, moves):
     best = NO_HALF if won else 0
     if jumpers_of(own, opp, kings) != 0:
         for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
-            best = _date_child(moves[i].own, moves[i].opp, moves[i].kings, won, slices, words, halves, best)
+            best = _date_child(moves[i].own, moves[i].opp, moves[i].kings, won, known, best)
         return best
     free = np.uint32(~(own | opp) & np.uint32(FAR_ROW))
     for direction in range(2):
@@ -66,22 +92,19 @@ def date_position(own, opp, kings, won, slices, words, halves, moves):
             land = np.uint32(landings & (~landings + np.uint32(1)))
             landings ^= land
             after = np.uint32(own ^ (land | step(land, direction ^ 2)))
-            best = _date_child(after, opp, np.uint32(kings | land), won, slices, words, halves, best)
+            best = _date_child(after, opp, np.uint32(kings | land), won, known, best)
     return best
 
 
 @njit(cache=True, nogil=True)
-def date_rows(low, high, grid, slices, words, halves, values, mine, seeds, moves):
-    """Dates what leads out of the slice in rows ``low`` to ``high``.
+def date_rows(low, high, grid, known, mine, moves):
+    """Dates what leads out of the slice in rows ``low`` to ``high``: sets ``halves`` and ``seeds``.
 
     Args:
-        slices, words, halves: the slices solved before, see ``lookup_half``.
-        values: uint32 [words, 2], won and lost positions of this slice.
-        mine: uint8 [words, 32], set: half distance by moves out of the slice (see ``date_position``).
-        seeds: uint32 [words, 2], set: positions with a capture; positions whose entry in ``mine`` counts.
-        moves: buffer [MAX_MOVES] of ``MOVE``.
+        known: ``KnownSlices``. mine: ``Dating``. moves: buffer [MAX_MOVES] of ``MOVE``.
     """
-    slices, words, halves, moves = borrowed(slices), borrowed(words), borrowed(halves), borrowed(moves)
+    known, moves = borrowed(known), borrowed(moves)
+    values, seeds = mine.values, mine.seeds
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for row in range(low, high):
         taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
@@ -96,8 +119,8 @@ def date_rows(low, high, grid, slices, words, halves, values, mine, seeds, moves
                 pieces[grid.roamer] = others | bit
                 own, opp, kings = seen_by_mover(grid, pieces)
                 won = values[word, 0] & bit != 0
-                half = date_position(own, opp, kings, won, slices, words, halves, moves)
-                mine[word, lowest_bit(bit)] = half
+                half = date_position(own, opp, kings, won, known, moves)
+                mine.halves[word, lowest_bit(bit)] = half
                 captures = jumpers_of(own, opp, kings) != 0
                 seeds[word, 0] |= bit if captures else np.uint32(0)
                 seeds[word, 1] |= bit if captures or half != (NO_HALF if won else 0) else np.uint32(0)
@@ -125,18 +148,17 @@ def _set_halves(places, halves, word, level):
 
 
 @njit(cache=True, nogil=True)
-def date_level(low, high, grid, level, winning, values, seeds, mine, dated, theirs):
+def date_level(low, high, grid, level, winning, mine, theirs):
     """Dates the lost or (``winning``) the won positions of half distance ``level`` in rows ``low`` to ``high``.
 
     Args:
-        values, seeds, mine: see ``date_rows``; entries of ``mine`` become final.
-        dated, theirs: uint32 [words, 2], won and lost positions dated so far, of this slice and of the other side's.
+        mine: ``Dating``. theirs: uint32 [words, 2], ``Dating.dated`` of the other side to move.
 
     Returns:
         Number of words with positions that are still without a date.
     """
-    values, seeds, mine = borrowed(values), borrowed(seeds), borrowed(mine)
-    dated, theirs = borrowed(dated), borrowed(theirs)
+    mine, theirs = borrowed(mine), borrowed(theirs)
+    values, halves, seeds, dated = mine.values, mine.halves, mine.seeds, mine.dated
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     outcome = 0 if winning else 1
     left = 0
@@ -153,31 +175,20 @@ def date_level(low, high, grid, level, winning, values, seeds, mine, dated, thei
             quiet = np.uint32(undated & ~captures)
             if winning:
                 now = np.uint32(quiet & won)
-                now |= _due(np.uint32(undated & seeded & ~now), mine, word, level, True)
+                now |= _due(np.uint32(undated & seeded & ~now), halves, word, level, True)
             else:
                 now = np.uint32(quiet & lost)
                 late = np.uint32(now & seeded)
-                now ^= late ^ _due(late, mine, word, level, False)
-                now |= _due(np.uint32(undated & captures), mine, word, level, True)
-            _set_halves(now, mine, word, level)
+                now ^= late ^ _due(late, halves, word, level, False)
+                now |= _due(np.uint32(undated & captures), halves, word, level, True)
+            _set_halves(now, halves, word, level)
             dated[word, outcome] |= now
             left += now != undated
     return left
 
 
-def solve_distances(
-    layout: Layout,
-    slices: np.ndarray,
-    words: np.ndarray,
-    halves: np.ndarray,
-    values: np.ndarray,
-    workers: Workers,
-) -> np.ndarray:
-    """Half distances of all positions of a pair of slices.
-
-    Args:
-        slices, words, halves: directory, values and half distances of every slice that moves can lead to.
-        values: uint32 [2, words, 2], see ``solve.solve_pair``.
+def solve_distances(layout: Layout, known: KnownSlices, values: np.ndarray, workers: Workers) -> np.ndarray:
+    """Half distances of all positions of a pair of slices with these ``values``, see ``solve.solve_pair``.
 
     Returns:
         uint8 [2, words, 32], 0 where drawn.
@@ -185,25 +196,23 @@ def solve_distances(
     Raises:
         OverflowError: a distance is larger than a byte can say.
     """
-    mine = np.zeros((2, layout.words, NUM_SQUARES), np.uint8)
+    halves = np.zeros((2, layout.words, NUM_SQUARES), np.uint8)
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
+    sides = [Dating(values[side], halves[side], seeds[side], dated[side]) for side in range(2)]
     grids = [grid_of(layout, False), grid_of(layout, True)]
 
-    def date(side: int) -> None:
-        known = grids[side], slices, words, halves, values[side], mine[side], seeds[side]
-        workers.over_rows(grids[side], lambda low, high: date_rows(low, high, *known, new_moves()))
-
     def advance(side: int, level: int, winning: bool) -> int:
-        state = values[side], seeds[side], mine[side], dated[side], dated[1 - side]
-        return workers.over_rows(
-            grids[side], lambda low, high: date_level(low, high, grids[side], level, winning, *state)
-        )
+        state = grids[side], level, winning, sides[side], dated[1 - side]
+        return workers.over_rows(grids[side], lambda low, high: date_level(low, high, *state))
 
-    for side in range(2):
-        date(side)
+    def date(grid: Grid, mine: Dating) -> None:
+        workers.over_rows(grid, lambda low, high: date_rows(low, high, grid, known, mine, new_moves()))
+
+    for grid, mine in zip(grids, sides, strict=True):
+        date(grid, mine)
     for level in range(MAX_HALF + 1):
         left = sum(advance(side, level, False) for side in range(2))
         left += sum(advance(side, level + 1, True) for side in range(2))
         if not left:
-            return mine
+            return halves
     raise OverflowError(f"slice {layout.material.name}: a win takes more than {2 * MAX_HALF} plies")

@@ -23,6 +23,7 @@ FULL = 1000  # of scores with distances: more than any game is long
 UNLOADED, WANTED, NO_FILE = -1, -2, -3  # what ``slots`` says of blocks that are not in memory
 KNOWN, NOT_LOADED, ABSENT = 0, 1, 2  # states of a probe; NOT_LOADED | ABSENT may both hold below a position
 MAX_DEPTH = 4 * MAX_PIECES
+BLOCK_ROWS = (np.dtype((np.uint32, 2)), np.dtype((np.uint8, NUM_SQUARES)))  # a word's in blocks of either kind
 _HOME_ROW = np.uint32(turned(FAR_ROW))
 _NOTHING = -10_000  # score of a position that no move has been tried in
 
@@ -50,75 +51,85 @@ class Stack(NamedTuple):
     states: np.ndarray
 
 
-class Tables(NamedTuple):
-    """What compiled searches need to look positions up by themselves, see ``probe_loaded``. Several threads may share
-    the blocks; the stack is one search's own.
+class Blocks(NamedTuple):
+    """The blocks in memory, and those to load.
 
     Attributes:
-        max_pieces: int64 [1], the most pieces of any table; 0: there are none.
-        slices, values, halves: see ``probe_many``.
-        stack: see ``probe_many``.
+        slices: directory [NUM_CODES] of ``SLICE`` of the pairs' first sides; a second side has ``turned`` set.
+        values, halves: ``data`` is uint32 [.., 2] and uint8 [.., 32].
         clock: int64 [1], the present for ``Cache.ticks``.
-        epoch: int64 [1], odd while blocks are being replaced by others, and another number afterwards.
-        nothing_wanted, num_wanted: int64 [2, 0] and [2], so that no block is put on a list.
+        wanted: int64 [2, W], blocks of values and of distances. num_wanted: int64 [2], how many are on each list.
     """
 
-    max_pieces: np.ndarray
     slices: np.ndarray
     values: Cache
     halves: Cache
-    stack: Stack
     clock: np.ndarray
-    epoch: np.ndarray
-    nothing_wanted: np.ndarray
+    wanted: np.ndarray
     num_wanted: np.ndarray
 
 
-@njit(cache=True)
-def _slot_of(block, slots, ticks, now, wanted, num_wanted):
-    """(place of a block or a negative number, number of blocks wanted); a block that has a file is put on the list."""
-    slot = slots[block]
+class Tables(NamedTuple):
+    """What compiled searches need to look positions up by themselves, see ``probe_loaded``.
+
+    Attributes:
+        max_pieces: int64 [1], the most pieces of any table; 0: there are none.
+        blocks: shared with other threads, but for a list of wanted blocks without room.
+        stack: the search's own.
+        epoch: int64 [1], odd while blocks are being replaced by others, and another number afterwards.
+    """
+
+    max_pieces: np.ndarray
+    blocks: Blocks
+    stack: Stack
+    epoch: np.ndarray
+
+
+@njit(cache=True, inline="always")
+def _slot_of(block, cache, kind, blocks):
+    """Place of a block or a negative number; a block that has a file is put on the list of its kind (0 or 1)."""
+    slot = cache.slots[block]
     if slot >= 0:
-        ticks[slot] = now
-    elif slot == UNLOADED and num_wanted < wanted.shape[0]:
-        slots[block] = WANTED
-        wanted[num_wanted] = block
-        num_wanted += 1
-    return slot, num_wanted
+        cache.ticks[slot] = blocks.clock[0]
+    elif slot == UNLOADED and blocks.num_wanted[kind] < blocks.wanted.shape[1]:
+        cache.slots[block] = WANTED
+        blocks.wanted[kind, blocks.num_wanted[kind]] = block
+        blocks.num_wanted[kind] += 1
+    return slot
 
 
-@njit(cache=True)
-def _read(word, bit, full, now, values, halves, wanted, num_wanted):
-    """(score, state) of a kept position; wanted blocks are added, those of distances as ``-1 - block``."""
+@njit(cache=True, inline="always")
+def _read(word, bit, full, blocks):
+    """(score, state) of a kept position."""
     block, row = word // BLOCK_WORDS, word % BLOCK_WORDS
-    slot, num_wanted[0] = _slot_of(block, values.slots, values.ticks, now, wanted[0], num_wanted[0])
+    slot = _slot_of(block, blocks.values, 0, blocks)
     if slot < 0:
         return 0, ABSENT if slot == NO_FILE else NOT_LOADED
-    won = np.int64((values.data[slot, row, 0] >> bit) & np.uint32(1))
-    lost = np.int64((values.data[slot, row, 1] >> bit) & np.uint32(1))
+    won = np.int64((blocks.values.data[slot, row, 0] >> bit) & np.uint32(1))
+    lost = np.int64((blocks.values.data[slot, row, 1] >> bit) & np.uint32(1))
     if full == 1 or won == lost:
         return won - lost, KNOWN
-    slot, num_wanted[1] = _slot_of(block, halves.slots, halves.ticks, now, wanted[1], num_wanted[1])
+    slot = _slot_of(block, blocks.halves, 1, blocks)
     if slot < 0:
         return 0, ABSENT if slot == NO_FILE else NOT_LOADED
-    half = np.int64(halves.data[slot, row, bit])
+    half = np.int64(blocks.halves.data[slot, row, bit])
     return (full + 1 - 2 * half if won else 2 * half - full), KNOWN
 
 
 @njit(cache=True)
-def _score_leaf(own, opp, kings, full, now, slices, values, halves, wanted, num_wanted):
+def _score_leaf(own, opp, kings, full, blocks):
     """(score, state, whether the score has to be worked out instead) of a position."""
     if own == 0:
         return -full, KNOWN, False
     if opp == 0:
         return full - (1 if full > 1 else 0), KNOWN, False
-    entry = slices[code_of(own, opp, kings)]
+    entry = blocks.slices[code_of(own, opp, kings)]
     if entry.start < 0:
         return 0, ABSENT, False
     if entry.turned != 0 or jumpers_of(own, opp, kings) != 0:
         return 0, KNOWN, True
-    word, bit = locate(own, opp, kings, slices)
-    score, state = _read(word, bit, full, now, values, halves, wanted, num_wanted)
+    word, bit = locate(own, opp, kings, blocks.slices)
+    score, state = _read(word, bit, full, blocks)
     return score, state, False
 
 
@@ -152,9 +163,9 @@ def _close(stack, depth, full):
 
 
 @njit(cache=True)
-def _probe(own, opp, kings, full, now, slices, values, halves, stack, wanted, num_wanted):
+def _probe(own, opp, kings, full, blocks, stack):
     """(score, state) of a position."""
-    score, state, opens = _score_leaf(own, opp, kings, full, now, slices, values, halves, wanted, num_wanted)
+    score, state, opens = _score_leaf(own, opp, kings, full, blocks)
     if not opens:
         return score, state
     depth = 0
@@ -164,7 +175,7 @@ def _probe(own, opp, kings, full, now, slices, values, halves, stack, wanted, nu
             move = stack.moves[depth, stack.nexts[depth]]
             stack.nexts[depth] += 1
             own, opp, kings = turned(move.opp), turned(move.own), turned(move.kings)
-            score, state, opens = _score_leaf(own, opp, kings, full, now, slices, values, halves, wanted, num_wanted)
+            score, state, opens = _score_leaf(own, opp, kings, full, blocks)
             if opens:
                 depth += 1
                 _open(own, opp, kings, stack, depth)
@@ -179,32 +190,19 @@ def _probe(own, opp, kings, full, now, slices, values, halves, stack, wanted, nu
 
 
 @njit(cache=True, nogil=True)
-def probe_many(positions, todo, full, now, slices, values, halves, stack, wanted, num_wanted, scores, states):
+def probe_many(positions, todo, full, blocks, stack, scores, states):
     """Probes the rows ``todo`` of ``positions``, until done or until a list of wanted blocks is full.
 
     Args:
         positions: uint32 [N, 3 or more], seen by the side to move. todo: int64 [T].
-        full: 1, or ``FULL`` for scores with distances. now: number of this call, for ``ticks``.
-        slices: directory [NUM_CODES] of ``SLICE`` of the pairs' first sides; a second side has ``turned`` set.
-        values, halves: ``Cache`` of uint32 [.., 2] and of uint8 [.., 32].
-        wanted: int64 [2, W], of values and of distances. num_wanted: int64 [2], how many are on each list; changed.
+        full: 1, or ``FULL`` for scores with distances.
         scores: int64 [N]. states: uint8 [N]; rows that were not reached keep theirs.
     """
-    positions, todo, slices = borrowed(positions), borrowed(todo), borrowed(slices)
-    values = Cache(borrowed(values.slots), borrowed(values.data), borrowed(values.ticks))
-    halves = Cache(borrowed(halves.slots), borrowed(halves.data), borrowed(halves.ticks))
-    wanted, num_wanted = borrowed(wanted), borrowed(num_wanted)
-    stack = Stack(
-        borrowed(stack.moves),
-        borrowed(stack.counts),
-        borrowed(stack.nexts),
-        borrowed(stack.bests),
-        borrowed(stack.states),
-    )
+    positions, todo, blocks, stack = borrowed(positions), borrowed(todo), borrowed(blocks), borrowed(stack)
     for i in todo:
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        scores[i], states[i] = _probe(own, opp, kings, full, now, slices, values, halves, stack, wanted, num_wanted)
-        if max(num_wanted[0], num_wanted[1]) == wanted.shape[1]:
+        scores[i], states[i] = _probe(own, opp, kings, full, blocks, stack)
+        if max(blocks.num_wanted[0], blocks.num_wanted[1]) == blocks.wanted.shape[1]:
             break
 
 
@@ -214,12 +212,12 @@ def probe_loaded(own, opp, kings, tables):
 
     The state is ``KNOWN``, ``ABSENT``, or ``NOT_LOADED`` (also where another thread is just replacing blocks).
     """
-    epoch, now = tables.epoch[0], tables.clock[0]
-    arrays = tables.slices, tables.values, tables.halves, tables.stack, tables.nothing_wanted, tables.num_wanted
-    score, state = _probe(own, opp, kings, 1, now, *arrays)
+    epoch = tables.epoch[0]
+    blocks, stack = borrowed(tables.blocks), borrowed(tables.stack)
+    score, state = _probe(own, opp, kings, 1, blocks, stack)
     plies = np.int64(-1)
     if state == KNOWN and score != 0:
-        distance, state = _probe(own, opp, kings, FULL, now, *arrays)
+        distance, state = _probe(own, opp, kings, FULL, blocks, stack)
         if state == KNOWN:
             plies = FULL - abs(distance)
         elif state == ABSENT:
@@ -252,14 +250,18 @@ def new_stack() -> Stack:
 
 def no_tables() -> Tables:
     """``Tables`` that know nothing."""
-    nothing = np.zeros(0, np.int32), np.zeros((0, BLOCK_WORDS, 2), np.uint32), np.zeros(0, np.int64)
-    halves = np.zeros(0, np.int32), np.zeros((0, BLOCK_WORDS, NUM_SQUARES), np.uint8), np.zeros(0, np.int64)
-    return new_tables(0, no_slices(), Cache(*nothing), Cache(*halves), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    slots = np.zeros(0, np.int32)
+    blocks = new_blocks(no_slices(), new_cache(0, slots, 0), new_cache(1, slots, 0), 0)
+    return Tables(np.zeros(1, np.int64), blocks, new_stack(), np.zeros(1, np.int64))
 
 
-def new_tables(
-    max_pieces: int, slices: np.ndarray, values: Cache, halves: Cache, clock: np.ndarray, epoch: np.ndarray
-) -> Tables:
-    """``Tables`` for one search; see there."""
-    wanted = np.zeros((2, 0), np.int64), np.zeros(2, np.int64)
-    return Tables(np.array([max_pieces]), slices, values, halves, new_stack(), clock, epoch, *wanted)
+def new_cache(kind: int, slots: np.ndarray, capacity: int) -> Cache:
+    """An empty cache for blocks of values (kind 0) or distances (1)."""
+    rows = np.zeros((capacity, BLOCK_WORDS, *BLOCK_ROWS[kind].shape), BLOCK_ROWS[kind].base)
+    return Cache(slots, rows, np.zeros(capacity, np.int64))
+
+
+def new_blocks(slices: np.ndarray, values: Cache, halves: Cache, most_wanted: int) -> Blocks:
+    """``Blocks`` of which none is wanted."""
+    clock, num_wanted = np.zeros(1, np.int64), np.zeros(2, np.int64)
+    return Blocks(slices, values, halves, clock, np.zeros((2, most_wanted), np.int64), num_wanted)

@@ -28,14 +28,15 @@ def decode_file(file: SliceFile, layout: Layout, workers: Workers) -> np.ndarray
 
 
 @njit(cache=True, nogil=True)
-def _complete_rows(low, high, grid, slices, words, here, kept, values, moves):
+def _complete_rows(low, high, grid, solved, kept, values, moves):
     """Fills ``values`` with the positions of the first side to move: captures settled, others from their kept copy.
 
     Args:
-        slices, words: the slices that captures lead to. here: directory in which this slice begins at word 0.
-        kept, values: uint32 [words, 2], see ``decode_file``; set.
+        solved: directory and values of the slices that captures lead to.
+        kept: directory in which this slice begins at word 0, and what its file keeps (``decode_file``).
+        values: uint32 [words, 2], set.
     """
-    slices, words, here, kept = borrowed(slices), borrowed(words), borrowed(here), borrowed(kept)
+    (slices, words), (here, there) = borrowed(solved), borrowed(kept)
     values, moves = borrowed(values), borrowed(moves)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for row in range(low, high):
@@ -55,8 +56,8 @@ def _complete_rows(low, high, grid, slices, words, here, kept, values, moves):
                     won, lost = state == WON, state == LOST
                 else:
                     at, place = locate(own, opp, kings, here)
-                    won = kept[at, 0] >> place & np.uint32(1) != 0
-                    lost = kept[at, 1] >> place & np.uint32(1) != 0
+                    won = there[at, 0] >> place & np.uint32(1) != 0
+                    lost = there[at, 1] >> place & np.uint32(1) != 0
                 values[word, 0] |= bit if won else np.uint32(0)
                 values[word, 1] |= bit if lost else np.uint32(0)
             pieces[grid.roamer] = others
@@ -70,15 +71,12 @@ def restore_pair(
     Args:
         slices, words: directory and values of every slice that captures and promotions can lead to.
     """
-    kept = decode_file(file, layout, workers)
     values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
     first, second = grid_of(layout, False), grid_of(layout, True)
     here = slices.copy()
     add_slice(here, layout.material, 0)
-    workers.over_rows(
-        first,
-        lambda low, high: _complete_rows(low, high, first, slices, words, here, kept, values[0], new_moves()),
-    )
+    tables = (slices, words), (here, decode_file(file, layout, workers))
+    workers.over_rows(first, lambda low, high: _complete_rows(low, high, first, *tables, values[0], new_moves()))
     workers.settle(second, slices, words, values[1], todo)
     workers.sweep(second, values[1], todo, values[0])
     return values

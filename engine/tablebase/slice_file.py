@@ -138,14 +138,22 @@ class SliceFile:
 
     def __init__(self, path: str | os.PathLike[str], checked: bool = False) -> None:
         self.path = Path(path)
-        with self._open() as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < _START + _DIGEST_BYTES:
-                raise self._error("is too short for a table")
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        try:
+            with open(self.path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size < _START + _DIGEST_BYTES:
+                    raise self._error("is too short for a table")
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StorageError(error.errno, f"cannot read {self.path}: {error.strerror}") from error
         try:
             self.header = self._read_header(size)
-            self.pair = self._read_pair()
+            try:
+                self.pair = parse_name(self.header.slice)
+            except ValueError as error:
+                raise self._error("is damaged: its header names no slice") from error
             if self.pair != self.pair.pair or self.path.name != file_name(self.pair, self.header.kind):
                 raise self._error(f"holds slice {self.header.slice} ({self.header.kind}), which its name does not say")
             self._read_index(size)
@@ -154,14 +162,6 @@ class SliceFile:
         except BaseException:
             self._map.close()
             raise
-
-    def _open(self) -> BinaryIO:
-        try:
-            return open(self.path, "rb")
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise StorageError(error.errno, f"cannot read {self.path}: {error.strerror}") from error
 
     def _error(self, what: str) -> TableFileError:
         return TableFileError(f"{self.path} {what}; {rebuild_advice(self.path)}")
@@ -180,12 +180,6 @@ class SliceFile:
         if (header.format, header.rules, header.block_words) != (FORMAT, RULES, BLOCK_WORDS):
             raise self._error(f"is a table of format {header.format} or other rules, not of format {FORMAT}")
         return header
-
-    def _read_pair(self) -> Material:
-        try:
-            return parse_name(self.header.slice)
-        except ValueError as error:
-            raise self._error("is damaged: its header names no slice") from error
 
     def _read_index(self, size: int) -> None:
         header = self.header
@@ -236,10 +230,6 @@ class SliceFile:
         if zlib.crc32(data) != self._checks[number]:
             raise self._error(f"is damaged: block {number} does not match its checksum")
         return data
-
-    @property
-    def size(self) -> int:
-        return len(self._map)
 
     def close(self) -> None:
         self._map.close()

@@ -81,10 +81,7 @@ def grid_of(layout: Layout, second: bool) -> Grid:
 
 @njit(cache=True)
 def place_row(grid, row, ranks, pieces):
-    """Puts the three slower kinds of a row on the board.
-
-    Args:
-        ranks, pieces: filled with rank and squares by kind: int64 [4], uint32 [4].
+    """Puts the three slower kinds of a row on the board: their ranks int64 [4] and squares uint32 [4] by kind.
 
     Returns:
         The squares taken, all of them where two kinds share one and the row stays empty; the row's first word.
@@ -146,8 +143,7 @@ def seen_by_mover(grid, pieces):
 def _settle_capture(own, opp, kings, slices, words, moves):
     worst = np.int64(1)
     for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
-        value = lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words)
-        worst = min(worst, value)
+        worst = min(worst, lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words))
         if worst == -1:
             return WON
     return LOST if worst == 1 else DRAWN
@@ -265,11 +261,7 @@ def sweep_rows(low, high, grid, values, todo, theirs):
 
 
 class Workers(ThreadPoolExecutor):
-    """Threads that share the rows of a grid.
-
-    Args:
-        threads: their number; all cores if None.
-    """
+    """Threads that share the rows of a grid; as many as there are cores if None."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or os.cpu_count() or 1

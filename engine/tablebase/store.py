@@ -7,12 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from ..bitboard import NUM_SQUARES
 from ..files import StorageError
 from .distance_codec import decode_distances
 from .layout import add_slice, layout_of, no_slices
 from .material import Material, parse_name
-from .probing import FULL, NO_FILE, NOT_LOADED, UNLOADED, Cache, Tables, new_stack, new_tables, probe_many
+from .probing import (
+    BLOCK_ROWS,
+    FULL,
+    NO_FILE,
+    NOT_LOADED,
+    UNLOADED,
+    Cache,
+    Tables,
+    new_blocks,
+    new_cache,
+    new_stack,
+    probe_many,
+)
 from .slice_file import Kind, SliceFile, file_name
 from .solve import grid_of
 from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
@@ -20,7 +31,6 @@ from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
 KINDS: tuple[Kind, Kind] = ("wdl", "distance")
 MIN_CACHE_BLOCKS = 256
 _MOST_WANTED = 64  # blocks that are loaded at once; a fraction of the cache, so that none pushes another out
-_BLOCK_BYTES = (BLOCK_WORDS * 8, BLOCK_WORDS * NUM_SQUARES)
 
 
 def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
@@ -59,7 +69,7 @@ class BlockStore:
 
     def __init__(self, files: dict[tuple[Material, Kind], Path], cache_bytes: int) -> None:
         self.pairs = sorted(pair for pair, kind in files if kind == "wdl")
-        self.slices = no_slices()
+        slices = no_slices()
         self._files: tuple[list[SliceFile | None], list[SliceFile | None]] = ([], [])
         self._checked: set[SliceFile] = set()
         self._codecs: dict[int, BlockCodec] = {}
@@ -72,23 +82,22 @@ class BlockStore:
             self._closing = stack.pop_all()
         self._starts = np.cumsum([0] + [num_blocks(layout_of(pair)) for pair in self.pairs])
         for pair, start in zip(self.pairs, self._starts.tolist(), strict=False):
-            add_slice(self.slices, pair, start * BLOCK_WORDS)
-            if not pair.symmetric:
-                add_slice(self.slices, pair.swapped(), start * BLOCK_WORDS)
-        self._caches = self._new_cache(0, cache_bytes), self._new_cache(1, cache_bytes)
-        self._blocks_at = tuple(np.full(len(cache.ticks), -1, np.int64) for cache in self._caches)
-        self._stack, self._clock, self._epoch = new_stack(), np.zeros(1, np.int64), np.zeros(1, np.int64)
-        self._wanted, self._num_wanted = np.zeros((2, _MOST_WANTED), np.int64), np.zeros(2, np.int64)
+            for material in {pair, pair.swapped()}:
+                add_slice(slices, material, start * BLOCK_WORDS)
+        caches = self._new_cache(0, cache_bytes), self._new_cache(1, cache_bytes)
+        self._blocks_at = [np.full(len(cache.ticks), -1, np.int64) for cache in caches]
+        self._blocks = new_blocks(slices, *caches, _MOST_WANTED)
+        self._stack, self._epoch = new_stack(), np.zeros(1, np.int64)
 
     def _new_cache(self, number: int, cache_bytes: int) -> Cache:
         blocks = int(self._starts[-1])
-        capacity = min(max(cache_bytes // _BLOCK_BYTES[number], MIN_CACHE_BLOCKS), max(blocks, 1))
+        block_bytes = BLOCK_WORDS * BLOCK_ROWS[number].itemsize
+        capacity = min(max(cache_bytes // block_bytes, MIN_CACHE_BLOCKS), max(blocks, 1))
         slots = np.full(blocks, UNLOADED, np.int32)
         for i, file in enumerate(self._files[number]):
             if file is None:
                 slots[self._starts[i] : self._starts[i + 1]] = NO_FILE
-        shape, dtype = ((2,), np.uint32) if number == 0 else ((NUM_SQUARES,), np.uint8)
-        return Cache(slots, np.zeros((capacity, BLOCK_WORDS, *shape), dtype), np.zeros(capacity, np.int64))
+        return new_cache(number, slots, capacity)
 
     def probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
         """Scores int64 [N] and states uint8 [N] (``KNOWN`` or ``ABSENT``) of positions uint32 [N, 3 or more].
@@ -100,22 +109,10 @@ class BlockStore:
         states = np.full(len(positions), NOT_LOADED, np.uint8)
         todo, most = np.arange(len(positions)), len(positions)
         while len(todo):
-            self._clock += 1
+            self._blocks.clock[0] += 1
             now = todo[:most]
-            probe_many(
-                positions,
-                now,
-                FULL if distances else 1,
-                int(self._clock[0]),
-                self.slices,
-                *self._caches,
-                self._stack,
-                self._wanted,
-                self._num_wanted,
-                scores,
-                states,
-            )
-            if not self._num_wanted.any():
+            probe_many(positions, now, FULL if distances else 1, self._blocks, self._stack, scores, states)
+            if not self._blocks.num_wanted.any():
                 todo, most = todo[most:], len(positions)
                 continue
             self._load_wanted()
@@ -126,9 +123,9 @@ class BlockStore:
         return scores, states
 
     def _load_wanted(self) -> None:
-        for number, cache in enumerate(self._caches):
-            wanted = self._wanted[number, : self._num_wanted[number]].copy()
-            self._num_wanted[number] = 0
+        for number, cache in enumerate((self._blocks.values, self._blocks.halves)):
+            wanted = self._blocks.wanted[number, : self._blocks.num_wanted[number]].copy()
+            self._blocks.num_wanted[number] = 0
             cache.slots[wanted] = UNLOADED  # should one of them turn out to be damaged
             oldest = np.argsort(cache.ticks)[: len(wanted)]
             for block, place in zip(wanted.tolist(), oldest.tolist(), strict=True):
@@ -138,7 +135,7 @@ class BlockStore:
                     self._epoch += 1  # searches that read it at this moment must not believe it
                     cache.slots[replaced] = UNLOADED
                 cache.data[place] = data
-                cache.slots[block], cache.ticks[place] = place, self._clock[0]
+                cache.slots[block], cache.ticks[place] = place, self._blocks.clock[0]
                 self._blocks_at[number][place] = block
                 if replaced >= 0:
                     self._epoch += 1
@@ -161,7 +158,8 @@ class BlockStore:
     def compiled(self) -> Tables:
         """The blocks in memory for one compiled search, see ``probing.probe_loaded``."""
         most = max((pair.pieces for pair in self.pairs), default=0)
-        return new_tables(most, self.slices, *self._caches, self._clock, self._epoch)
+        blocks = self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
+        return Tables(np.array([most]), blocks, new_stack(), self._epoch)
 
     def close(self) -> None:
         self._closing.close()

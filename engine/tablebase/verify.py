@@ -22,7 +22,6 @@ from .solve import Workers, grid_of
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
-_VALUE_NAMES = ("draw", "win", "loss")
 
 
 class Verifier:
@@ -88,13 +87,12 @@ class Verifier:
             word = int(wrong[0])
             differing = int(values[0, word, 0] ^ expected[word, 0]) | int(values[0, word, 1] ^ expected[word, 1])
             bit = (differing & -differing).bit_length() - 1
-            stored, right = (_VALUE_NAMES[_value_at(words, bit)] for words in (values[0, word], expected[word]))
+            stored, right = (_value_at(words, bit) for words in (values[0, word], expected[word]))
             raise TableFileError(
                 f"{path} is wrong: {fen_of(grid, word, bit)} is stored as a {stored}, "
                 f"but its successors make it a {right}; {rebuild_advice(path)}"
             )
-        plain = {name: (count.win, count.draw, count.loss) for name, count in counts.items()}
-        if plain != {n: (c.win, c.draw, c.loss) for n, c in count_pair(layout, values).items()}:
+        if counts != count_pair(layout, values):
             raise _wrong_counts(path)
         return values
 
@@ -104,16 +102,15 @@ class Verifier:
         halves = distances.solve(pair, self._tables, values, workers)
         with SliceFile(path, checked=True) as file:
 
-            def agrees(block: int) -> bool:
+            def check(block: int) -> None:
                 expected = kept_distances(block, grid, values[0], halves[0])
-                return np.array_equal(decode_distances(file.block(block)), expected)
-
-            for block, right in enumerate(map_threads(workers, agrees, range(file.header.blocks))):
-                if not right:
+                if not np.array_equal(decode_distances(file.block(block)), expected):
                     raise TableFileError(
                         f"{path} is wrong: distances of words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1} "
                         f"do not follow from their successors; {rebuild_advice(path)}"
                     )
+
+            map_threads(workers, check, range(file.header.blocks))
             if file.header.slices != count_pair(layout, values, halves):
                 raise _wrong_counts(path)
 
@@ -124,7 +121,6 @@ def _wrong_counts(path: Path) -> TableFileError:
     )
 
 
-def _value_at(words: np.ndarray, bit: int) -> int:
-    """1 win, 2 loss, 0 draw."""
+def _value_at(words: np.ndarray, bit: int) -> str:
     won, lost = (int(word) >> bit & 1 for word in words)
-    return 1 if won else 2 * lost
+    return "win" if won else "loss" if lost else "draw"

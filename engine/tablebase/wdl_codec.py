@@ -11,6 +11,8 @@ same block. Uncoded positions are filled in with what is most likely, so that th
 first probabilities is made for each slice and stored with it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -67,21 +69,34 @@ def _context(here, bit, neighbours, n, known, filled):
     return (((left * 4 + right) * 4 + min(won, 3)) * 4 + min(drawn, 3)) * 4 + min(lost, 3)
 
 
-@njit(cache=True, nogil=True)
-def code_block(first_word, grid, values, models, state, data, filled, known, decoding, tally):
-    """Encodes or decodes one block; the coder has been started and is not finished.
+class Buffers(NamedTuple):
+    """What coding one block needs and leaves behind.
 
-    Args:
-        first_word: where the block begins in the slice; it ends after ``BLOCK_WORDS`` words or with the slice.
-        values: uint32 [words, 2], won and lost positions of the slice; read when encoding.
+    Attributes:
         models: uint32 [NUM_MODELS], as the slice's blocks begin with them; changed.
         state, data: of the coder.
         filled: uint32 [BLOCK_WORDS, 2], set: the block's values, guessed where they are not coded.
         known: uint32 [BLOCK_WORDS], set: the positions that have a value in ``filled``.
         tally: int64 [NUM_MODELS, 2]: zeros and ones of each model are added.
     """
-    values, models, state, data = borrowed(values), borrowed(models), borrowed(state), borrowed(data)
-    filled, known, tally = borrowed(filled), borrowed(known), borrowed(tally)
+
+    models: np.ndarray
+    state: np.ndarray
+    data: np.ndarray
+    filled: np.ndarray
+    known: np.ndarray
+    tally: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def code_block(first_word, grid, values, buffers, decoding):
+    """Encodes or decodes one block; the coder has been started and is not finished.
+
+    Args:
+        first_word: where the block begins in the slice; it ends after ``BLOCK_WORDS`` words or with the slice.
+        values: uint32 [words, 2], won and lost positions of the slice; read when encoding.
+    """
+    values, (models, state, data, filled, known, tally) = borrowed(values), borrowed(buffers)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     neighbours = np.zeros(_MAX_NEIGHBOURS, np.int64)
     filled[:] = 0
@@ -134,52 +149,43 @@ class BlockCodec:
         self._start = np.array(
             [model(p, n) for p, n in zip(odds.tolist(), priors[:, 1].tolist(), strict=True)], np.uint32
         )
-        self._models = np.zeros(NUM_MODELS, np.uint32)
-        self._state = np.zeros(STATE_SIZE, np.int64)
-        self._data = np.zeros(_BLOCK_BYTES, np.uint8)
-        self._filled = np.zeros((BLOCK_WORDS, 2), np.uint32)
-        self._known = np.zeros(BLOCK_WORDS, np.uint32)
-        self._tally = np.zeros((NUM_MODELS, 2), np.int64)
+        self._buffers = Buffers(
+            models=np.zeros(NUM_MODELS, np.uint32),
+            state=np.zeros(STATE_SIZE, np.int64),
+            data=np.zeros(_BLOCK_BYTES, np.uint8),
+            filled=np.zeros((BLOCK_WORDS, 2), np.uint32),
+            known=np.zeros(BLOCK_WORDS, np.uint32),
+            tally=np.zeros((NUM_MODELS, 2), np.int64),
+        )
 
     def encode(self, block: int, values: np.ndarray) -> bytes:
         """One block of a slice's ``values``, uint32 [words, 2]."""
-        self._models[:] = self._start
-        start_encoding(self._state)
-        self._code(block, values, False)
-        return self._data[: finish_encoding(self._state, self._data)].tobytes()
+        buffers = self._buffers
+        buffers.models[:] = self._start
+        start_encoding(buffers.state)
+        code_block(block * BLOCK_WORDS, self._grid, values, buffers, False)
+        return buffers.data[: finish_encoding(buffers.state, buffers.data)].tobytes()
 
     def decode(self, block: int, data: bytes) -> np.ndarray:
         """The values of a block, uint32 [BLOCK_WORDS, 2]: a view until the next call.
 
         Right only where no capture is possible and the roamer has the lowest bit of its kind.
         """
-        self._models[:] = self._start
-        self._data[: len(data)] = np.frombuffer(data, np.uint8)
-        start_decoding(self._state, self._data, 0, len(data))
-        self._code(block, self._filled, True)
-        return self._filled
-
-    def _code(self, block: int, values: np.ndarray, decoding: bool) -> None:
-        code_block(
-            block * BLOCK_WORDS,
-            self._grid,
-            values,
-            self._models,
-            self._state,
-            self._data,
-            self._filled,
-            self._known,
-            decoding,
-            self._tally,
-        )
+        buffers = self._buffers
+        buffers.models[:] = self._start
+        buffers.data[: len(data)] = np.frombuffer(data, np.uint8)
+        start_decoding(buffers.state, buffers.data, 0, len(data))
+        code_block(block * BLOCK_WORDS, self._grid, buffers.filled, buffers, True)
+        return buffers.filled
 
     def survey(self, values: np.ndarray) -> np.ndarray:
         """Priors for a slice with these values, from a trial of at most ``_SURVEYED_BLOCKS`` blocks."""
-        self._tally[:] = 0
+        tally = self._buffers.tally
+        tally[:] = 0
         for block in np.unique(np.linspace(0, num_blocks(self._grid) - 1, _SURVEYED_BLOCKS).astype(int)):
             self.encode(int(block), values)
-        total = self._tally.sum(axis=1)
-        odds = np.log((self._tally[:, 1] + 0.02) / (self._tally[:, 0] + 0.02)) * _PRIOR_SCALE
+        total = tally.sum(axis=1)
+        odds = np.log((tally[:, 1] + 0.02) / (tally[:, 0] + 0.02)) * _PRIOR_SCALE
         priors = np.stack([np.clip(np.rint(odds), -127, 127), np.minimum(total, _PRIOR_COUNT)], axis=1)
         return np.where(total[:, None] > 0, priors, 0).astype(np.int8)
 

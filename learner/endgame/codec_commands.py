@@ -8,9 +8,8 @@ import torch
 from rich.console import Console
 
 from engine.files import make_folder
-from engine.tablebase.dense import DenseTables
+from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import default_folder
-from engine.tablebase.load import load_tables
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
 from engine.tablebase.slice_file import file_name
 

@@ -11,8 +11,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from engine.tablebase.dense import DenseTables
-from engine.tablebase.load import load_tables
+from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.material import MAX_PIECES, materials_between
 
 from ..checkpoint import whole_folder

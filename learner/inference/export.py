@@ -19,7 +19,7 @@ from torch import nn
 
 from engine.encoding import NUM_PLANES, encode_planes
 from engine.files import atomic_write
-from engine.tablebase.load import load_tables
+from engine.tablebase.dense import load_tables
 from engine.tablebase.material import materials
 from engine.tablebase.probe import SHIPPED
 

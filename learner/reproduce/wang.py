@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.tablebase.load import load_tables
+from engine.tablebase.dense import load_tables
 
 from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
