@@ -106,7 +106,7 @@ class _Arrays(NamedTuple):
         lost_way: bool [capacity]: the loser has a way out that the oracle does not know as won.
         first_edge: int64 [capacity + 1].
         edges: int32 [capacity of edges], positions.
-        index: int32 [a power of two], hash table of the positions; -1: free.
+        entries: int32 [a power of two], hash table of the positions; -1: free.
     """
 
     sizes: np.ndarray
@@ -116,7 +116,7 @@ class _Arrays(NamedTuple):
     lost_way: np.ndarray
     first_edge: np.ndarray
     edges: np.ndarray
-    index: np.ndarray
+    entries: np.ndarray
 
 
 class _Graph:
@@ -132,10 +132,10 @@ class _Graph:
             lost_way=np.zeros(1024, bool),
             first_edge=np.zeros(1025, np.int64),
             edges=np.zeros(4096, np.int32),
-            index=np.full(4096, -1, np.int32),
+            entries=np.full(4096, -1, np.int32),
         )
         self._arrays.positions[0], self._arrays.winner[0] = root[:3], True
-        _enter(self._arrays.index, self._arrays.positions, 0, 0)
+        _enter(self._arrays.entries, self._arrays.positions, 0, 0)
         self._expanded, self._layer_end, self._winner_moves = 0, 1, True
         self._moves = new_moves()
 
@@ -196,11 +196,11 @@ class _Graph:
             lost_way=grown(old.lost_way, needed, 0),
             first_edge=grown(old.first_edge, needed + 1, 0),
             edges=grown(old.edges, num_edges + more, 0),
-            index=old.index,
+            entries=old.entries,
         )
-        if 2 * needed > len(old.index):
-            arrays = arrays._replace(index=np.full(1 << (4 * needed).bit_length(), -1, np.int32))
-            _enter(arrays.index, arrays.positions, 0, size - 1)
+        if 2 * needed > len(old.entries):
+            arrays = arrays._replace(entries=np.full(1 << (4 * needed).bit_length(), -1, np.int32))
+            _enter(arrays.entries, arrays.positions, 0, size - 1)
         self._arrays = arrays
 
     def _solve(self) -> None:
@@ -264,14 +264,14 @@ def _link(graph, first, end, winner_moves, children, counts, outcomes):
         for j in range(n, n + counts[i - first]):
             if converts or graph.lost_way[i] or outcomes[j] != wanted or children[j, 3] == 0:
                 continue
-            place = _slot_of(graph.index, graph.positions, children[j, 0], children[j, 1], children[j, 2])
-            if graph.index[place] < 0:
-                graph.index[place] = size
+            place = _slot_of(graph.entries, graph.positions, children[j, 0], children[j, 1], children[j, 2])
+            if graph.entries[place] < 0:
+                graph.entries[place] = size
                 for word in range(3):
                     graph.positions[size, word] = children[j, word]
                 graph.winner[size] = not winner_moves
                 size += 1
-            graph.edges[num_edges] = graph.index[place]
+            graph.edges[num_edges] = graph.entries[place]
             num_edges += 1
         if counts[i - first] == 0:
             graph.ranks[i] = 0
