@@ -3,13 +3,13 @@
 import numpy as np
 from numba import njit
 
-from ..bitboard import exp32, turned
+from ..bitboard import borrowed, exp32, turned
 from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from ..encoding import move_logit
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .in_flight import IN_FLIGHT, pledge, take_back
 from .shots import raise_priors
-from .state import MAX_DEPTH, borrow, lanes_of, shares
+from .state import MAX_DEPTH, lanes_of, shares
 from .tree import (
     DRAW,
     LOSS,
@@ -171,7 +171,7 @@ def select_leaves(state, settings, first, end, n):
     Returns:
         Number of leaves that wait, the earlier ones included.
     """
-    state = borrow(state)
+    state = borrowed(state)
     lanes = lanes_of(state)
     for g in range(first, end):
         slot = state.slots[g]
@@ -249,7 +249,7 @@ def backup_leaves(state, settings, n, has_policy):
     Args:
         has_policy: ``state.policy`` holds their logits; else the priors of their moves stay equal.
     """
-    state = borrow(state)
+    state = borrowed(state)
     nodes, lanes = state.nodes, lanes_of(state)
     for i in range(n):
         lane = np.int64(state.waiting[i])

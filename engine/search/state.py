@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..bitboard import borrowed
 from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
 from .config import SearchConfig
@@ -148,28 +147,3 @@ def lanes_of(state):
 def shares(state):
     """Whether positions are shared, see ``graph``."""
     return state.table.shape[0] > 0
-
-
-@njit(cache=True, inline="always")
-def borrow(state):
-    """The same arrays without reference counts (``bitboard.borrowed``): each kernel borrows them once."""
-    return SearchState(
-        borrowed(state.nodes),
-        borrowed(state.slots),
-        borrowed(state.histories),
-        borrowed(state.noises),
-        borrowed(state.table),
-        borrowed(state.paths),
-        borrowed(state.depths),
-        borrowed(state.pledges),
-        borrowed(state.codes),
-        borrowed(state.outcomes),
-        borrowed(state.plies),
-        borrowed(state.leaves),
-        borrowed(state.waiting),
-        borrowed(state.policy),
-        borrowed(state.wdl),
-        borrowed(state.moves),
-        borrowed(state.frames),
-        borrowed(state.shot_moves),
-    )
