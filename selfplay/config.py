@@ -141,7 +141,7 @@ _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
     "match_search": {"num_simulations": 100},
-    "selfplay": {"fast_simulations": 16, "positions_per_shard": 10_000},
+    "selfplay": {"actors": 2, "fast_simulations": 16, "positions_per_shard": 10_000},
     "trainer": {
         "learning_rate": 2e-3,
         "batch_size": 1024,
@@ -151,7 +151,7 @@ _QUICK: dict[str, Any] = {
         "schedule_steps": 24_000,
         "final_factor": 0.1,
     },
-    # With these an actor's core and the learner's are both busy.
+    # With these two actors and the learner share two cores, and none waits for another.
     "loop": {
         "minutes": 13.5,
         "steps_per_iteration": 3000,
@@ -243,6 +243,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "search": {"num_simulations": 200},
         "match_search": {"num_simulations": 200},
         "selfplay": {
+            "actors": 2,
             "fast_simulations": 32,
             "positions_per_shard": 20_000,
             "random_opening_plies": 8,
