@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from engine.files import sha256_of
 from engine.players.spec import PlayerSpec
 
 from .elo import EloFit, Tally, fit_elo
+from .match_record import MatchSummary
 from .openings import MatchError
 from .steady_file import SteadyFile
 
@@ -32,6 +33,37 @@ class LadderPlayer:
     spec: PlayerSpec
     settings: str
     promoted: bool
+
+
+class RatingFigures(TypedDict):
+    """A line of the Elo table: half the 95 % interval, score 0 to 1."""
+
+    player: str
+    elo: float
+    elo_error: float
+    games: int
+    score: float
+
+
+class StepFigures(TypedDict):
+    """Elo of ``network`` above ``before``."""
+
+    network: str
+    before: str
+    elo: float
+    elo_error: float
+    verdict: Verdict
+
+
+class StandingsFigures(TypedDict):
+    """What a ladder's games say; ``reference`` is rated 0, ``climb`` is from the first network to the last."""
+
+    reference: str
+    games: int
+    ratings: list[RatingFigures]
+    pairings: list[MatchSummary]
+    steps: list[StepFigures]
+    climb: StepFigures | None
 
 
 def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
@@ -155,9 +187,15 @@ class Step:
             return "within the error"
         return "stronger" if self.elo > 0 else "weaker"
 
-    def figures(self) -> dict[str, str | float]:
+    def figures(self) -> StepFigures:
         """For JSON."""
-        return {**asdict(self), "verdict": self.verdict}
+        return {
+            "network": self.network,
+            "before": self.before,
+            "elo": self.elo,
+            "elo_error": self.elo_error,
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True)
@@ -215,17 +253,20 @@ class Standings:
             elif tally := self.tallies.get((opponent, player)):
                 yield opponent, tally.losses, tally.draws, tally.wins
 
-    def figures(self) -> dict[str, Any]:
-        """For JSON: ``reference``, ``ratings``, ``pairings``, ``steps``, ``climb``."""
-        climb, pairings = self.climb(), []
-        keys = "player", "elo", "elo_error", "games", "score"
-        for (player_a, player_b), tally in self.tallies.items():
-            pairings.append({"player_a": player_a, "player_b": player_b, **tally.figures()})
+    def figures(self) -> StandingsFigures:
+        """For JSON."""
+        climb = self.climb()
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),
-            "ratings": [dict(zip(keys, line, strict=True)) for line in self.fit.table],
-            "pairings": pairings,
+            "ratings": [
+                {"player": player, "elo": elo, "elo_error": error, "games": games, "score": score}
+                for player, elo, error, games, score in self.fit.table
+            ],
+            "pairings": [
+                {"player_a": player_a, "player_b": player_b, **tally.figures()}
+                for (player_a, player_b), tally in self.tallies.items()
+            ],
             "steps": [step.figures() for step in self.steps()],
             "climb": climb.figures() if climb else None,
         }
