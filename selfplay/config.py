@@ -131,12 +131,6 @@ class RunConfig(_Settings):
         return self
 
 
-_SMALL: dict[str, Any] = {  # residual, for the reproduction of Maddocks
-    "network": NETWORKS["3x32"].model_dump(),
-    "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
-    "replay": {"window_start": 60_000},
-}
-
 _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
@@ -196,11 +190,11 @@ _POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave op
 }
 
 _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the project's own for all else
-    "network": _SMALL["network"],
+    "network": NETWORKS["3x32"].model_dump(),
     "search": {"num_simulations": 50},
     "match_search": {"num_simulations": 50},
     "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 200, "full_search_fraction": 1.0},
-    "trainer": _SMALL["trainer"],
+    "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
     "loop": {
         "max_iterations": 20,
         "games_per_iteration": 100,
@@ -210,7 +204,7 @@ _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the pro
         "exam_positions": 0,
     },
     "gate": {"rule": "winrate", "score_threshold": 0.55, "max_games": 40},
-    "replay": _SMALL["replay"],
+    "replay": {"window_start": 60_000},
 }
 
 PRESETS: dict[str, dict[str, Any]] = {

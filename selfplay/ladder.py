@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -45,8 +45,8 @@ class RatingFigures(TypedDict):
     score: float
 
 
-class StepFigures(TypedDict):
-    """Elo of ``network`` above ``before``."""
+class Step(TypedDict):
+    """From one promoted network to another: Elo above it, half the width of the 95 % interval."""
 
     network: str
     before: str
@@ -62,8 +62,8 @@ class StandingsFigures(TypedDict):
     games: int
     ratings: list[RatingFigures]
     pairings: list[MatchSummary]
-    steps: list[StepFigures]
-    climb: StepFigures | None
+    steps: list[Step]
+    climb: Step | None
 
 
 def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
@@ -172,33 +172,6 @@ def _checksum(fields: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
-    """From one promoted network to the next: Elo above it, half the width of the 95 % interval."""
-
-    network: str
-    before: str
-    elo: float
-    elo_error: float
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether it is stronger than the one before, as sure as the error allows."""
-        if abs(self.elo) <= self.elo_error:
-            return "within the error"
-        return "stronger" if self.elo > 0 else "weaker"
-
-    def figures(self) -> StepFigures:
-        """For JSON."""
-        return {
-            "network": self.network,
-            "before": self.before,
-            "elo": self.elo,
-            "elo_error": self.elo_error,
-            "verdict": self.verdict,
-        }
-
-
-@dataclass(frozen=True)
 class Standings:
     """What a ladder's games say.
 
@@ -213,17 +186,7 @@ class Standings:
     fit: EloFit
 
     @staticmethod
-    def of(
-        players: Sequence[LadderPlayer],
-        pairs: Sequence[tuple[LadderPlayer, LadderPlayer]],
-        results: LadderResults,
-        games: int,
-    ) -> "Standings":
-        """From the first ``games`` games of each pair."""
-        return Standings.of_tallies(players, {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs})
-
-    @staticmethod
-    def of_tallies(players: Sequence[LadderPlayer], tallies: Mapping[tuple[str, str], Tally]) -> "Standings":
+    def of(players: Sequence[LadderPlayer], tallies: Mapping[tuple[str, str], Tally]) -> "Standings":
         """From results counted for the first of each pair."""
         fit = fit_elo([(*names, tally) for names, tally in tallies.items()], {players[0].name: 0.0})
         return Standings(tuple(players), tallies, fit)
@@ -235,15 +198,17 @@ class Standings:
 
     def steps(self) -> list[Step]:
         """From each network to the next."""
-        return [
-            Step(later, earlier, *self.fit.difference(later, earlier))
-            for earlier, later in zip(self.networks, self.networks[1:], strict=False)
-        ]
+        return [self._step(later, earlier) for earlier, later in pairwise(self.networks)]
 
     def climb(self) -> Step | None:
         """From the first network to the last; None if there is one only."""
         first, last = self.networks[0], self.networks[-1]
-        return Step(last, first, *self.fit.difference(last, first)) if first != last else None
+        return self._step(last, first) if first != last else None
+
+    def _step(self, network: str, before: str) -> Step:
+        elo, error = self.fit.difference(network, before)
+        verdict: Verdict = "within the error" if abs(elo) <= error else "stronger" if elo > 0 else "weaker"
+        return {"network": network, "before": before, "elo": elo, "elo_error": error, "verdict": verdict}
 
     def against(self, player: str) -> Iterator[tuple[str, int, int, int]]:
         """Opponent, wins, draws and losses of a player, in the order of the players."""
@@ -255,7 +220,6 @@ class Standings:
 
     def figures(self) -> StandingsFigures:
         """For JSON."""
-        climb = self.climb()
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),
@@ -267,6 +231,6 @@ class Standings:
                 {"player_a": player_a, "player_b": player_b, **tally.figures()}
                 for (player_a, player_b), tally in self.tallies.items()
             ],
-            "steps": [step.figures() for step in self.steps()],
-            "climb": climb.figures() if climb else None,
+            "steps": self.steps(),
+            "climb": self.climb(),
         }

@@ -101,7 +101,8 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
     jobs = choose_jobs(request.jobs, None, games * len(pairs))
     errors = play_missing(pairings, openings, games, jobs, results, quiet)
-    standings = Standings.of(players, pairs, results, games)
+    tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
+    standings = Standings.of(players, tallies)
     run, out = str(request.run), str(request.target)
     figures: LadderFigures = {"run": run, "out": out, **standings.figures(), "errors": errors}
     of_networks = players[0].settings.partition(" weights=")[0]
@@ -139,19 +140,10 @@ def play_missing(
         played = results.scores(a.name, b.name)
         tasks += make_tasks(pairing, [(i, openings[i // 2]) for i in range(games) if i not in played], jobs)
     names = {player.spec: player.name for pair in pairings for player in pair}
-    total = games * len(pairings)
+    total, before = games * len(pairings), len(results)
     kept = total - sum(len(task.starts) for task in tasks)
-    return _play(tasks, min(jobs, max(1, len(tasks))), results, names, kept, quiet)
-
-
-def _play(
-    tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[PlayerSpec, str], kept: int, quiet: bool
-) -> list[str]:
-    """Plays the games of all tasks; what went wrong in those that were forfeited."""
-    total = kept + sum(len(task.starts) for task in tasks)
     errors = []
-    before = len(results)
-    with LadderProgress(total, quiet, kept) as progress, MatchPool(jobs) as pool:
+    with LadderProgress(total, quiet, kept) as progress, MatchPool(min(jobs, max(1, len(tasks)))) as pool:
         try:
             for task, game in pool.play(tasks):
                 pairing = task.pairing
@@ -235,16 +227,17 @@ def _summary(standings: Standings) -> str:
     climb = standings.climb()
     if climb is None:
         return "There is one network only."
-    counts = Counter(step.verdict for step in standings.steps())
+    counts = Counter(step["verdict"] for step in standings.steps())
     return (
         f"Steps stronger than the error: {counts['stronger']}, within it: {counts['within the error']}, weaker: "
-        f"{counts['weaker']}. {climb.network} against {climb.before}: Elo {climb.elo:+.0f} ± {climb.elo_error:.0f}."
+        f"{counts['weaker']}. {climb['network']} against {climb['before']}: "
+        f"Elo {climb['elo']:+.0f} ± {climb['elo_error']:.0f}."
     )
 
 
 def _print(standings: Standings) -> None:
     console = Console()
-    verdicts = {step.network: step.verdict for step in standings.steps()}
+    verdicts = {step["network"]: step["verdict"] for step in standings.steps()}
     table = Table("player", "Elo", "±", "games", "score", "than the one before")
     for line in standings.fit.table:
         cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}"

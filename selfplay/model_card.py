@@ -155,15 +155,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return {
-        "card": str(target / CARD_FILE),
-        "schema_version": data.schema_version,
-        "digest": data.digest,
-        "student": data.student,
-        "machine": data.machine,
-        "results": data.results,
-        "ladder": data.ladder,
-    }
+    return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:

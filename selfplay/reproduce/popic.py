@@ -151,7 +151,7 @@ class _Found:
         """Ratings of the versions that have played; the last one, which has played them all, comes first and has 0."""
         names = [self.last, *(version.name for version in self.versions if version.name in self.tallies)]
         players = [LadderPlayer(name, NetworkSpec(name), "", True) for name in names]
-        return Standings.of_tallies(players, {(self.last, name): tally for name, tally in self.tallies.items()})
+        return Standings.of(players, {(self.last, name): tally for name, tally in self.tallies.items()})
 
     def experiment(self) -> Experiment:
         """The last version against all before it."""
