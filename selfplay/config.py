@@ -131,20 +131,20 @@ class RunConfig(_Settings):
         return self
 
 
+_WIDE_TRAINER: dict[str, Any] = {
+    "learning_rate": 2e-3,
+    "batch_size": 1024,
+    "weight_decay": 1e-4,
+    "wdl_search_weight": 0.5,
+    "schedule": "cosine",
+}
+
 _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
     "match_search": {"num_simulations": 100},
     "selfplay": {"fast_simulations": 16, "positions_per_shard": 10_000},
-    "trainer": {
-        "learning_rate": 2e-3,
-        "batch_size": 1024,
-        "weight_decay": 1e-4,
-        "wdl_search_weight": 0.5,
-        "schedule": "cosine",
-        "schedule_steps": 24_000,
-        "final_factor": 0.1,
-    },
+    "trainer": {**_WIDE_TRAINER, "schedule_steps": 24_000, "final_factor": 0.1},
     # With these an actor's core and the learner's are both busy.
     "loop": {
         "minutes": 13.5,
@@ -244,15 +244,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "rescore": True,
             "table_pieces": 5,
         },
-        "trainer": {
-            "learning_rate": 2e-3,
-            "batch_size": 1024,
-            "weight_decay": 1e-4,
-            "wdl_search_weight": 0.5,
-            "schedule": "cosine",
-            "schedule_steps": 200_000,
-            "final_factor": 0.02,
-        },
+        "trainer": {**_WIDE_TRAINER, "schedule_steps": 200_000, "final_factor": 0.02},
         "loop": {
             "minutes": 175.0,
             "steps_per_iteration": 8000,
