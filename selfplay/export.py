@@ -64,11 +64,8 @@ def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES
         games: of the match that checks int8; 0: none.
     """
     use_single_thread()
-    loaded, out, format = (
-        load_checkpoint(checkpoint_folder(request.checkpoint)),
-        request.out,
-        cast(ExportFormat, request.format),
-    )
+    loaded = load_checkpoint(checkpoint_folder(request.checkpoint))
+    out, format = request.out, cast(ExportFormat, request.format)
     metadata = {"digest": loaded.info.digest, "crownhead": installed_version()}
     start = time.perf_counter()
     if format == "onnx":
