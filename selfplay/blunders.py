@@ -79,7 +79,7 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
 
     Raises:
         MatchError: there is no decision in the games.
-        MissingTableError: no tables of so many pieces.
+        MissingTableError: no tables of that number of pieces.
     """
     conditions = Conditions(request.simulations, request.seconds, batch=_TOGETHER if request.seconds is None else 1)
     if request.spec is not None:

@@ -74,10 +74,10 @@ class _Ending(NamedTuple):
 
 
 def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | None = None) -> list[Board]:
-    """Positions of exactly so many pieces that the side to move, Black, wins; all such are equally likely.
+    """Positions with this number of pieces that the side to move, Black, wins; all such are equally likely.
 
     Args:
-        tables: of at least so many pieces; those that come with the package are loaded if None.
+        tables: of at least that number of pieces; those that come with the package are loaded if None.
     """
     sampler = EndgameSampler(tables or load_tables(SHIPPED, pieces), list(materials(pieces)), seed)
     boards: list[Board] = []
@@ -89,7 +89,7 @@ def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | Non
 
 
 def board_of(pieces: int) -> Board:
-    """Some position of so many pieces, to ask tables whether they know such."""
+    """Some position with this number of pieces, to ask tables whether they cover it."""
     return Board("B:WK32:B" + ",".join(f"K{square}" for square in range(1, pieces)))
 
 
@@ -103,7 +103,7 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
     """Lets a player win won endgames; see ``crownhead convert --help``.
 
     Raises:
-        MissingTableError: there are no tables of distances, or not for so many pieces.
+        MissingTableError: there are no tables of distances, or not for that number of pieces.
     """
     control, folder = request.control, None if request.folder is None else str(request.folder)
     pairing = Pairing(request.spec, TablebaseSpec(folder), control, request.simulations, request.seed)

@@ -59,7 +59,7 @@ class TrialFigures(MatchFigures):
 
 
 class FirstMove(TypedDict):
-    """Seconds from the start of a program to its first move with so many simulations."""
+    """Seconds from the start of a program to its first move, searched with this number of simulations."""
 
     seconds: float
     simulations: int
