@@ -27,7 +27,7 @@ from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
 from .convert import ConvertFigures, convert_command
 from .export import ExportFigures, export_command
-from .ladder import StandingsFigures
+from .ladder_commands import LadderFigures
 from .match_commands import MatchFigures, match_command
 from .players import checkpoint_folder
 from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
@@ -49,7 +49,7 @@ class CardFigures(TypedDict):
     student: str | None
     machine: str
     results: dict[str, Any]
-    ladder: dict[str, Any] | None
+    ladder: LadderFigures | None
 
 
 class TrialFigures(MatchFigures):
@@ -139,7 +139,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
 
     def write() -> None:
         atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
-        ladder = cast(StandingsFigures | None, data.ladder)
+        ladder = cast(LadderFigures | None, data.ladder)
         sections = card_sections(networks, data.results, data.machine, config, ladder)
         atomic_write(target / CARD_FILE, to_markdown(Report("Model card", sections, {})).encode())
 
