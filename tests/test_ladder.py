@@ -264,9 +264,13 @@ def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(MatchPool, "play", interrupted)
     with pytest.raises(KeyboardInterrupt, match="5 of 12 games are kept; the same command goes on"):
         ladder(run, **fixed)
-    monkeypatch.setattr(MatchPool, "play", plain)
     counted: list[int] = []
-    monkeypatch.setattr("selfplay.ladder_commands._play", _counting(counted))
+
+    def counting(self: MatchPool, tasks: Any) -> Any:
+        counted.append(sum(len(task.starts) for task in tasks))
+        return plain(self, tasks)
+
+    monkeypatch.setattr(MatchPool, "play", counting)
     figures = ladder(run, **fixed)
     assert counted == [7]
     assert {**figures, "out": ""} == {**whole, "out": ""}
@@ -281,16 +285,6 @@ def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_p
         ladder(run, seed=2)
     with pytest.raises(MatchError, match="another 000001"):
         ladder(run, simulations=3)
-
-
-def _counting(counted: list[int]) -> Any:
-    from selfplay.ladder_commands import _play
-
-    def play(tasks: Any, *rest: Any) -> list[str]:
-        counted.append(sum(len(task.starts) for task in tasks))
-        return _play(tasks, *rest)
-
-    return play
 
 
 def test_what_a_ladder_cannot_do(run: RunFolder, tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     killed, before = read_run(tmp_path / "popic")
-    minutes = killed.minutes + 0.05
+    minutes = killed.minutes + 0.1
     figures = popic_command("popic", minutes, 2, 1, tmp_path, quiet=True, settings=endless)
     state, versions = read_run(tmp_path / "popic")
     assert state.minutes >= minutes
