@@ -143,9 +143,9 @@ _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
     "match_search": {"num_simulations": 100},
-    "selfplay": {"actors": 2, "fast_simulations": 16, "positions_per_shard": 10_000},
+    "selfplay": {"fast_simulations": 16, "positions_per_shard": 10_000},
     "trainer": {**_WIDE_TRAINER, "schedule_steps": 24_000, "final_factor": 0.1},
-    # With these two actors and the learner share two cores, and none waits for another.
+    # With these an actor's core and the learner's are both busy.
     "loop": {
         "minutes": 13.5,
         "steps_per_iteration": 3000,
@@ -245,7 +245,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "rescore": True,
             "table_pieces": 5,
         },
-        "trainer": {**_WIDE_TRAINER, "schedule_steps": 200_000, "final_factor": 0.02},
+        "trainer": {**_WIDE_TRAINER, "schedule_steps": 150_000, "final_factor": 0.02},
         "loop": {
             "minutes": 175.0,
             "steps_per_iteration": 8000,
