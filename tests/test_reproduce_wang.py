@@ -213,7 +213,7 @@ def test_an_experiment_that_ends_early_leaves_no_report(tmp_path: Path, monkeypa
     def stopped(lab: Lab, pieces: int) -> Experiment:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(wang.EXPERIMENTS, "threshold", (wang.EXPERIMENTS["threshold"][0], stopped))
+    monkeypatch.setitem(wang.EXPERIMENTS, "threshold", stopped)
     with pytest.raises(KeyboardInterrupt):
         wang_command("threshold", 0.01, PIECES, 1, SHIPPED, tmp_path / "report", quiet=True)
     assert list((tmp_path / "report").iterdir()) == []

@@ -14,7 +14,7 @@ from engine.bitboard import NUM_SQUARES, lowest_bit, popcount
 from engine.encoding import MAX_HOPS, NUM_POLICY, REVERSIBLE_SCALE, hop_indices
 from engine.search.step_loop import search_steps
 
-from ..phases import NUM_PHASES
+from ..wide import NUM_PHASES
 from .lanes import WIDTH, bent, load, multiply_add, spread, store
 from .tiles import BLOCK, ROWS, multiply_tiles
 from .winograd import filled_rows, place
