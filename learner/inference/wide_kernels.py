@@ -30,7 +30,7 @@ class WideWeights(NamedTuple):
     """Flat arrays of float32, phase after phase but for the policy, and the table of phases.
 
     Attributes:
-        phases: ``learner.phases.PHASES``.
+        phases: ``learner.wide.PHASES``.
         pieces: [4 * 32, units], own men, own kings, the opponent's men and kings by the bits of their squares.
         counter, bias: [units], of the reversible plies, and of the wide layer.
         policy: [128, units].
