@@ -1,9 +1,9 @@
 """``crownhead blunders``: moves that throw away a win or a draw, by exact endgame tables."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from rich.console import Console
@@ -28,15 +28,58 @@ _SHOWN = 10
 _NAMES = {1: "win", 0: "draw", -1: "loss"}
 
 
-def blunders_command(request: BlundersRequest, quiet: bool) -> dict[str, Any]:
-    """Counts blunders; see ``crownhead blunders --help``.
+class BlunderCounts(TypedDict):
+    """Positions where moves differ in value, blunders in them, their share with its 95 % interval, and each kind."""
 
-    Returns:
-        The request, the counts of ``_counts`` for all ``players``, ``by_pieces`` and together, and all ``blunders``.
+    positions: int
+    blunders: int
+    share: float
+    interval: tuple[float, float]
+    win_to_draw: int
+    win_to_loss: int
+    draw_to_loss: int
+
+
+class PiecesBlunders(BlunderCounts):
+    """In positions with this number of pieces."""
+
+    pieces: int
+
+
+class PlayerBlunders(BlunderCounts):
+    """Of one player."""
+
+    player: str
+    by_pieces: list[PiecesBlunders]
+
+
+class Blunder(TypedDict):
+    """A move that has made the position worse: ``win``, ``draw`` or ``loss`` for the player before and after it."""
+
+    player: str
+    fen: str
+    move: str
+    was: str
+    became: str
+
+
+class BlundersFigures(TypedDict):
+    """What ``crownhead blunders`` has found; ``pieces`` are the most, ``games`` the path of the games if any."""
+
+    games: str | None
+    pieces: int
+    time_control: str
+    simulations: int | None
+    players: list[PlayerBlunders]
+    blunders: list[Blunder]
+
+
+def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
+    """Counts blunders; see ``crownhead blunders --help``.
 
     Raises:
         MatchError: there is no decision in the games.
-        MissingTableError: no tables of so many pieces.
+        MissingTableError: no tables of that number of pieces.
     """
     conditions = Conditions(request.simulations, request.seconds, batch=_TOGETHER if request.seconds is None else 1)
     if request.spec is not None:
@@ -46,7 +89,7 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> dict[str, Any]:
         if request.spec is not None:
             chosen = _sample(answers, request.positions, request.seed)
             answers = list(_answers(request.spec, chosen, conditions, progress))
-    figures = {
+    figures: BlundersFigures = {
         "games": str(request.games) if request.games else None,
         "pieces": request.pieces,
         "time_control": str(request.control),
@@ -101,14 +144,15 @@ def _answers(
         close_player(player)
 
 
-def _player(name: str, answers: Sequence[Decision]) -> dict[str, Any]:
+def _player(name: str, answers: Sequence[Decision]) -> PlayerBlunders:
     numbers = sorted({one.pieces for one in answers})
-    by_pieces = [{**_counts([one for one in answers if one.pieces == n]), "pieces": n} for n in numbers]
+    by_pieces: list[PiecesBlunders] = [
+        {**_counts([one for one in answers if one.pieces == n]), "pieces": n} for n in numbers
+    ]
     return {**_counts(answers), "player": name, "by_pieces": by_pieces}
 
 
-def _counts(answers: Sequence[Decision]) -> dict[str, Any]:
-    """Numbers of positions and of blunders in them, their share with its 95 % interval, and numbers of each kind."""
+def _counts(answers: Sequence[Decision]) -> BlunderCounts:
     kinds = Counter(answer.change for answer in answers if answer.blunder)
     return {
         "positions": len(answers),
@@ -121,22 +165,22 @@ def _counts(answers: Sequence[Decision]) -> dict[str, Any]:
     }
 
 
-def _blunder(answer: Decision) -> dict[str, str]:
+def _blunder(answer: Decision) -> Blunder:
     assert answer.move is not None
     was, became = (_NAMES[value] for value in answer.change)
     move = answer.board.pdn(answer.move)
     return {"player": answer.player, "fen": answer.board.fen(), "move": move, "was": was, "became": became}
 
 
-def _print(figures: Mapping[str, Any]) -> None:
+def _print(figures: BlundersFigures) -> None:
     console = Console()
     for player in figures["players"]:
         title = player["player"]
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)
-        for line in (*player["by_pieces"], {**player, "pieces": "all"}):
-            numbers = (str(line[key]) for key in ("pieces", "positions", "blunders"))
-            kinds = (str(line[key]) for key in ("win_to_draw", "win_to_loss", "draw_to_loss"))
-            table.add_row(*numbers, f"{line['share']:.2%}", *kinds)
+        lines: list[tuple[str, BlunderCounts]] = [(str(line["pieces"]), line) for line in player["by_pieces"]]
+        for pieces, line in [*lines, ("all", player)]:
+            numbers = pieces, str(line["positions"]), str(line["blunders"]), f"{line['share']:.2%}"
+            table.add_row(*numbers, str(line["win_to_draw"]), str(line["win_to_loss"]), str(line["draw_to_loss"]))
         console.print(table)
     blunders = figures["blunders"]
     for one in blunders[:_SHOWN]:

@@ -7,6 +7,8 @@ from learner.checkpoint import Checkpoint, CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
 
 from .config import RunConfig
+from .export import ExportFigures
+from .ladder import StandingsFigures
 from .ladder_commands import ratings_table, steps_table
 from .stages import training_commands
 
@@ -18,7 +20,7 @@ def card_sections(
     results: Results,
     machine: str,
     config: RunConfig | None,
-    ladder: Mapping[str, Any] | None,
+    ladder: StandingsFigures | None,
 ) -> list[Section]:
     """What the card says.
 
@@ -118,7 +120,7 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
         )
 
 
-def _int8(figures: Mapping[str, Any]) -> Table:
+def _int8(figures: ExportFigures) -> Table:
     check = figures["check"]
     rows: list[list[Cell]] = [
         ["policy divergence, nats", f"{check['policy_kl']:.6f}"],
@@ -133,7 +135,7 @@ def _int8(figures: Mapping[str, Any]) -> Table:
     return Table(f"{figures['path']} beside the network in float32", ["", ""], rows)
 
 
-def _ladder(ladder: Mapping[str, Any]) -> Section:
+def _ladder(ladder: StandingsFigures) -> Section:
     blocks: list[Any] = [
         ratings_table(ladder, f"Promoted networks and anchors; {ladder['reference']} is 0"),
         steps_table(ladder, "Every network against the one before"),

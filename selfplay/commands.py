@@ -1,9 +1,9 @@
 """What ``crownhead train`` and ``crownhead analyse`` do."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from rich.console import Console
 from rich.table import Table
@@ -23,19 +23,48 @@ from .ratings import Ratings
 from .requests import AnalyseRequest, TrainRequest
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
+from .training import Training, TrainingFigures
 
 _BOARD_S = 0.1  # of the searches that self-play is compared with
-_OF_MOVES = "visits", "prior", "value", "wdl", "proof"
 
 
-def train_command(request: TrainRequest, quiet: bool) -> dict[str, Any]:
+class TrainFigures(TrainingFigures):
+    """A run, and rates to compare its self-play with.
+
+    Those are: what the actors' networks could do with nothing else to do (``network_evaluations_per_second``), what a
+    search of one position makes with the best network, as at the board (``board_evaluations_per_second``). Self-play
+    makes ``selfplay_to_network_ratio`` of the one, an actor while it plays ``actor_to_board_ratio`` of the other.
+    """
+
+    network_evaluations_per_second: float
+    selfplay_to_network_ratio: float
+    board_evaluations_per_second: float
+    actor_to_board_ratio: float
+
+
+class MoveFigures(TypedDict):
+    """A move: prior 0 to 1, value -1 to 1, win, draw and loss for the side to move; None where there are none."""
+
+    move: str
+    visits: int
+    prior: float | None
+    value: float | None
+    wdl: tuple[float, float, float] | None
+    proof: str | None
+
+
+class AnalyseFigures(TypedDict):
+    """A position as the side to move sees it: win, draw and loss, the expected line, and all moves, the best first."""
+
+    fen: str
+    best: str
+    wdl: list[float]
+    pv: list[str]
+    moves: list[MoveFigures]
+
+
+def train_command(request: TrainRequest, quiet: bool) -> TrainFigures:
     """Starts or continues a run; see ``crownhead train --help``.
-
-    Returns:
-        ``Training.summary``, and: what the actors' networks could do with nothing else to do
-        (``network_evaluations_per_second``), what a search of one position makes with the best network, as at the board
-        (``board_evaluations_per_second``), and what self-play makes as a share of the one
-        (``selfplay_to_network_ratio``), an actor while it plays of the other (``actor_to_board_ratio``).
 
     Raises:
         KeyboardInterrupt: the run is saved; the message says how to go on.
@@ -50,10 +79,9 @@ def train_command(request: TrainRequest, quiet: bool) -> dict[str, Any]:
         ) from error
 
 
-def _train(request: TrainRequest, quiet: bool) -> dict[str, Any]:
+def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
     from .bench import bare_network_rate
     from .board_rates import board_rates
-    from .training import Training
 
     if request.address:
         from .ray_pool import check_address
@@ -66,12 +94,13 @@ def _train(request: TrainRequest, quiet: bool) -> dict[str, Any]:
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
-            figures = training.run()
-        best = run.checkpoint(figures["best"])
+            summary = training.run()
+        best = run.checkpoint(summary["best"])
         bare = bare_network_rate(load_checkpoint(best).network, config)
         board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0].evaluations
-    rate, playing = figures["evaluations_per_second"], figures["actors_busy"] * config.selfplay.actors
-    figures |= {
+    rate, playing = summary["evaluations_per_second"], summary["actors_busy"] * config.selfplay.actors
+    figures: TrainFigures = {
+        **summary,
         "network_evaluations_per_second": round(bare, 1),
         "selfplay_to_network_ratio": round(rate / bare, 3),
         "board_evaluations_per_second": round(board, 1),
@@ -107,7 +136,7 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
     return run, config
 
 
-def _print_training(figures: Mapping[str, Any], best: Path) -> None:
+def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
     console.print(f"Best network: {best} ({figures['promotions']} promotions)")
     console.print(f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time")
@@ -149,13 +178,8 @@ def _print_ratings(ratings: Ratings) -> None:
     Console().print(table)
 
 
-def analyse_command(request: AnalyseRequest, quiet: bool) -> dict[str, Any]:
-    """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first.
-
-    Returns:
-        The position, its best move, win, draw and loss for the side to move, the expected line (``pv``) and all moves,
-        the best first, with ``visits``, ``prior``, ``value``, ``wdl`` and ``proof`` where they have such.
-    """
+def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
+    """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first."""
     board = Board(request.fen)
     if not board.legal_moves:
         raise IllegalMoveError(f"{request.fen}: the game is over, {board.turn} has no legal move")
@@ -169,13 +193,20 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> dict[str, Any]:
     for move in line:
         pv.append(after.pdn(move))
         after.push(move)
-    figures = {
+    figures: AnalyseFigures = {
         "fen": board.fen(),
         "best": board.pdn(legal[choice]),
         "wdl": [float(share) for share in result.wdl],
         "pv": pv,
         "moves": [
-            {"move": board.pdn(thought.move), **{key: getattr(thought, key) for key in _OF_MOVES}}
+            {
+                "move": board.pdn(thought.move),
+                "visits": thought.visits,
+                "prior": thought.prior,
+                "value": thought.value,
+                "wdl": thought.wdl,
+                "proof": thought.proof,
+            }
             for thought in thoughts
         ],
     }
@@ -184,7 +215,7 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> dict[str, Any]:
     return figures
 
 
-def _print_analysis(board: Board, figures: Mapping[str, Any]) -> None:
+def _print_analysis(board: Board, figures: AnalyseFigures) -> None:
     console = Console()
     console.print(str(board), markup=False, highlight=False)
     win, draw, loss = figures["wdl"]

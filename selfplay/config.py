@@ -131,27 +131,21 @@ class RunConfig(_Settings):
         return self
 
 
-_SMALL: dict[str, Any] = {  # residual, for the reproduction of Maddocks
-    "network": NETWORKS["3x32"].model_dump(),
-    "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
-    "replay": {"window_start": 60_000},
+_WIDE_TRAINER: dict[str, Any] = {
+    "learning_rate": 2e-3,
+    "batch_size": 1024,
+    "weight_decay": 1e-4,
+    "wdl_search_weight": 0.5,
+    "schedule": "cosine",
 }
 
 _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
     "match_search": {"num_simulations": 100},
-    "selfplay": {"fast_simulations": 16, "positions_per_shard": 10_000},
-    "trainer": {
-        "learning_rate": 2e-3,
-        "batch_size": 1024,
-        "weight_decay": 1e-4,
-        "wdl_search_weight": 0.5,
-        "schedule": "cosine",
-        "schedule_steps": 24_000,
-        "final_factor": 0.1,
-    },
-    # With these an actor's core and the learner's are both busy.
+    "selfplay": {"actors": 2, "fast_simulations": 16, "positions_per_shard": 10_000},
+    "trainer": {**_WIDE_TRAINER, "schedule_steps": 24_000, "final_factor": 0.1},
+    # With these two actors and the learner share two cores, and none waits for another.
     "loop": {
         "minutes": 13.5,
         "steps_per_iteration": 3000,
@@ -196,11 +190,11 @@ _POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave op
 }
 
 _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the project's own for all else
-    "network": _SMALL["network"],
+    "network": NETWORKS["3x32"].model_dump(),
     "search": {"num_simulations": 50},
     "match_search": {"num_simulations": 50},
     "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 200, "full_search_fraction": 1.0},
-    "trainer": _SMALL["trainer"],
+    "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
     "loop": {
         "max_iterations": 20,
         "games_per_iteration": 100,
@@ -210,7 +204,7 @@ _MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the pro
         "exam_positions": 0,
     },
     "gate": {"rule": "winrate", "score_threshold": 0.55, "max_games": 40},
-    "replay": _SMALL["replay"],
+    "replay": {"window_start": 60_000},
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -243,6 +237,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "search": {"num_simulations": 200},
         "match_search": {"num_simulations": 200},
         "selfplay": {
+            "actors": 2,
             "fast_simulations": 32,
             "positions_per_shard": 20_000,
             "random_opening_plies": 8,
@@ -250,15 +245,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "rescore": True,
             "table_pieces": 5,
         },
-        "trainer": {
-            "learning_rate": 2e-3,
-            "batch_size": 1024,
-            "weight_decay": 1e-4,
-            "wdl_search_weight": 0.5,
-            "schedule": "cosine",
-            "schedule_steps": 200_000,
-            "final_factor": 0.02,
-        },
+        "trainer": {**_WIDE_TRAINER, "schedule_steps": 200_000, "final_factor": 0.02},
         "loop": {
             "minutes": 175.0,
             "steps_per_iteration": 8000,

@@ -1,7 +1,7 @@
 """``crownhead convert``: how many won endgames a player wins against perfect defence."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from rich.console import Console
@@ -27,14 +27,57 @@ from .requests import ConvertRequest
 PIECES = 5  # of the exact values that come with the package
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
 _SHOWN = 10  # positions that were not won
-_TOLD = "fen", "pieces", "plies", "termination"  # of these
+
+
+class Conversion(TypedDict):
+    """Numbers of positions, of those that perfect play wins under the rules (``possible``), and of these of those won.
+
+    ``share`` is won of the possible, ``longest`` in plies of the won; None if there are none.
+    """
+
+    positions: int
+    possible: int
+    won: int
+    share: float | None
+    longest: int | None
+
+
+class PiecesConversion(Conversion):
+    """Of the positions with this number of pieces."""
+
+    pieces: int
+
+
+class NotWon(TypedDict):
+    """A game of ``plies`` that did not win."""
+
+    fen: str
+    pieces: int
+    plies: int
+    termination: str
+
+
+class ConvertFigures(Conversion):
+    """What ``crownhead convert`` has found; ``not_won`` are positions that perfect play wins."""
+
+    player: str
+    time_control: str
+    simulations: int | None
+    by_pieces: list[PiecesConversion]
+    not_won: list[NotWon]
+
+
+class _Ending(NamedTuple):
+    game: NotWon  # whether won or not
+    won: bool
+    possible: bool
 
 
 def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | None = None) -> list[Board]:
-    """Positions of exactly so many pieces that the side to move, Black, wins; all such are equally likely.
+    """Positions with this number of pieces that the side to move, Black, wins; all such are equally likely.
 
     Args:
-        tables: of at least so many pieces; those that come with the package are loaded if None.
+        tables: of at least that number of pieces; those that come with the package are loaded if None.
     """
     sampler = EndgameSampler(tables or load_tables(SHIPPED, pieces), list(materials(pieces)), seed)
     boards: list[Board] = []
@@ -46,7 +89,7 @@ def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | Non
 
 
 def board_of(pieces: int) -> Board:
-    """Some position of so many pieces, to ask tables whether they know such."""
+    """Some position with this number of pieces, to ask tables whether they cover it."""
     return Board("B:WK32:B" + ",".join(f"K{square}" for square in range(1, pieces)))
 
 
@@ -56,47 +99,40 @@ def winnable(board: Board, player: TablebasePlayer) -> bool:
     return game.score == 1.0
 
 
-def convert_command(request: ConvertRequest, quiet: bool) -> dict[str, Any]:
+def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
     """Lets a player win won endgames; see ``crownhead convert --help``.
 
-    Returns:
-        The request, the counts of ``_counts`` for all positions and ``by_pieces``, and the positions ``not_won`` though
-        perfect play wins them.
-
     Raises:
-        MissingTableError: there are no tables of distances, or not for so many pieces.
+        MissingTableError: there are no tables of distances, or not for that number of pieces.
     """
     control, folder = request.control, None if request.folder is None else str(request.folder)
     pairing = Pairing(request.spec, TablebaseSpec(folder), control, request.simulations, request.seed)
     settings_of(request.spec, pairing.conditions)  # says now whether there is such a network
     boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black
-    defence, found = TablebasePlayer(folder, request.seed), list[dict[str, Any]]()
+    defence, found = TablebasePlayer(folder, request.seed), list[_Ending]()
     jobs = choose_jobs(request.jobs, pairing, len(starts))
     with MatchProgress(len(starts), quiet) as progress, MatchPool(jobs) as pool:
         for _, game in pool.play(make_tasks(pairing, starts, jobs)):
             board, won = boards[game.index // 2], game.score == 1.0
-            found.append(
-                {
-                    "fen": board.fen(),
-                    "pieces": len(board.piece_map()),
-                    "plies": len(game.moves),
-                    "termination": game.termination,
-                    "won": won,
-                    "possible": won or winnable(board, defence),
-                }
-            )
+            ended: NotWon = {
+                "fen": board.fen(),
+                "pieces": len(board.piece_map()),
+                "plies": len(game.moves),
+                "termination": game.termination,
+            }
+            found.append(_Ending(ended, won, won or winnable(board, defence)))
             progress.game(game)
-    figures = {
+    figures: ConvertFigures = {
         **_counts(found),
         "player": request.player,
         "time_control": str(control),
         "simulations": request.simulations,
         "by_pieces": [
-            {**_counts([one for one in found if one["pieces"] == n]), "pieces": n}
-            for n in sorted({one["pieces"] for one in found})
+            {**_counts([one for one in found if one.game["pieces"] == n]), "pieces": n}
+            for n in sorted({one.game["pieces"] for one in found})
         ],
-        "not_won": [{key: one[key] for key in _TOLD} for one in found if one["possible"] and not one["won"]],
+        "not_won": [one.game for one in found if one.possible and not one.won],
     }
     if not quiet:
         _print(figures)
@@ -113,13 +149,9 @@ def _positions(request: ConvertRequest) -> list[Board]:
     return boards
 
 
-def _counts(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Numbers of positions, of those that perfect play wins under the rules (``possible``), and of these of those won.
-
-    Also the ``share`` won of the possible ones, and the ``longest`` game that was won, in plies; None if there is none.
-    """
-    possible = [one for one in found if one["possible"]]
-    won = [one["plies"] for one in possible if one["won"]]
+def _counts(found: Sequence[_Ending]) -> Conversion:
+    possible = [one for one in found if one.possible]
+    won = [one.game["plies"] for one in possible if one.won]
     return {
         "positions": len(found),
         "possible": len(possible),
@@ -129,13 +161,14 @@ def _counts(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _print(figures: Mapping[str, Any]) -> None:
+def _print(figures: ConvertFigures) -> None:
     console = Console()
     table = Table("pieces", "positions", "possible", "won", "share", "longest win")
-    for line in (*figures["by_pieces"], {**figures, "pieces": "all"}):
+    lines: list[tuple[str, Conversion]] = [(str(line["pieces"]), line) for line in figures["by_pieces"]]
+    for pieces, line in [*lines, ("all", figures)]:
         share = "" if line["share"] is None else f"{line['share']:.2%}"
-        numbers = (str(line[key]) for key in ("pieces", "positions", "possible", "won"))
-        table.add_row(*numbers, share, "" if line["longest"] is None else f"{line['longest']} plies")
+        numbers = str(line["positions"]), str(line["possible"]), str(line["won"])
+        table.add_row(pieces, *numbers, share, "" if line["longest"] is None else f"{line['longest']} plies")
     console.print(table)
     failed = figures["not_won"]
     for one in failed[:_SHOWN]:

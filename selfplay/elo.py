@@ -6,7 +6,7 @@ A difference of ``d`` Elo means an expected score of ``1 / (1 + 10 ** (-d / 400)
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -33,6 +33,18 @@ class EloDiff(NamedTuple):
     elo: float
     elo_error: float
     score: float
+
+
+class TallyFigures(TypedDict):
+    """Results for JSON, of the first player: score 0 to 1, Elo with half its 95 % interval; None without games."""
+
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    score: float | None
+    elo: float | None
+    elo_error: float | None
 
 
 @dataclass
@@ -85,11 +97,18 @@ class Tally:
         """Elo difference with its error; see ``elo_diff``."""
         return elo_diff(self.pairs, self.singles)
 
-    def figures(self) -> dict[str, Any]:
-        """For JSON: numbers of games, and the fields of ``elo_diff``, which are None before the first game."""
-        counts = {key: getattr(self, key) for key in ("games", "wins", "draws", "losses")}
+    def figures(self) -> TallyFigures:
+        """For JSON."""
         diff = self.elo_diff() if self.games else None
-        return {**counts, **{key: getattr(diff, key, None) for key in ("score", "elo", "elo_error")}}
+        return {
+            "games": self.games,
+            "wins": self.wins,
+            "draws": self.draws,
+            "losses": self.losses,
+            "score": diff.score if diff else None,
+            "elo": diff.elo if diff else None,
+            "elo_error": diff.elo_error if diff else None,
+        }
 
 
 def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDiff:

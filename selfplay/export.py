@@ -1,9 +1,9 @@
 """``crownhead export``: a network as a file for other programs, and on request how true that file is."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +17,7 @@ from learner.inference.export import ExportedNetwork, ExportFormat, check_export
 from learner.network import Network
 
 from .match import play_match
-from .match_record import MatchGame, MatchResult
+from .match_record import MatchGame, MatchResult, MatchSummary
 from .openings import make_openings
 from .players import checkpoint_folder
 from .progress import MatchProgress
@@ -31,18 +31,41 @@ _MATCH_SEED = 1
 _MAX_PLIES = 240  # of a game: won endgames without tables may be shuffled for long
 
 
-def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES) -> dict[str, Any]:
+class ExportCheck(TypedDict):
+    """How true a file is to its network in float32: see ``check_export``, and of int8 its match with the network."""
+
+    positions: int
+    policy_kl: float
+    top1_agreement: float
+    wdl_error: float
+    value_error: float
+    endgames: int
+    endgame_accuracy: float
+    endgame_accuracy_network: float
+    match: NotRequired[MatchSummary]
+
+
+class ExportFigures(TypedDict):
+    """An exported file; ``digest`` is that of the checkpoint, ``check`` is there if it was asked for."""
+
+    path: str
+    format: ExportFormat
+    precision: str
+    digest: str
+    bytes: int
+    seconds: float
+    check: NotRequired[ExportCheck]
+
+
+def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES) -> ExportFigures:
     """Exports a network; see ``crownhead export --help``.
 
     Args:
         games: of the match that checks int8; 0: none.
-
-    Returns:
-        ``path``, ``format``, ``precision``, ``digest`` of the checkpoint, ``bytes``, ``seconds``; and ``check``, if it
-        was asked for: the figures of ``check_export``, and of the ``match`` with the network.
     """
     use_single_thread()
-    loaded, out, format = load_checkpoint(checkpoint_folder(request.checkpoint)), request.out, request.kind
+    loaded = load_checkpoint(checkpoint_folder(request.checkpoint))
+    out, format = request.out, cast(ExportFormat, request.format)
     metadata = {"digest": loaded.info.digest, "crownhead": installed_version()}
     start = time.perf_counter()
     if format == "onnx":
@@ -50,7 +73,7 @@ def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES
     else:
         export_torchscript(loaded.network, out, metadata)
     seconds = time.perf_counter() - start
-    figures: dict[str, Any] = {
+    figures: ExportFigures = {
         "path": str(out),
         "format": format,
         "precision": "int8" if request.int8 else "float32",
@@ -59,7 +82,7 @@ def export_command(request: ExportRequest, quiet: bool, games: int = CHECK_GAMES
         "seconds": seconds,
     }
     if request.check:
-        figures["check"] = dict(check_export(out, format, loaded.network))
+        figures["check"] = cast(ExportCheck, check_export(out, format, loaded.network))
         if request.int8 and games:
             with MatchProgress(games, quiet) as progress:
                 match = exported_match(out, format, loaded.network, games, on_game=progress.game)
@@ -96,7 +119,7 @@ def exported_match(
     )
 
 
-def _print(figures: Mapping[str, Any]) -> None:
+def _print(figures: ExportFigures) -> None:
     console, check = Console(), figures.get("check")
     title = "{path}: {format}, {precision}, {bytes:,} bytes".format(**figures)
     if check is None:

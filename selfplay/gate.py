@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from .elo import Tally, expected_score
+from .elo import Tally, TallyFigures, expected_score
 
 Decision = Literal["promote", "keep"]
 PAIR_SCORES = np.arange(5) / 4  # score of a pair with 0, 1/2, 1, 3/2, 2 points
@@ -85,6 +85,16 @@ def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
     return frequencies / (1 + multiplier * distance)
 
 
+class GateFigures(TallyFigures):
+    """What was decided and from what results of the candidate; the log-likelihood ratio is None unless by ``sprt``."""
+
+    rule: str
+    decision: Decision | None
+    llr: float | None
+    llr_lower: float | None
+    llr_upper: float | None
+
+
 class Gate:
     """Takes in results as they come and decides as soon as the rule allows. Once decided it takes in nothing more.
 
@@ -146,11 +156,8 @@ class Gate:
             return 3 * wins + draws >= self.config.points_factor * (3 * losses + draws) - _ROUNDING
         return wins + draws / 2 >= self.config.score_threshold * (wins + draws + losses) - _ROUNDING
 
-    def report(self) -> dict[str, object]:
-        """What was decided and from what (``Tally.figures`` of the candidate), for logs and JSON.
-
-        ``llr`` and its bounds are None unless the rule is ``sprt``.
-        """
+    def report(self) -> GateFigures:
+        """For logs and JSON."""
         sprt = self.config.rule == "sprt"
         return {
             "rule": self.config.rule,

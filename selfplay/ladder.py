@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from engine.files import sha256_of
 from engine.players.spec import PlayerSpec
 
 from .elo import EloFit, Tally, fit_elo
+from .match_record import MatchSummary
 from .openings import MatchError
 from .steady_file import SteadyFile
 
@@ -32,6 +33,37 @@ class LadderPlayer:
     spec: PlayerSpec
     settings: str
     promoted: bool
+
+
+class RatingFigures(TypedDict):
+    """A line of the Elo table: half the 95 % interval, score 0 to 1."""
+
+    player: str
+    elo: float
+    elo_error: float
+    games: int
+    score: float
+
+
+class Step(TypedDict):
+    """From one promoted network to another: Elo above it, half the width of the 95 % interval."""
+
+    network: str
+    before: str
+    elo: float
+    elo_error: float
+    verdict: Verdict
+
+
+class StandingsFigures(TypedDict):
+    """What a ladder's games say; ``reference`` is rated 0, ``climb`` is from the first network to the last."""
+
+    reference: str
+    games: int
+    ratings: list[RatingFigures]
+    pairings: list[MatchSummary]
+    steps: list[Step]
+    climb: Step | None
 
 
 def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
@@ -140,27 +172,6 @@ def _checksum(fields: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
-    """From one promoted network to the next: Elo above it, half the width of the 95 % interval."""
-
-    network: str
-    before: str
-    elo: float
-    elo_error: float
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether it is stronger than the one before, as sure as the error allows."""
-        if abs(self.elo) <= self.elo_error:
-            return "within the error"
-        return "stronger" if self.elo > 0 else "weaker"
-
-    def figures(self) -> dict[str, str | float]:
-        """For JSON."""
-        return {**asdict(self), "verdict": self.verdict}
-
-
-@dataclass(frozen=True)
 class Standings:
     """What a ladder's games say.
 
@@ -175,17 +186,7 @@ class Standings:
     fit: EloFit
 
     @staticmethod
-    def of(
-        players: Sequence[LadderPlayer],
-        pairs: Sequence[tuple[LadderPlayer, LadderPlayer]],
-        results: LadderResults,
-        games: int,
-    ) -> "Standings":
-        """From the first ``games`` games of each pair."""
-        return Standings.of_tallies(players, {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs})
-
-    @staticmethod
-    def of_tallies(players: Sequence[LadderPlayer], tallies: Mapping[tuple[str, str], Tally]) -> "Standings":
+    def of(players: Sequence[LadderPlayer], tallies: Mapping[tuple[str, str], Tally]) -> "Standings":
         """From results counted for the first of each pair."""
         fit = fit_elo([(*names, tally) for names, tally in tallies.items()], {players[0].name: 0.0})
         return Standings(tuple(players), tallies, fit)
@@ -197,15 +198,17 @@ class Standings:
 
     def steps(self) -> list[Step]:
         """From each network to the next."""
-        return [
-            Step(later, earlier, *self.fit.difference(later, earlier))
-            for earlier, later in zip(self.networks, self.networks[1:], strict=False)
-        ]
+        return [self._step(later, earlier) for earlier, later in pairwise(self.networks)]
 
     def climb(self) -> Step | None:
         """From the first network to the last; None if there is one only."""
         first, last = self.networks[0], self.networks[-1]
-        return Step(last, first, *self.fit.difference(last, first)) if first != last else None
+        return self._step(last, first) if first != last else None
+
+    def _step(self, network: str, before: str) -> Step:
+        elo, error = self.fit.difference(network, before)
+        verdict: Verdict = "within the error" if abs(elo) <= error else "stronger" if elo > 0 else "weaker"
+        return {"network": network, "before": before, "elo": elo, "elo_error": error, "verdict": verdict}
 
     def against(self, player: str) -> Iterator[tuple[str, int, int, int]]:
         """Opponent, wins, draws and losses of a player, in the order of the players."""
@@ -215,17 +218,19 @@ class Standings:
             elif tally := self.tallies.get((opponent, player)):
                 yield opponent, tally.losses, tally.draws, tally.wins
 
-    def figures(self) -> dict[str, Any]:
-        """For JSON: ``reference``, ``ratings``, ``pairings``, ``steps``, ``climb``."""
-        climb, pairings = self.climb(), []
-        keys = "player", "elo", "elo_error", "games", "score"
-        for (player_a, player_b), tally in self.tallies.items():
-            pairings.append({"player_a": player_a, "player_b": player_b, **tally.figures()})
+    def figures(self) -> StandingsFigures:
+        """For JSON."""
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),
-            "ratings": [dict(zip(keys, line, strict=True)) for line in self.fit.table],
-            "pairings": pairings,
-            "steps": [step.figures() for step in self.steps()],
-            "climb": climb.figures() if climb else None,
+            "ratings": [
+                {"player": player, "elo": elo, "elo_error": error, "games": games, "score": score}
+                for player, elo, error, games, score in self.fit.table
+            ],
+            "pairings": [
+                {"player_a": player_a, "player_b": player_b, **tally.figures()}
+                for (player_a, player_b), tally in self.tallies.items()
+            ],
+            "steps": self.steps(),
+            "climb": self.climb(),
         }

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +12,7 @@ from learner.report import Cell, Figure, Report, Section, Text, make_writable_fo
 from learner.report import Table as ReportTable
 
 from .figures import ratings_image
-from .ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
+from .ladder import LadderPlayer, LadderResults, Standings, StandingsFigures, evenly_spaced, ladder_pairs
 from .match_commands import choose_jobs, settings_of, start_engines
 from .match_pool import MatchPool, Pairing, Task, make_tasks
 from .openings import MatchError, Opening, make_openings
@@ -23,6 +22,14 @@ from .run_folder import RunError, RunFolder
 
 _RESULTS_FILE = "ladder.json"
 _FIRST_DOUBLED = 32  # simulations
+
+
+class LadderFigures(StandingsFigures):
+    """What ``crownhead ladder`` has found of a run (or network), where its report is, and what went wrong in games."""
+
+    run: str
+    out: str
+    errors: list[str]
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,8 @@ def _climbers(request: LadderRequest) -> _Climbers:
     return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
 
 
-def ladder_command(request: LadderRequest, quiet: bool) -> dict[str, Any]:
-    """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``.
-
-    Returns:
-        The ``run`` (or network) that was asked for, where the report is (``out``), ``Standings.figures``, and what went
-        wrong in games that were forfeited (``errors``).
-    """
+def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
+    """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``."""
     games, control = request.games, request.control
     climbers = _climbers(request)
     specs: dict[str, PlayerSpec] = dict(climbers.specs)
@@ -88,15 +90,21 @@ def ladder_command(request: LadderRequest, quiet: bool) -> dict[str, Any]:
     pairs = ladder_pairs(players, request.everybody)
     if not pairs:
         raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
-    settings = {"time_control": str(control), "openings": request.openings, "seed": request.seed}
+    settings: dict[str, str | int] = {
+        "time_control": str(control),
+        "openings": request.openings,
+        "seed": request.seed,
+    }
     start_engines(specs.values())
     make_writable_folder(request.target)
     results = LadderResults(request.target / _RESULTS_FILE, settings)
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
     jobs = choose_jobs(request.jobs, None, games * len(pairs))
     errors = play_missing(pairings, openings, games, jobs, results, quiet)
-    standings = Standings.of(players, pairs, results, games)
-    figures = {"run": str(request.run), "out": str(request.target), **standings.figures(), "errors": errors}
+    tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
+    standings = Standings.of(players, tallies)
+    run, out = str(request.run), str(request.target)
+    figures: LadderFigures = {"run": run, "out": out, **standings.figures(), "errors": errors}
     of_networks = players[0].settings.partition(" weights=")[0]
     if request.doublings is not None:
         of_networks = of_networks.partition(" ")[2]  # without the simulations
@@ -132,19 +140,10 @@ def play_missing(
         played = results.scores(a.name, b.name)
         tasks += make_tasks(pairing, [(i, openings[i // 2]) for i in range(games) if i not in played], jobs)
     names = {player.spec: player.name for pair in pairings for player in pair}
-    total = games * len(pairings)
+    total, before = games * len(pairings), len(results)
     kept = total - sum(len(task.starts) for task in tasks)
-    return _play(tasks, min(jobs, max(1, len(tasks))), results, names, kept, quiet)
-
-
-def _play(
-    tasks: Sequence[Task], jobs: int, results: LadderResults, names: Mapping[PlayerSpec, str], kept: int, quiet: bool
-) -> list[str]:
-    """Plays the games of all tasks; what went wrong in those that were forfeited."""
-    total = kept + sum(len(task.starts) for task in tasks)
     errors = []
-    before = len(results)
-    with LadderProgress(total, quiet, kept) as progress, MatchPool(jobs) as pool:
+    with LadderProgress(total, quiet, kept) as progress, MatchPool(min(jobs, max(1, len(tasks)))) as pool:
         try:
             for task, game in pool.play(tasks):
                 pairing = task.pairing
@@ -164,8 +163,8 @@ def _write(
     request: LadderRequest,
     climbers: _Climbers,
     standings: Standings,
-    figures: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    figures: LadderFigures,
+    settings: Mapping[str, str | int],
 ) -> None:
     table, reference, last = standings.fit.table, figures["reference"], standings.networks[-1]
     places = {name: climbers.places[name] for name in standings.networks}
@@ -188,8 +187,8 @@ def _write(
     write_report(request.target, Report(f"Ladder of {request.run}", sections, figures))
 
 
-def ratings_table(figures: Mapping[str, Any], caption: str) -> ReportTable:
-    """The ``ratings`` of ``Standings.figures``."""
+def ratings_table(figures: StandingsFigures, caption: str) -> ReportTable:
+    """The ``ratings``."""
     rows: list[list[Cell]] = []
     for line in figures["ratings"]:
         elo, error = f"{line['elo']:.0f}", f"{line['elo_error']:.0f}"
@@ -197,8 +196,8 @@ def ratings_table(figures: Mapping[str, Any], caption: str) -> ReportTable:
     return ReportTable(caption, ["player", "Elo", "±", "games", "score"], rows)
 
 
-def steps_table(figures: Mapping[str, Any], caption: str) -> ReportTable:
-    """The ``steps`` of ``Standings.figures``."""
+def steps_table(figures: StandingsFigures, caption: str) -> ReportTable:
+    """The ``steps``."""
     rows = [
         [step["network"], step["before"], f"{step['elo']:.0f}", f"{step['elo_error']:.0f}", step["verdict"]]
         for step in figures["steps"]
@@ -228,16 +227,17 @@ def _summary(standings: Standings) -> str:
     climb = standings.climb()
     if climb is None:
         return "There is one network only."
-    counts = Counter(step.verdict for step in standings.steps())
+    counts = Counter(step["verdict"] for step in standings.steps())
     return (
         f"Steps stronger than the error: {counts['stronger']}, within it: {counts['within the error']}, weaker: "
-        f"{counts['weaker']}. {climb.network} against {climb.before}: Elo {climb.elo:+.0f} ± {climb.elo_error:.0f}."
+        f"{counts['weaker']}. {climb['network']} against {climb['before']}: "
+        f"Elo {climb['elo']:+.0f} ± {climb['elo_error']:.0f}."
     )
 
 
 def _print(standings: Standings) -> None:
     console = Console()
-    verdicts = {step.network: step.verdict for step in standings.steps()}
+    verdicts = {step["network"]: step["verdict"] for step in standings.steps()}
     table = Table("player", "Elo", "±", "games", "score", "than the one before")
     for line in standings.fit.table:
         cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}"

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Any
+from typing import NotRequired
 
 from rich.console import Console
 
@@ -13,11 +13,19 @@ from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 from .conditions import Conditions
 from .match_file import MatchFile, check_writable
 from .match_pool import MatchPool, Pairing, make_tasks
-from .match_record import MatchGame, MatchResult
+from .match_record import MatchGame, MatchResult, MatchSummary
 from .openings import Opening, make_openings
 from .progress import MatchProgress
 from .requests import MatchRequest
-from .sprt import Sprt
+from .sprt import Sprt, SprtFigures
+
+
+class MatchFigures(MatchSummary):
+    """What ``crownhead match`` has found: also what went wrong in forfeited games, and how many the file had before."""
+
+    errors: list[str]
+    sprt: NotRequired[SprtFigures]
+    kept: NotRequired[int]
 
 
 def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
@@ -57,13 +65,8 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     return max(1, min(wanted, games))
 
 
-def match_command(request: MatchRequest, quiet: bool) -> dict[str, Any]:
-    """Plays a match; see ``crownhead match --help``.
-
-    Returns:
-        ``MatchResult.summary``, what went wrong in forfeited games (``errors``), and where it was asked for: what the
-        test has found (``sprt``), and how many games were in the file already (``kept``).
-    """
+def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
+    """Plays a match; see ``crownhead match --help``."""
     control, games = request.control, request.games
     pairing = Pairing(*request.players, control, request.simulations, request.seed, request.backend)
     settings = [settings_of(spec, pairing.conditions) for spec in pairing.players]
@@ -88,12 +91,14 @@ def match_command(request: MatchRequest, quiet: bool) -> dict[str, Any]:
     test = request.test()
     with MatchProgress(games, quiet) as progress, MatchPool(jobs) as pool:
         result = _play(pool, pairing, starts, games, kept, test, file, progress)
-    figures = {**result.summary(), "errors": result.errors}
+    figures: MatchFigures = {**result.summary(), "errors": result.errors}
     if not quiet:
         _print(figures, test)
     if test is not None:
         figures["sprt"] = test.report()
-    return {**figures, "kept": len(kept)} if request.resume else figures
+    if request.resume:
+        figures["kept"] = len(kept)
+    return figures
 
 
 def _tell_untimed(pairing: Pairing) -> None:
@@ -145,7 +150,7 @@ def _play(
     return MatchResult(pairing.player_a.text, pairing.player_b.text, tuple(played))
 
 
-def _print(figures: Mapping[str, Any], test: Sprt | None) -> None:
+def _print(figures: MatchFigures, test: Sprt | None) -> None:
     console = Console()
     text = (
         "{player_a} v {player_b}: +{wins} ={draws} -{losses}, score {score:.1%}, Elo {elo:+.0f} ± {elo_error:.0f}"

@@ -4,13 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from engine.board import RESULTS, Board, Move
 from engine.fen import Color
 from engine.pdn import PdnGame, PdnNode, format_game
 
-from .elo import Tally
+from .elo import Tally, TallyFigures
 
 PLY_CAP, FORFEIT, FLAG = "PLY_CAP", "FORFEIT", "TIME"
 _EVAL = re.compile(r"\[%eval\s+([-+]?[0-9]{1,3}(?:\.[0-9]{1,9})?)\s*\]")
@@ -138,6 +137,13 @@ class MatchGame:
         )
 
 
+class MatchSummary(TallyFigures):
+    """Results of a match, counted for ``player_a``."""
+
+    player_a: str
+    player_b: str
+
+
 @dataclass(frozen=True)
 class MatchResult:
     """What came out of a match: the names of the players, and the games in order."""
@@ -170,6 +176,6 @@ class MatchResult:
         """What went wrong in forfeited games."""
         return [f"game {game.index + 1}: {game.error}" for game in self.played if game.error]
 
-    def summary(self) -> dict[str, Any]:
-        """The figures of ``crownhead match --json``: the players, and ``Tally.figures``."""
+    def summary(self) -> MatchSummary:
+        """For JSON."""
         return {"player_a": self.player_a, "player_b": self.player_b, **self.tally.figures()}

@@ -4,10 +4,10 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
 
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
@@ -25,9 +25,10 @@ from learner.student import load_student
 
 from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
-from .convert import convert_command
-from .export import export_command
-from .match_commands import match_command
+from .convert import ConvertFigures, convert_command
+from .export import ExportFigures, export_command
+from .ladder_commands import LadderFigures
+from .match_commands import MatchFigures, match_command
 from .players import checkpoint_folder
 from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
 from .run_folder import RunError, RunFolder
@@ -37,6 +38,31 @@ from .threads import choose_device, describe_machine
 CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
 ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
+
+
+class CardFigures(TypedDict):
+    """The path of a card, and its data: see ``CardData``."""
+
+    card: str
+    schema_version: int
+    digest: str
+    student: str | None
+    machine: str
+    results: dict[str, Any]
+    ladder: LadderFigures | None
+
+
+class TrialFigures(MatchFigures):
+    """A match, and the command that plays it."""
+
+    command: str
+
+
+class FirstMove(TypedDict):
+    """Seconds from the start of a program to its first move, searched with this number of simulations."""
+
+    seconds: float
+    simulations: int
 
 
 @dataclass(frozen=True)
@@ -91,8 +117,8 @@ class CardData(BaseModel):
     ladder: dict[str, Any] | None = None
 
 
-def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
-    """Measures a network and writes its card; returns its path and ``CardData``. See ``crownhead card --help``.
+def card_command(request: CardRequest, quiet: bool) -> CardFigures:
+    """Measures a network and writes its card. See ``crownhead card --help``.
 
     With another student, what the one before has played is measured again.
 
@@ -113,7 +139,8 @@ def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
 
     def write() -> None:
         atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
-        sections = card_sections(networks, data.results, data.machine, config, data.ladder)
+        ladder = cast(LadderFigures | None, data.ladder)
+        sections = card_sections(networks, data.results, data.machine, config, ladder)
         atomic_write(target / CARD_FILE, to_markdown(Report("Model card", sections, {})).encode())
 
     if run is not None and config is not None:
@@ -128,7 +155,7 @@ def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return {"card": str(target / CARD_FILE), **data.model_dump()}
+    return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
@@ -176,7 +203,7 @@ def _games(target: Path, trial: Trial) -> Path:
 
 def _measurements(
     request: CardRequest, folder: Path, target: Path, quiet: bool
-) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
+) -> list[tuple[str, Callable[[], Mapping[str, Any]]]]:
     """Names and measurements, the quick ones first."""
     player = request.net
 
@@ -184,32 +211,35 @@ def _measurements(
         figures = oracle_validate_command(folder, ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
         return {key: figures[key] for key in _ENDGAME_KEYS}
 
-    def conversion() -> dict[str, Any]:
+    def conversion() -> ConvertFigures:
         what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS
         asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
         return convert_command(asked, quiet)
 
-    def exported() -> dict[str, Any]:
+    def exported() -> ExportFigures:
         asked = ExportRequest(player, target / EXPORT_FILE, int8=True, check=True)
         return {**export_command(asked, quiet=True), "path": EXPORT_FILE}  # wherever the card may lie
 
-    def trial(which: Trial) -> Callable[[], dict[str, Any]]:
+    def trial(which: Trial) -> Callable[[], TrialFigures]:
         path = _games(target, which)
         asked = replace(which.request(player), pdn=path, resume=True, jobs=request.jobs)
 
-        def play() -> dict[str, Any]:
+        def play() -> TrialFigures:
             path.parent.mkdir(exist_ok=True)
             return {"command": which.command("NET"), **match_command(asked, quiet)}
 
         return play
 
-    alone = [("endgames", endgames), ("first move", lambda: first_move(player))]
+    alone: list[tuple[str, Callable[[], Mapping[str, Any]]]] = [
+        ("endgames", endgames),
+        ("first move", lambda: first_move(player)),
+    ]
     if isinstance(read_info(folder).network, ResidualConfig):
         alone.insert(0, ("int8", exported))
     return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]
 
 
-def first_move(player: str, simulations: int = 400) -> dict[str, Any]:
+def first_move(player: str, simulations: int = 400) -> FirstMove:
     """Seconds from the command ``crownhead engine`` to its first move, the second time, when all is compiled."""
     command = [sys.executable, "-m", "crownhead", "engine", player, "--simulations", str(simulations)]
     seconds = 0.0

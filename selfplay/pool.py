@@ -29,7 +29,7 @@ class PoolError(ValueError):
 
 
 class Turns:
-    """Whose weights a request is played with: the run's own, or for a share of the requests the teacher's."""
+    """Whose weights a request is played with: the run's own, or for a fraction of the requests the teacher's."""
 
     def __init__(self) -> None:
         self.own: Any = None
@@ -85,7 +85,7 @@ class Pool(ABC):
         self._turns.own = self._shared(weights)
 
     def set_teacher(self, weights: Weights, share: float) -> None:
-        """Weights that a share of the requests is played with instead."""
+        """Weights for this fraction (0 to 1) of the requests, in place of the run's own."""
         self._turns.set_teacher(self._shared(weights), share)
 
     def refill(self) -> None:

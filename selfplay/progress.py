@@ -94,8 +94,8 @@ class _Rate(ProgressColumn):
         return Text("" if rate is None else f"{60 * rate:.3g} games/min", style="progress.data.speed")
 
 
-class _GamesProgress(_Display):
-    """Progress of games: how many of all, a note, rate, time left.
+class LadderProgress(_Display):
+    """Progress of games: how many of all, who plays, rate, time left.
 
     Args:
         games: in all; ``kept``: those that have been played before.
@@ -107,25 +107,20 @@ class _GamesProgress(_Display):
         super().__init__(quiet, BarColumn(30), count, note, _Rate(), TimeRemainingColumn())
         self._task = self.progress.add_task("", total=games, completed=kept)
 
-    def _count(self, note: str) -> None:
-        self.progress.update(self._task, advance=1, description=note)
+    def game(self, game: MatchGame) -> None:
+        """Counts a finished game."""
+        self.progress.update(self._task, advance=1, description=self._note(game))
+
+    def _note(self, game: MatchGame) -> str:
+        return f"{game.black} v {game.white}"
 
 
-class MatchProgress(_GamesProgress):
-    """Progress of a match; the note is the score so far."""
+class MatchProgress(LadderProgress):
+    """Progress of a match, with the score so far in place of who plays."""
 
     _points, _games = 0.0, 0
 
-    def game(self, game: MatchGame) -> None:
-        """Counts a finished game."""
+    def _note(self, game: MatchGame) -> str:
         self._games += 1
         self._points += game.score
-        self._count(f"score {self._points / self._games:.1%}")
-
-
-class LadderProgress(_GamesProgress):
-    """Progress of a ladder; the note is who plays."""
-
-    def game(self, game: MatchGame) -> None:
-        """Counts a finished game."""
-        self._count(f"{game.black} v {game.white}")
+        return f"score {self._points / self._games:.1%}"

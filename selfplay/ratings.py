@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from engine.files import atomic_write, sha256_of
 
@@ -59,7 +58,7 @@ class Ratings:
 
     def save(self) -> None:
         """Writes results and ratings; raises ``StorageError``."""
-        fields: dict[str, Any] = {
+        fields = {
             "schema_version": _VERSION,
             "results": self.results,
             "endgames": self.endgames,

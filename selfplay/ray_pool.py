@@ -92,17 +92,9 @@ def check_address(address: str) -> None:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    try:
-        if address:
-            ray.init(address=address, **quiet)
-            return
-        ray.init(
-            address="local",  # never a cluster that happens to run on this machine
-            include_dashboard=False,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            **quiet,
-        )
+    own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+    try:  # "local" is never a cluster that happens to run on this machine
+        ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = "Ray cannot be started"
         if address:

@@ -4,8 +4,9 @@ import logging
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,13 +16,14 @@ from learner.batch import TrainingBatch, make_batch
 from learner.loss import mix_wdl
 
 from .records import GAME, Samples
-from .shards import SUFFIX, Shard, ShardError, ShardInfo, read_shard, read_shard_info
+from .shards import SUFFIX, ShardError, ShardInfo, read_shard, read_shard_info
 
 DAMAGED_SUFFIX = ".damaged"
 LEDGER_NAME = "deleted.json"
 _GROWTH = 1.25  # the packed samples leave a fifth of their memory as room to grow
 _NUMBERED = re.compile(rf"([0-9]{{8,}}){re.escape(SUFFIX)}")
 _LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 _RESULTS = np.eye(4, 3, dtype=np.float32)  # by ``Samples.result``; the last is not used
 
 
@@ -220,7 +222,7 @@ class ReplayBuffer:
             raise ValueError(f"{path} is not in {self.folder}, the folder of this replay buffer")
         if any(shard.path.name == path.name for shard in self._shards):
             raise ValueError(f"{path} has been added already")
-        shard = self._read(self.folder / path.name)
+        shard = _read(read_shard, self.folder / path.name)
         if shard is None:
             return 0
         self._shards.append(shard.info)
@@ -259,7 +261,7 @@ class ReplayBuffer:
             self._packed = _PackedSamples(self.config.max_memory_bytes)
             sound = True
             for info in self._inside():
-                shard = self._read(info.path)
+                shard = _read(read_shard, info.path)
                 if shard is None:
                     self._shards.remove(info)
                     sound = False
@@ -267,29 +269,8 @@ class ReplayBuffer:
                 self._append(shard.samples)
 
     def _scan(self) -> list[ShardInfo]:
-        shards = []
-        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
-            if path.name in self._ledger.deleting:
-                continue
-            try:
-                shards.append(read_shard_info(path))
-            except ShardError as error:
-                self._set_aside(path, error)
-        return shards
-
-    def _read(self, path: Path) -> Shard | None:
-        try:
-            return read_shard(path)
-        except ShardError as error:
-            self._set_aside(path, error)
-            return None
-
-    def _set_aside(self, path: Path, reason: ValueError) -> None:
-        _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
-        try:
-            os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))
-        except OSError as error:
-            _LOG.warning("cannot rename %s, left where it is: %s", path, error)
+        paths = (path for path in sorted(self.folder.glob(f"*{SUFFIX}")) if path.name not in self._ledger.deleting)
+        return [info for path in paths if (info := _read(read_shard_info, path))]
 
     def _read_ledger(self) -> _Ledger:
         path = self.folder / LEDGER_NAME
@@ -335,6 +316,19 @@ class ReplayBuffer:
                 _LOG.warning("cannot delete %s, to be tried again: %s", self.folder / name, error)
                 left.append(name)
         self._ledger = self._ledger.model_copy(update={"deleting": left}).sealed()
+
+
+def _read(read: Callable[[Path], T], path: Path) -> T | None:
+    """What ``read`` makes of a shard; a damaged one is set aside: None."""
+    try:
+        return read(path)
+    except ShardError as reason:
+        _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
+    try:
+        os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))
+    except OSError as error:
+        _LOG.warning("cannot rename %s, left where it is: %s", path, error)
+    return None
 
 
 def to_training_batch(samples: Samples, search_value_weight: float = 0.5) -> TrainingBatch:

@@ -6,7 +6,7 @@ A request checks itself. Nothing of the engine is loaded before one is made, so 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +15,16 @@ from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Seed, Tables
 if TYPE_CHECKING:
     from engine.players.spec import NetworkSpec, PlayerSpec
     from engine.players.time_control import TimeControl
-    from learner.inference.export import ExportFormat
 
+    from .bench import BenchReport
+    from .blunders import BlundersFigures
+    from .board_rates import BoardReport
+    from .commands import AnalyseFigures, TrainFigures
+    from .convert import ConvertFigures
+    from .export import ExportFigures
+    from .ladder_commands import LadderFigures
+    from .match_commands import MatchFigures
+    from .model_card import CardFigures
     from .sprt import Sprt
 
 Net = Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")]
@@ -119,7 +127,7 @@ class MatchRequest(Limited):
 
         return None if self.sprt is None else Sprt.parse(self.sprt)
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "MatchFigures":
         from .match_commands import match_command
 
         return match_command(self, quiet)
@@ -169,7 +177,7 @@ class LadderRequest(Limited):
         """The anchors; PlayerError if one is none."""
         return tuple(_player(text) for text in map(str.strip, self.anchors.split(",")) if text)
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "LadderFigures":
         from .ladder_commands import ladder_command
 
         return ladder_command(self, quiet)
@@ -205,7 +213,7 @@ class ConvertRequest(Limited):
         """Who has to win; PlayerError if it is none."""
         return _player(self.player)
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "ConvertFigures":
         from .convert import convert_command
 
         return convert_command(self, quiet)
@@ -245,7 +253,7 @@ class BlundersRequest(Limited):
         """Who is asked; PlayerError if it is none."""
         return None if self.player is None else _player(self.player)
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "BlundersFigures":
         from .blunders import blunders_command
 
         return blunders_command(self, quiet)
@@ -275,7 +283,7 @@ class AnalyseRequest:
         oracle: OracleName = named.oracle if self.oracle is None else one_of(self.oracle, OracleName, "oracle")
         return replace(named, oracle=oracle, ponder=False, impartial=True)
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "AnalyseFigures":
         from .commands import analyse_command
 
         return analyse_command(self, quiet)
@@ -317,7 +325,7 @@ class BenchRequest:
     ] = None
     backend: Backend = "auto"
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "BenchReport | BoardReport":
         if self.board is not None:
             from .board_rates import board_rates_command
 
@@ -341,7 +349,7 @@ class CardRequest:
     out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
     jobs: Jobs = None
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "CardFigures":
         from .model_card import card_command
 
         return card_command(self, quiet)
@@ -360,15 +368,10 @@ class ExportRequest:
     def __post_init__(self) -> None:
         if self.format not in ("onnx", "torchscript"):
             raise RequestError(f"--format {self.format}: choose one of onnx, torchscript")
-        if self.int8 and self.kind != "onnx":
+        if self.int8 and self.format != "onnx":
             raise RequestError("--int8 is for --format onnx: TorchScript files hold float32")
 
-    @property
-    def kind(self) -> "ExportFormat":
-        """The format."""
-        return "onnx" if self.format == "onnx" else "torchscript"
-
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "ExportFigures":
         from .export import export_command
 
         return export_command(self, quiet)
@@ -420,7 +423,7 @@ class TrainRequest:
         backend = [f"selfplay.backend={self.backend}"] if self.backend else []
         return [*(self.settings or ()), *backend, *minutes]
 
-    def execute(self, quiet: bool) -> Any:
+    def execute(self, quiet: bool) -> "TrainFigures":
         from .commands import train_command
 
         return train_command(self, quiet)

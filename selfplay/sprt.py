@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from .elo import Tally
 from .gate import llr_bounds, log_likelihood_ratio
@@ -11,6 +11,20 @@ from .openings import MatchError
 ALPHA = BETA = 0.05
 _LARGEST = 1000.0
 Decision = Literal["H0", "H1"]
+
+
+class SprtFigures(TypedDict):
+    """A test for JSON: its hypotheses (Elo), the chances of error, the log-likelihood ratio and its bounds."""
+
+    elo0: float
+    elo1: float
+    alpha: float
+    beta: float
+    llr: float
+    lower: float
+    upper: float
+    pairs: int
+    decision: Decision | None
 
 
 @dataclass
@@ -67,12 +81,20 @@ class Sprt:
         """``llr`` at which H0 and H1 are accepted."""
         return llr_bounds(self.alpha, self.beta)
 
-    def report(self) -> dict[str, Any]:
-        """The figures of ``crownhead match --sprt --json``."""
+    def report(self) -> SprtFigures:
+        """For JSON."""
         lower, upper = self.bounds
-        hypotheses = {key: getattr(self, key) for key in ("elo0", "elo1", "alpha", "beta", "llr")}
-        pairs = sum(self.tally.pairs)
-        return {**hypotheses, "lower": lower, "upper": upper, "pairs": pairs, "decision": self.decision}
+        return {
+            "elo0": self.elo0,
+            "elo1": self.elo1,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "llr": self.llr,
+            "lower": lower,
+            "upper": upper,
+            "pairs": sum(self.tally.pairs),
+            "decision": self.decision,
+        }
 
     def __str__(self) -> str:
         lower, upper = self.bounds

@@ -67,7 +67,7 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
 
 
 def config_at(config: RunConfig, steps: int) -> RunConfig:
-    """What a run's configuration was when it had made so many steps (of training): later stages are undone."""
+    """A run's configuration as it was after this number of training steps: later stages are undone."""
     kept = [stage for stage in config.stages if stage.steps < steps]
     fields = config.model_dump(mode="json", exclude={"stages"})
     for stage in reversed(config.stages[len(kept) :]):

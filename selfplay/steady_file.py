@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.files import StorageError, atomic_write
 
-_SHARE = 20  # a file is not written again before so many times the time that writing took
+_SHARE = 20  # after writing, a file rests for this multiple of the time that writing took
 
 
 class SteadyFile:

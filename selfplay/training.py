@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 import torch
@@ -25,10 +25,10 @@ from learner.teacher import Teacher
 from learner.trainer import Trainer, TrainerConfig
 
 from .config import RunConfig
-from .elo import PairingResult
+from .elo import PairingResult, TallyFigures
 from .exam import EndgameExam
 from .figures import ratings_image
-from .gate import Gate
+from .gate import Gate, GateFigures
 from .match import play_match
 from .match_record import MatchGame, MatchResult
 from .openings import make_openings
@@ -58,6 +58,28 @@ def token_balance(config: RunConfig, total_samples: int, steps: int) -> float:
     The balance follows from what is on disk, so it survives a kill.
     """
     return config.loop.reuse * total_samples - steps * config.trainer.batch_size
+
+
+class TrainingFigures(TypedDict):
+    """Where a run stands.
+
+    ``actors_busy`` and ``learner_busy`` are shares of this process's time: of playing, on the average of the actors,
+    and of training steps. The rates are those of self-play over all of this process's time.
+    """
+
+    run: str
+    iterations: int
+    games: int
+    samples: int
+    promotions: int
+    minutes: float
+    steps: int
+    best: str
+    actors_busy: float
+    learner_busy: float
+    evaluations_per_second: float
+    games_per_second: float
+    samples_per_second: float
 
 
 class Training:
@@ -149,8 +171,8 @@ class Training:
         most = self.config.loop.max_iterations
         return most is not None and self.state.iteration >= most
 
-    def run(self) -> dict[str, Any]:
-        """Trains until the run is over; returns the figures of ``crownhead train --json``."""
+    def run(self) -> TrainingFigures:
+        """Trains until the run is over."""
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(self.folder.tensorboard))
@@ -172,12 +194,8 @@ class Training:
         self._listen("end", summary)
         return summary
 
-    def summary(self) -> dict[str, Any]:
-        """The figures of ``crownhead train --json``.
-
-        ``actors_busy`` and ``learner_busy`` are shares of this process's time: of playing, on the average of the
-        actors, and of training steps. The rates are those of self-play over all of this process's time.
-        """
+    def summary(self) -> TrainingFigures:
+        """Where the run stands now."""
         elapsed = max(time.monotonic() - self._started, 1e-9)
         return {
             "run": str(self.folder.path),
@@ -333,7 +351,7 @@ class Training:
     def _data_figures(self) -> dict[str, int]:
         return {"games": self.replay.total_games, "samples": self.replay.total_samples}
 
-    def _play_gate(self, candidate: SearchPlayer, iteration: int, pool: Pool) -> dict[str, Any]:
+    def _play_gate(self, candidate: SearchPlayer, iteration: int, pool: Pool) -> GateFigures:
         gate = Gate(self.config.gate)
         self._match(
             candidate,
@@ -403,7 +421,7 @@ class Training:
             shutil.rmtree(doomed, ignore_errors=True)
 
 
-def _pairing(player_a: str, player_b: str, report: Mapping[str, Any]) -> PairingResult:
+def _pairing(player_a: str, player_b: str, report: TallyFigures) -> PairingResult:
     return PairingResult(player_a, player_b, report["wins"], report["draws"], report["losses"])
 
 

@@ -112,8 +112,7 @@ def standings(folder: Path, scores: dict[tuple[str, str], list[float]]) -> Stand
     for pair, points in scores.items():
         for index, score in enumerate(points):
             table.add(*pair, index, score)
-    by_name = {entry.name: entry for entry in players}
-    return Standings.of(players, [(by_name[a], by_name[b]) for a, b in scores], table, 1000)
+    return Standings.of(players, {(a, b): table.tally(a, b, 1000) for a, b in scores})
 
 
 def test_ratings_worked_out_by_hand(tmp_path: Path) -> None:
@@ -126,9 +125,9 @@ def test_ratings_worked_out_by_hand(tmp_path: Path) -> None:
     ratings = {line["player"]: line["elo"] for line in figures["ratings"]}
     assert ratings == {"000001": 0.0, "000002": pytest.approx(first), "000003": pytest.approx(first)}
     step, level = table.steps()
-    assert (step.network, step.before, step.verdict) == ("000002", "000001", "stronger")
-    assert (level.network, level.before, level.verdict) == ("000003", "000002", "within the error")
-    assert level.elo == pytest.approx(0, abs=1e-6)
+    assert (step["network"], step["before"], step["verdict"]) == ("000002", "000001", "stronger")
+    assert (level["network"], level["before"], level["verdict"]) == ("000003", "000002", "within the error")
+    assert level["elo"] == pytest.approx(0, abs=1e-6)
     # The pairs of the first step have 2 and 1 1/2 points in turn: 10 and 10, and one spread over all five outcomes.
     weights = [0.2 / 21, 0.2 / 21, 0.2 / 21, 10.2 / 21, 10.2 / 21]
     mean = sum(weight * place / 2 for place, weight in enumerate(weights))
@@ -137,15 +136,15 @@ def test_ratings_worked_out_by_hand(tmp_path: Path) -> None:
     spread = variance + score * (1 - score)  # and the imagined draw
     per_nat = elo_from_score(10 / 11) / 2.302585093
     expected = 1.959964 * per_nat * spread**0.5 / (41 * score * (1 - score))
-    assert step.elo_error == pytest.approx(expected)
+    assert step["elo_error"] == pytest.approx(expected)
     climb = table.climb()
     assert climb is not None
-    assert climb.elo == pytest.approx(first)
-    assert climb.elo_error == pytest.approx((step.elo_error**2 + level.elo_error**2) ** 0.5)
-    assert figures["climb"]["verdict"] == climb.verdict == "stronger"
+    assert climb["elo"] == pytest.approx(first)
+    assert climb["elo_error"] == pytest.approx((step["elo_error"] ** 2 + level["elo_error"] ** 2) ** 0.5)
+    assert figures["climb"]["verdict"] == climb["verdict"] == "stronger"
     assert list(table.against("000002")) == [("000001", 30, 10, 0), ("000003", 10, 20, 10)]
     weaker = standings(tmp_path / "other", {("000002", "000001"): [0, 0, 0.5, 0] * 10})
-    assert weaker.steps()[0].verdict == "weaker"
+    assert weaker.steps()[0]["verdict"] == "weaker"
 
 
 def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:

@@ -285,7 +285,7 @@ def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytes
         maddocks_command("match", AGENT, 60, 2, 1, tmp_path, quiet=True, settings=TINY)
     found = json.loads((tmp_path / "report.json").read_text())["experiments"]["match"]
     wanted = 2 * min(2, 1 + len(read_promotions(tmp_path / "run")))
-    assert f"Not finished: 0 of {wanted} games are played; the same command plays them." in found["notes"]
+    assert f"Not finished: 0 of {wanted} games are played; the same command goes on." in found["notes"]
 
 
 class _WrongSquare(torch.autograd.Function):

@@ -1,5 +1,7 @@
 """The search with endgame tables: what they know is proven, won endings are finished, and the draw rules count."""
 
+import itertools
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -402,14 +404,14 @@ def test_planner_ranks_fall_on_every_way() -> None:
                     ranks = None
 
 
-def planned(planner: ConversionPlanner, board: Board) -> np.ndarray:
+def planned(planner: ConversionPlanner, board: Board, deadline: float = math.inf) -> np.ndarray:
     """Ranks of the board's moves."""
     moves = []
     for move in board.distinct_moves:
         after = board.copy()
         after.push(move)
         moves.append((*after.words(), 1))
-    return planner.ranks(np.array([*board.words(), 0], np.uint32), np.array(moves, np.uint32))
+    return planner.ranks(np.array([*board.words(), 0], np.uint32), np.array(moves, np.uint32), deadline)
 
 
 def test_planner_gives_up_where_it_may_not_look_far_enough_and_tries_again_nearer() -> None:
@@ -423,6 +425,37 @@ def test_planner_gives_up_where_it_may_not_look_far_enough_and_tries_again_neare
         board.push(board.distinct_moves[int(np.where(best < 0, 999, best).argmin())])
         board.push(max(board.distinct_moves, key=lambda move: distance_of(pushed(board, move))))
     assert planned(short_sighted, board).max() >= 0
+
+
+def test_a_plan_without_time_is_gone_on_with_and_ends_as_one_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(1)  # every look at the clock is a second later
+    monkeypatch.setattr("engine.search.conversion.time.perf_counter", lambda: next(clock))
+    board, planner = Board(KING_WALK), ConversionPlanner(TableOracle(False))
+    assert (planned(planner, board, deadline=0) == -1).all()
+    tries = 1
+    while (found := planned(planner, board, deadline=next(clock) + 3)).max() < 0:
+        tries += 1
+    assert tries > 2
+    assert found.tolist() == planned(ConversionPlanner(TableOracle(False)), board).tolist()
+
+
+def test_a_search_that_is_extended_is_the_longer_search() -> None:
+    rng = random.Random(8)
+    for board in [Board(KING_TAKES), *drawn_at_random(1, 3, 8, least=10), *(placed(rng, 6, 0.5) for _ in range(6))]:
+        results = []
+        for targets in ([150], [20, 60, 150]):
+            search = LockstepSearch(SearchConfig(oracle="tablebase"), 1, 150, leaf_oracle=TableOracle(False))
+            search.set_board(0, board)
+            search.start(0, targets[0], explore=False)
+            search.run(UniformEvaluator())
+            for target in targets[1:]:
+                search.extend(0, target)
+                search.run(UniformEvaluator())
+            results.append(search.result(0))
+        assert results[0].visits.tolist() == results[1].visits.tolist()
+        assert results[0].proofs.tolist() == results[1].proofs.tolist()
+    with pytest.raises(ValueError, match="151 simulations asked for"):
+        search.extend(0, 151)
 
 
 def pushed(board: Board, move: Move) -> Board:

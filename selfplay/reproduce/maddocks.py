@@ -30,7 +30,7 @@ from ..match_record import MatchGame
 from ..openings import make_openings
 from ..players import network_player
 from ..progress import MatchProgress
-from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished_training
+from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
 
 EXPERIMENTS = ("gradients", "match")
 _CONCURRENCY = 64
@@ -141,12 +141,9 @@ class _MatchStudy:
     def _notes(self, wanted: int) -> list[str]:
         """What is missing, and what came out; ``wanted``: games to be played."""
         state, versions = read_run(self.run)
-        notes = unfinished_training(state, self.config)
-        if not notes and len(versions) == 1:
-            notes.append("No network has passed the comparison yet: the agent plays with its random weights.")
+        none = "No network has passed the comparison yet: the agent plays with its random weights."
         played = sum(tally.games for tally in self.tallies.values())
-        if played < wanted:
-            notes.append(f"Not finished: {played} of {wanted} games are played; the same command plays them.")
+        notes = unfinished(state, len(versions), self.config, none, played, wanted)
         for name, tally in self.tallies.items():
             if tally.games:
                 elo = tally.elo_diff()

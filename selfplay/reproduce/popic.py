@@ -32,7 +32,7 @@ from ..match_commands import choose_jobs, settings_of
 from ..match_pool import Pairing
 from ..openings import make_openings
 from ..run_folder import RunState
-from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished_training
+from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
 
 POPIC = {
     "v0": (32, 13, 5),
@@ -151,7 +151,7 @@ class _Found:
         """Ratings of the versions that have played; the last one, which has played them all, comes first and has 0."""
         names = [self.last, *(version.name for version in self.versions if version.name in self.tallies)]
         players = [LadderPlayer(name, NetworkSpec(name), "", True) for name in names]
-        return Standings.of_tallies(players, {(self.last, name): tally for name, tally in self.tallies.items()})
+        return Standings.of(players, {(self.last, name): tally for name, tally in self.tallies.items()})
 
     def experiment(self) -> Experiment:
         """The last version against all before it."""
@@ -183,17 +183,13 @@ class _Found:
         )
 
     def _unfinished(self) -> list[str]:
-        config = self.system.config
-        notes = unfinished_training(self.state, config)
-        if not notes and len(self.versions) == 1:
-            notes.append("No version has passed the gate yet, so there is nothing to compare: give more --minutes.")
+        config, versions = self.system.config, len(self.versions)
+        none = "No version has passed the gate yet, so there is nothing to compare: give more --minutes."
+        played, wanted = sum(tally.games for tally in self.tallies.values()), self.system.games * max(0, versions - 1)
+        notes = unfinished(self.state, versions, config, none, played, wanted)
         limit = config.loop.minutes
         if limit is not None and self.state.minutes > _OVERTIME * limit:
             notes.append(f"The last gate's games took the training from {limit:g} minutes to {self.state.minutes:.1f}.")
-        wanted = self.system.games * max(0, len(self.versions) - 1)
-        played = sum(tally.games for tally in self.tallies.values())
-        if played < wanted:
-            notes.append(f"Not finished: {played} of {wanted} games are played; the same command goes on.")
         return notes
 
     def row(self) -> Row:

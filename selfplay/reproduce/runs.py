@@ -92,12 +92,17 @@ def played_games(folder: Path) -> int:
     return sum(read_shard_info(path).games for path in RunFolder(folder).shards.glob(f"*{SUFFIX}"))
 
 
-def unfinished_training(state: RunState, config: RunConfig) -> list[str]:
-    """A note, if the training is not over."""
-    if is_over(state, config):
-        return []
-    done = f"{state.minutes:.1f} of {config.loop.minutes:g} minutes of training are done"
-    return [f"Not finished: {done}; the same command goes on."]
+def unfinished(state: RunState, versions: int, config: RunConfig, none: str, played: int, wanted: int) -> list[str]:
+    """Notes on what is missing: training, versions but that of random weights (``none`` says it), or games."""
+    notes = []
+    if not is_over(state, config):
+        done = f"{state.minutes:.1f} of {config.loop.minutes:g} minutes of training are done"
+        notes.append(f"Not finished: {done}; the same command goes on.")
+    elif versions == 1:
+        notes.append(none)
+    if played < wanted:
+        notes.append(f"Not finished: {played} of {wanted} games are played; the same command goes on.")
+    return notes
 
 
 def tally_figures(tally: Tally | None) -> dict[str, float]:
