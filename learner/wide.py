@@ -1,7 +1,7 @@
 """The wide family: one wide layer over the pieces for each phase of the game. For CPUs, and for games by time.
 
 The wide layer is that of NNUE (Nasu 2018): it adds up the weights of the pieces on the board, so that a position is
-judged in some two microseconds. Each phase of the game (``phases``) has layers of its own, all but the policy's: that
+judged in some two microseconds. Each phase of the game (``PHASES``) has layers of its own, all but the policy's: that
 costs memory, hardly time.
 """
 
@@ -18,13 +18,25 @@ from engine.bitboard import NUM_SQUARES
 from engine.encoding import NUM_POLICY
 
 from .network_base import Network
-from .phases import NUM_PHASES, PHASES
 
 NUM_PIECES = 4 * NUM_SQUARES
 """Inputs that are pieces: own men, own kings, the opponent's men and kings on each square."""
 KINGS = np.repeat([False, True, False, True], NUM_SQUARES)
 """bool [NUM_PIECES]: the inputs that are kings."""
 _SPREAD = 0.15  # of the first weights from pieces: some are on at once, each with about the same part in a unit
+_ENDS = ((20, 16, 12), (12, 9, 7))
+"""Fewest pieces of the first three of four phases, without kings and with any."""
+NUM_PHASES = 8
+
+
+def _numbers() -> np.ndarray:
+    pieces = np.arange(NUM_SQUARES + 1)
+    numbers = [4 * kings + sum((pieces < end).astype(np.uint8) for end in ends) for kings, ends in enumerate(_ENDS)]
+    return np.stack(numbers, 1).astype(np.uint8)
+
+
+PHASES = _numbers()
+"""uint8 [33, 2]: the phase of positions by the number of their pieces, and by whether there are kings."""
 
 
 class WideConfig(BaseModel):

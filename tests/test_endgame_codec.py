@@ -17,7 +17,6 @@ from learner.endgame.codec import CodecError, code_tables
 from learner.endgame.codec_commands import decode_command, encode_command, train_codec_network
 from learner.endgame.codec_file import read_coded, read_header, write_coded
 from learner.endgame.data import EndgameSampler
-from learner.endgame.features import MAX_FEATURES
 from learner.endgame.integer_network import (
     BITS,
     ROUNDED_STEP,
@@ -28,6 +27,7 @@ from learner.endgame.integer_network import (
     encode_weights,
     finish_rounded,
     judge_integer,
+    new_buffers,
     pack,
     quantise,
     train_rounded,
@@ -117,10 +117,9 @@ def plain_logits(network: PairNetwork, position: np.ndarray) -> list[int]:
 
 def judge_many(network: IntegerNetwork, positions: np.ndarray) -> np.ndarray:
     """int64 [N, 3]: win, draw, loss logits in ``1 / UNIT``."""
-    logits, features = np.zeros((len(positions), 3), np.int64), np.zeros(MAX_FEATURES, np.uint8)
-    sums, first, second = (np.zeros(n, np.int64) for n in (network.pairs.shape[1], *network.hidden_weights.shape))
+    logits, buffers = np.zeros((len(positions), 3), np.int64), new_buffers(network)
     for (own, opp, kings, _), row in zip(positions, logits, strict=True):
-        judge_integer(own, opp, kings, network, features, sums, first, second, row)
+        judge_integer(own, opp, kings, network, buffers, row)
     return logits
 
 

@@ -16,6 +16,7 @@ from learner.endgame import commands
 from learner.endgame.commands import (
     CURVES,
     MOST_POINTS,
+    Beginning,
     curves_in,
     oracle_calibrate_command,
     oracle_train_command,
@@ -23,8 +24,7 @@ from learner.endgame.commands import (
     thinned,
 )
 from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_network, save_endgame_network
-from learner.endgame.oracle import open_oracle, shipped_folder
-from learner.endgame.oracle_files import read_oracle_card
+from learner.endgame.oracle import open_oracle, read_oracle_card, shipped_folder
 from learner.endgame.probe_command import probe_command
 from learner.network import NETWORKS, make_network
 
@@ -41,9 +41,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def train(out: Path, minutes: float = 0.08, **changes: Any) -> dict[str, Any]:
     arguments: dict[str, Any] = {
-        "kind": None,
-        "net": None,
-        "freeze_body": False,
         "pieces": 3,
         "minutes": minutes,
         "seed": 1,
@@ -51,7 +48,8 @@ def train(out: Path, minutes: float = 0.08, **changes: Any) -> dict[str, Any]:
         "out": out,
         "quiet": True,
     }
-    return oracle_train_command(**(arguments | changes))
+    beginning = Beginning(**{name: changes.pop(name) for name in Beginning._fields if name in changes})
+    return oracle_train_command(beginning, **(arguments | changes))
 
 
 @pytest.fixture(scope="module")

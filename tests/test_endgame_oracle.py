@@ -31,8 +31,7 @@ from learner.endgame.calibration import (
 from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
-from learner.endgame.oracle import Oracle, open_oracle
-from learner.endgame.oracle_files import ORACLE_FILE, read_oracle_card, save_oracle
+from learner.endgame.oracle import ORACLE_FILE, Oracle, open_oracle, read_oracle_card, save_oracle
 from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
 from learner.endgame.validation import calibration_error, reliability_bins
 from learner.network import NETWORKS, make_network

@@ -10,7 +10,7 @@ from test_network import trained_like
 
 from engine.encoding import encode_planes
 from learner.inference import TorchEvaluator
-from learner.inference.cuda_graphs import GraphedForward
+from learner.inference.torch_evaluator import GraphedForward
 from learner.network import NETWORKS, NetworkError, choose_dtype, has_bf16
 
 TINY = NETWORKS["tiny"]

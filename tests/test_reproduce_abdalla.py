@@ -19,6 +19,7 @@ chess = pytest.importorskip("chess", reason="python-chess is not installed (pip 
 from chess.syzygy import tablenames  # noqa: E402
 
 from learner.reproduce import abdalla_experiments, chess_lab  # noqa: E402
+from learner.reproduce.abdalla_experiments import children_of, one_ply_search  # noqa: E402
 from learner.reproduce.chess_lab import NETWORKS, SETTINGS, ChessLab, PoolTrainer  # noqa: E402
 from learner.reproduce.chess_networks import AbdallaNetwork, ManPairNetwork, pair_features, planes_of  # noqa: E402
 from learner.reproduce.chess_positions import (  # noqa: E402
@@ -37,7 +38,6 @@ from learner.reproduce.chess_positions import (  # noqa: E402
     split_of,
     table_name,
 )
-from learner.reproduce.chess_search import children_of, one_ply_search  # noqa: E402
 
 SHARED = Path(os.environ.get("CROWNHEAD_SHARED", Path(__file__).parents[2] / "shared"))
 FOLDER = SHARED / "data" / "syzygy"

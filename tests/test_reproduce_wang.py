@@ -213,7 +213,7 @@ def test_an_experiment_that_ends_early_leaves_no_report(tmp_path: Path, monkeypa
     def stopped(lab: Lab, pieces: int) -> Experiment:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(wang.EXPERIMENTS, "threshold", (wang.EXPERIMENTS["threshold"][0], stopped))
+    monkeypatch.setitem(wang.EXPERIMENTS, "threshold", stopped)
     with pytest.raises(KeyboardInterrupt):
         wang_command("threshold", 0.01, PIECES, 1, SHIPPED, tmp_path / "report", quiet=True)
     assert list((tmp_path / "report").iterdir()) == []
@@ -231,14 +231,13 @@ def test_an_interrupted_run_keeps_the_experiments_that_are_done(
     def stopped(lab: Lab, pieces: int) -> Experiment:
         raise KeyboardInterrupt
 
-    first, second = Training("pair", 2, 2), Training("pair", 3, 3)
-    monkeypatch.setattr(
-        wang, "EXPERIMENTS", {"sampling": (lambda n: [first], done), "threshold": (lambda n: [second], stopped)}
-    )
+    wanted = {"sampling": [Training("pair", 2, 2)], "threshold": [Training("pair", 3, 3)]}
+    monkeypatch.setattr(wang, "EXPERIMENTS", {"sampling": done, "threshold": stopped})
+    monkeypatch.setattr(wang.wang_experiments, "trainings_for", lambda name, pieces: wanted[name])
     out = tmp_path / "report"
     with pytest.raises(KeyboardInterrupt, match=r"report in .* holds what was done: sampling$"):
         wang_command(None, 0.01, PIECES, 1, SHIPPED, out, quiet=True)
-    assert trained == [[first]]  # the other's training is not waited for
+    assert trained == [wanted["sampling"]]  # the other's training is not waited for
     data = json.loads((out / "report.json").read_text())
     assert list(data["experiments"]) == ["sampling"]
     assert data["facts"]["not done, or not whole"] == "threshold"

@@ -11,11 +11,10 @@ from numba import njit
 
 from engine.movegen import jumpers_of
 from engine.tablebase.coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
-from engine.tablebase.dense import DenseDistances, DenseTables
-from engine.tablebase.distance_codec import decode_distances, encode_distances
+from engine.tablebase.dense import DenseDistances, DenseTables, decode_file, restore_pair
+from engine.tablebase.distance import decode_distances, encode_distances
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name
-from engine.tablebase.restore import decode_file, restore_pair
 from engine.tablebase.slice_file import SliceFile, file_name, write_slice
 from engine.tablebase.solve import Workers, canonical_places, grid_of, place_word
 from engine.tablebase.wdl_codec import BLOCK_WORDS, NUM_MODELS, BlockCodec, encode_slice, num_blocks

@@ -17,7 +17,7 @@ from engine.tablebase.build import Builder, peak_bytes
 from engine.tablebase.commands import StepProgress, build_command, stats_command, verify_command
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import Step
-from engine.tablebase.distance_codec import decode_distances, encode_distances
+from engine.tablebase.distance import decode_distances, encode_distances
 from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import parse_name

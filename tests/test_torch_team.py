@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from learner.endgame import torch_team
-from learner.endgame.torch_team import _AGAIN_S, _HOPELESS, _TRIALS, TorchTeam
+from learner.endgame import timed_training
+from learner.endgame.timed_training import _AGAIN_S, _HOPELESS, _TRIALS, TorchTeam
 
 
 class Machine:
@@ -25,7 +25,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     machine = Machine()
-    monkeypatch.setattr(torch_team, "time", SimpleNamespace(monotonic=lambda: machine.now))
+    monkeypatch.setattr(timed_training, "time", SimpleNamespace(monotonic=lambda: machine.now))
     torch.set_num_threads(3)
     yield machine
     torch.set_num_threads(1)

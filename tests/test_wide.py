@@ -20,9 +20,8 @@ from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import BackendError, TorchEvaluator, WideEvaluator, make_evaluator
 from learner.inference.calibration import random_positions
 from learner.network import NETWORKS, Network, WideConfig, make_network
-from learner.phases import NUM_PHASES
 from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info
-from learner.wide import WideNetwork
+from learner.wide import NUM_PHASES, WideNetwork
 from selfplay.conditions import Conditions
 from selfplay.players import checkpoint_folder, make_player
 

@@ -10,7 +10,7 @@ from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
 from .count import count_pair
 from .dense import DenseDistances, DenseTables, Step, in_steps
-from .distance_codec import encode_distances
+from .distance import encode_distances
 from .layout import layout_of
 from .material import Material, pairs_up_to
 from .slice_file import Kind, SliceFile, file_name, write_slice

@@ -3,7 +3,7 @@
     8 bytes magic | uint32 length of the header | uint32 CRC of all from the header to the blocks |
     header, JSON | priors | uint32 length of each block | uint32 CRC of each block | blocks | SHA-256 of all before
 
-Two kinds of file: ``2111.wdl`` (values, ``wdl_codec``) and ``2111.distance`` (half distances, ``distance_codec``),
+Two kinds of file: ``2111.wdl`` (values, ``wdl_codec``) and ``2111.distance`` (half distances, ``distance``),
 named after the slice with the pair's first side to move. Numbers are little-endian.
 """
 

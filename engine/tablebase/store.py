@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import StorageError
-from .distance_codec import decode_distances
+from .distance import decode_distances
 from .layout import add_slice, layout_of, no_slices
 from .material import Material, parse_name
 from .probing import (

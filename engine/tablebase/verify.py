@@ -13,7 +13,7 @@ from ..interrupts import map_threads
 from .build import drop_spent
 from .count import count_pair, fen_of
 from .dense import DenseDistances, DenseTables, Step, in_steps
-from .distance_codec import decode_distances, kept_distances
+from .distance import decode_distances, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to

@@ -27,8 +27,7 @@ from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
 from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word, seen_by_mover
 
-from .features import MAX_FEATURES
-from .integer_network import IntegerNetwork, judge_integer
+from .integer_network import IntegerNetwork, judge_integer, new_buffers
 from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
 
 NUM_INPUTS = 9  # of the mixer: the network, and a model in each of eight families of contexts
@@ -62,6 +61,29 @@ class Corrections(NamedTuple):
     positions: int
     exceptions: int
     digest: str
+
+
+class _Side(NamedTuple):
+    """The positions of a pair of slices with the first side to move, each uint32 [words, 2].
+
+    Attributes:
+        values: won and lost positions known so far; coded ones are added.
+        unknown: positions without a value yet, and those that may be lost; coded ones are removed.
+        truth: the values; not used when decoding.
+    """
+
+    values: np.ndarray
+    unknown: np.ndarray
+    truth: np.ndarray
+
+
+class _Learned(NamedTuple):
+    """What has been learned: the network, models uint32 of all contexts, the mixers' weights int64 [decisions, known,
+    NUM_INPUTS]."""
+
+    network: IntegerNetwork
+    models: np.ndarray
+    weights: np.ndarray
 
 
 @njit(cache=True, inline="always")
@@ -156,7 +178,7 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
         truth: its state; not used when decoding.
         can_lose: whether what is known by now allows a loss.
         logits: int64 [3], the network's. place: bit of the roamer. around, near: see ``_look_around``.
-        memory: ``models`` and ``weights`` (``_code_words``), and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
+        memory: models and weights (``_Learned``), and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
         coding: coder, data and whether it decodes.
     """
     models, weights, used, inputs, scratch = memory
@@ -179,24 +201,21 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
 
 
 @njit(cache=True, nogil=True)
-def _code_words(low, high, grid, values, unknown, truth, network, models, weights, coder, data, decoding, tally):
+def _code_words(low, high, grid, side, learned, coding, tally):
     """Codes the open positions of words ``low`` to ``high``.
 
     Args:
-        values: uint32 [words, 2], won and lost positions known so far; coded ones are added.
-        unknown: uint32 [words, 2], positions without a value yet, and those that may be lost; coded ones are removed.
-        truth: uint32 [words, 2], the values; not used when decoding.
-        models: uint32, of all contexts. weights: int64 [decisions, known, NUM_INPUTS], of the mixers.
-        coder, data: of ``engine.tablebase.coder``.
+        side: ``_Side``. learned: ``_Learned``.
+        coding: coder and data (``engine.tablebase.coder``), and whether it decodes.
         tally: int64 [2], positions and exceptions are added.
     """
+    values, unknown, truth = side
+    network = learned.network
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     neighbours, around = np.zeros((_MAX_NEIGHBOURS, 2), np.int64), np.zeros((2, 4), np.int64)
-    near, logits = np.zeros(_NEAR, np.int64), np.zeros(3, np.int64)
-    features, sums = np.zeros(MAX_FEATURES, np.uint8), np.zeros(network.pairs.shape[1], np.int64)
-    first, second = np.zeros(network.expert_bias.shape[0], np.int64), np.zeros(network.out_weights.shape[0], np.int64)
+    near, logits, buffers = np.zeros(_NEAR, np.int64), np.zeros(3, np.int64), new_buffers(network)
     used, inputs, scratch = np.zeros(NUM_INPUTS, np.int64), np.zeros(NUM_INPUTS, np.int64), np.zeros(1, np.uint32)
-    memory, coding = (models, weights, used, inputs, scratch), (coder, data, decoding)
+    memory = learned.models, learned.weights, used, inputs, scratch
     for word in range(low, high):
         taken = place_word(grid, word, ranks, pieces)
         others = pieces[grid.roamer]
@@ -209,7 +228,7 @@ def _code_words(low, high, grid, values, unknown, truth, network, models, weight
             places ^= bit
             pieces[grid.roamer] = others | bit
             own, opp, kings = seen_by_mover(grid, pieces)
-            judge_integer(own, opp, kings, network, features, sums, first, second, logits)
+            judge_integer(own, opp, kings, network, buffers, logits)
             _look_around(word, bit, neighbours, n, values, unknown, around, near)
             state = WON if truth[word, 0] & bit != 0 else (LOST if truth[word, 1] & bit != 0 else DRAWN)
             can_lose = unknown[word, 1] & bit != 0
@@ -229,11 +248,10 @@ class _TableCoder:
     """
 
     def __init__(self, network: IntegerNetwork, data: bytes | None, workers: Workers) -> None:
-        self._network, self._workers = network, workers
-        self._decoding = data is not None
-        # What has been learned so far: models of all contexts, weights of the mixers.
-        self._models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
-        self._weights = np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64)
+        self._workers, self._decoding = workers, data is not None
+        models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
+        weights = np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64)
+        self._learned = _Learned(network, models, weights)
         self._coder, self._tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
         self._digest = sha256()
         self._parts: list[bytes] = []
@@ -260,7 +278,8 @@ class _TableCoder:
         for side in range(2):
             self._workers.settle(grids[side], tables.slices, tables.words, values[side], todo[side])
         self._workers.sweep(grids[0], values[0], todo[0], values[1])
-        self._code_words(grids[0], values[0], todo[0], values[0] if self._decoding else tables.slice_rows(pair))
+        truth = values[0] if self._decoding else tables.slice_rows(pair)
+        self._code_words(grids[0], _Side(values[0], todo[0], truth))
         self._workers.sweep(grids[1], values[1], todo[1], values[0])
         self._digest.update(values.astype("<u4", copy=False).data)
         if self._decoding:
@@ -271,12 +290,11 @@ class _TableCoder:
             raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
         return False
 
-    def _code_words(self, grid: Grid, values: np.ndarray, unknown: np.ndarray, truth: np.ndarray) -> None:
-        learned = self._network, self._models, self._weights
+    def _code_words(self, grid: Grid, side: _Side) -> None:
         coding = self._coder, self._data, self._decoding
         for low in range(0, grid.words, _CHUNK_WORDS):
             high = min(low + _CHUNK_WORDS, grid.words)
-            _code_words(low, high, grid, values, unknown, truth, *learned, *coding, self._tally)
+            _code_words(low, high, grid, side, self._learned, coding, self._tally)
             if not self._decoding:
                 self._parts.append(self._data[: self._coder[_PLACE]].tobytes())
                 self._coder[_PLACE] = 0

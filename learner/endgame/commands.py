@@ -4,7 +4,7 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +19,16 @@ from ..report import make_writable_folder
 from .calibration import DEFAULT_BUDGET, calibrate_oracle
 from .data import TEST, TRAIN, VALIDATION, EndgameSampler
 from .networks import CARD_FILE, EndgameNetwork, SelfPlayNetwork, new_network, read_card, save_endgame_network
-from .oracle import Oracle, open_oracle, shipped_folder
-from .oracle_files import ORACLE_FOLDER, check_oracle_place, oracle_folder, read_oracle_card, save_oracle
+from .oracle import (
+    ORACLE_FOLDER,
+    Oracle,
+    check_oracle_place,
+    open_oracle,
+    oracle_folder,
+    read_oracle_card,
+    save_oracle,
+    shipped_folder,
+)
 from .oracle_report import write_oracle_report
 from .progress import OracleProgress
 from .training import CurvePoint, EndgameTrainer
@@ -50,24 +58,28 @@ class OracleCommandError(ValueError):
     """A command that cannot be carried out as it was given."""
 
 
+class Beginning(NamedTuple):
+    """The network that a training begins with.
+
+    Attributes:
+        kind: of a new network, "pair" if None.
+        net: folder of a network to train on instead.
+        freeze_body: train the head of a self-play network alone.
+    """
+
+    kind: str | None = None
+    net: Path | None = None
+    freeze_body: bool = False
+
+
 def oracle_train_command(
-    kind: str | None,
-    net: Path | None,
-    freeze_body: bool,
-    pieces: int,
-    minutes: float,
-    seed: int,
-    folder: Path | None,
-    out: Path,
-    quiet: bool,
+    beginning: Beginning, pieces: int, minutes: float, seed: int, folder: Path | None, out: Path, quiet: bool
 ) -> dict[str, Any]:
     """Trains an oracle of one network; see ``crownhead oracle train --help``. Returns the figures of ``--json``.
 
     A training that was interrupted continues if the same command is given again.
 
     Args:
-        kind: of a fresh network, "pair" if None. net: folder of a network to train on instead.
-        freeze_body: train the head of a self-play network alone.
         out: gets the training's state, the network in full precision, and the oracle.
 
     Raises:
@@ -78,7 +90,7 @@ def oracle_train_command(
     torch.set_num_threads(1)
     _check_pieces(pieces)
     torch.manual_seed(seed)
-    network = _network_to_train(kind, net, freeze_body)
+    network = _network_to_train(*beginning)
     make_writable_folder(out)
     try:
         with OracleProgress(quiet) as progress:

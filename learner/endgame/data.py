@@ -118,6 +118,15 @@ def flags_of(positions):
     return flags
 
 
+class _Source(NamedTuple):
+    """What is drawn from, S slices: ends, counts and codes, see ``EndgameSampler``; the random state uint64 [1]."""
+
+    ends: np.ndarray
+    counts: np.ndarray
+    codes: np.ndarray
+    state: np.ndarray
+
+
 class EndgameSampler:
     """Draws positions uniformly from all positions of a set of slices; the same seed draws the same positions.
 
@@ -184,10 +193,11 @@ class EndgameSampler:
         positions, codes = np.zeros((n, 4), np.uint32), np.empty(n, np.int16)
         values, flags = np.empty(n, np.int8), np.empty(n, np.uint8)
         split = ALL_SPLITS if self.split is None else self.split
-        args = (self.ends, self._counts, self._codes, self._state, split, self.quiet)
-        if not _draw(*args, self.tables.slices, self.tables.words, positions, values, flags, codes):
+        batch = EndgameBatch(positions, values, flags, codes)
+        source = _Source(self.ends, self._counts, self._codes, self._state)
+        if not _draw(source, split, self.quiet, self.tables.slices, self.tables.words, batch):
             raise EndgameDataError(f"no position with these conditions found in {_MAX_TRIES:,} tries")
-        return EndgameBatch(positions, values, flags, codes)
+        return batch
 
 
 @njit(cache=True)
@@ -213,7 +223,9 @@ def _place(counts, state):
 
 
 @njit(cache=True, nogil=True)
-def _draw(ends, counts, codes, state, split, quiet, slices, words, positions, values, flags, out_codes):
+def _draw(source, split, quiet, slices, words, batch):
+    ends, counts, codes, state = source
+    positions, values, flags, out_codes = batch
     total = np.uint64(ends[-1])
     for i in range(positions.shape[0]):
         tries = 0

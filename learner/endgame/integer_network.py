@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, start_encoding
 
-from .features import encode_one, slice_table
+from .features import MAX_FEATURES, encode_one, slice_table
 from .kernels import CEILING
 from .mixing import FRESH_MODEL, UNIT, WEIGHT_BITS, code_mixed
 from .networks import PairConfig, PairNetwork
@@ -67,6 +67,15 @@ class IntegerNetwork(NamedTuple):
     hidden_bias: np.ndarray
     out_weights: np.ndarray
     out_bias: np.ndarray
+
+
+class Buffers(NamedTuple):
+    """What ``judge_integer`` works in: uint8 [MAX_FEATURES], and int64 of the network's width and its two layers."""
+
+    features: np.ndarray
+    sums: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
 
 
 class _Rounded(nn.Module):
@@ -158,15 +167,23 @@ def _sum_pairs(features, count, row, pairs, biases, sums):
 
 
 @njit(cache=True)
-def judge_integer(own, opp, kings, network, features, sums, first, second, logits):
+def new_buffers(network):
+    """``Buffers`` for an ``IntegerNetwork``."""
+    first, second = network.expert_bias.shape[0], network.out_weights.shape[0]
+    sums = np.zeros(network.pairs.shape[1], np.int64)
+    return Buffers(np.zeros(MAX_FEATURES, np.uint8), sums, np.zeros(first, np.int64), np.zeros(second, np.int64))
+
+
+@njit(cache=True)
+def judge_integer(own, opp, kings, network, buffers, logits):
     """Win, draw and loss logits of one position, in ``1 / mixing.UNIT``.
 
     Args:
         own, opp, kings: uint32, seen by the side to move.
-        network: ``IntegerNetwork``. features: uint8 [MAX_FEATURES], sums: int64 [W], first: int64 [H], second:
-            int64 [K], overwritten.
+        network: ``IntegerNetwork``. buffers: ``Buffers``, overwritten.
         logits: int64 [3], set.
     """
+    features, sums, first, second = buffers
     count, row, group = encode_one(own, opp, kings, network.slices, features)
     _sum_pairs(features, count, row, network.pairs, network.biases, sums)
     half = sums.shape[0] // 2

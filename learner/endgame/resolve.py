@@ -109,7 +109,8 @@ def search_rounds(
         if len(frontier) == 0:
             return
         forest.rounds[np.unique(forest.origins[frontier])] += 1
-        forest.grow(frontier)
+        forest.expand(frontier)
+        forest.judge_ends()
         yield forest.resolved()
 
 
@@ -144,16 +145,12 @@ class _Forest:
 
     def grow_captures(self) -> None:
         """Appends captures to their end, answers to threats of capture after them, and has the ends judged."""
-        self._expand(np.flatnonzero(self.states == _OPEN))
-        self._expand(np.flatnonzero((self.states == _END) & (flags_of(self.positions) == FLAG_THREATENED)))
-        self._judge_ends()
+        self.expand(np.flatnonzero(self.states == _OPEN))
+        self.expand(np.flatnonzero((self.states == _END) & (flags_of(self.positions) == FLAG_THREATENED)))
+        self.judge_ends()
 
-    def grow(self, frontier: np.ndarray) -> None:
-        """Appends what the moves of these nodes lead to, captures from there to their end, and has the ends judged."""
-        self._expand(frontier)
-        self._judge_ends()
-
-    def _expand(self, frontier: np.ndarray) -> None:
+    def expand(self, frontier: np.ndarray) -> None:
+        """Appends what the moves of these nodes lead to, and captures from there to their end."""
         while len(frontier):
             first = len(self.positions)
             self.states[frontier] = _OPEN
@@ -161,7 +158,8 @@ class _Forest:
             self._append(children, parents, self.origins[parents])
             frontier = first + np.flatnonzero(self.states[first:] == _OPEN)
 
-    def _judge_ends(self) -> None:
+    def judge_ends(self) -> None:
+        """Has the new ends judged and carries all judgements back."""
         judged = np.full((len(self.positions), 3), -1, np.float32)
         judged[: len(self.judged)] = self.judged
         new = np.flatnonzero((self.states == _END) & (judged[:, 0] < 0))

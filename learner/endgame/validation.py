@@ -218,7 +218,7 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
     j = judgements
     right = {method: j.verdicts[method] == j.values for method in METHODS}
     confidence = np.minimum(j.probabilities.max(1).astype(np.float64), 1.0)
-    exact = _classes(j.values)
+    exact = 1 - j.values.astype(np.int64)  # index into ``OUTCOMES``
     pieces = np.bitwise_count(j.positions[:, 0] | j.positions[:, 1]).astype(np.int64)
     by_outcome, by_flag = _scores(exact, len(OUTCOMES), right), _scores(j.flags, len(FLAGS), right)
     by_pieces = _scores(pieces, int(pieces.max()) + 1, right)
@@ -232,7 +232,7 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
         by_pieces={count: score for count, score in enumerate(by_pieces) if score.positions},
         by_slice={m.name: by_code[m.code] for m in sorted(present, key=lambda m: (m.pieces, m.name))},
         confusion={
-            method: np.bincount(3 * exact + _classes(j.verdicts[method]), minlength=9).reshape(3, 3)
+            method: np.bincount(3 * exact + (1 - j.verdicts[method].astype(np.int64)), minlength=9).reshape(3, 3)
             for method in METHODS
         },
         correlation=np.bincount(2 * ~network + 1 * ~search, minlength=4).reshape(2, 2),
@@ -242,11 +242,6 @@ def validate(judgements: Judgements, *, threshold: float | None, parameters: int
         parameters=parameters,
         worst=_worst(j, confidence, worst),
     )
-
-
-def _classes(values: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Index into ``OUTCOMES`` of values or verdicts."""
-    return 1 - values.astype(np.int64)
 
 
 def _right_shares(counts: NDArray[np.int64], axis: int) -> dict[str, float | None]:

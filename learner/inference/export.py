@@ -20,7 +20,7 @@ from torch import nn
 from engine.encoding import NUM_PLANES, encode_planes
 from engine.files import atomic_write
 from engine.tablebase.dense import load_tables
-from engine.tablebase.material import materials
+from engine.tablebase.material import materials_between
 from engine.tablebase.probe import SHIPPED
 
 from ..endgame.data import TEST, EndgameBatch, EndgameSampler
@@ -178,7 +178,8 @@ def check_export(
     exported, exact = ExportedNetwork(path, format), TorchEvaluator(network, precision="float32")
     asked = random_positions(positions, _CHECK_SEED)
     fidelity = compare(asked, exact.evaluate(asked), exported.evaluate(asked))
-    questions = _endgames(endgames)
+    tables = load_tables(SHIPPED, _ENDGAME_PIECES, threads=1)
+    questions = EndgameSampler(tables, materials_between(2, _ENDGAME_PIECES), _CHECK_SEED, TEST).draw(endgames)
     return {
         "positions": positions,
         **asdict(fidelity),
@@ -186,13 +187,6 @@ def check_export(
         "endgame_accuracy": _endgame_accuracy(exported, questions),
         "endgame_accuracy_network": _endgame_accuracy(exact, questions),
     }
-
-
-def _endgames(number: int) -> EndgameBatch:
-    """Endgames of the test split with their exact values."""
-    tables = load_tables(SHIPPED, _ENDGAME_PIECES, threads=1)
-    every = [material for pieces in range(2, _ENDGAME_PIECES + 1) for material in materials(pieces)]
-    return EndgameSampler(tables, every, _CHECK_SEED, TEST).draw(number)
 
 
 def _endgame_accuracy(evaluator: ExportedNetwork | TorchEvaluator, questions: EndgameBatch) -> float:

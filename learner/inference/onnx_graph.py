@@ -19,9 +19,8 @@ from torch import nn
 from engine.encoding import NUM_PLANES, NUM_POLICY
 
 from ..network_base import COLUMNS, ROWS, Network
-from ..phases import PHASES
 from ..residual import DARK_SQUARES, Block, ConvUnit, ResidualNetwork
-from ..wide import KINGS, NUM_PIECES, WideNetwork
+from ..wide import KINGS, NUM_PIECES, PHASES, WideNetwork
 from .calibration import Ranges
 from .evaluator import BackendError
 

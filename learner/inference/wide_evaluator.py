@@ -12,8 +12,7 @@ from engine.search.step_loop import StepCounts
 from engine.tablebase.probing import Tables
 
 from ..network_base import Network
-from ..phases import NUM_PHASES, PHASES
-from ..wide import NUM_PIECES, WideNetwork
+from ..wide import NUM_PHASES, NUM_PIECES, PHASES, WideNetwork
 from .evaluator import BackendError, NetworkEvaluator
 from .lanes import WIDTH
 from .numba_evaluator import blocked, filled, padded

@@ -14,7 +14,7 @@ from engine.bitboard import NUM_SQUARES, lowest_bit, popcount
 from engine.encoding import MAX_HOPS, NUM_POLICY, REVERSIBLE_SCALE, hop_indices
 from engine.search.step_loop import search_steps
 
-from ..phases import NUM_PHASES
+from ..wide import NUM_PHASES
 from .lanes import WIDTH, bent, load, multiply_add, spread, store
 from .tiles import BLOCK, ROWS, multiply_tiles
 from .winograd import filled_rows, place
@@ -30,7 +30,7 @@ class WideWeights(NamedTuple):
     """Flat arrays of float32, phase after phase but for the policy, and the table of phases.
 
     Attributes:
-        phases: ``learner.phases.PHASES``.
+        phases: ``learner.wide.PHASES``.
         pieces: [4 * 32, units], own men, own kings, the opponent's men and kings by the bits of their squares.
         counter, bias: [units], of the reversible plies, and of the wide layer.
         policy: [128, units].

@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
+from typing import NamedTuple
 
+import chess
 import numpy as np
 import safetensors.torch
 import torch
@@ -14,7 +16,6 @@ from ..report import Figure
 from .chess_lab import NAMES, NETWORKS, TESTED, ChessLab, Kind, Test
 from .chess_networks import ChessNetwork, pair_features
 from .chess_positions import CLASSES, MOST_MEN, TEST, Labelled, draw_boards, men_of
-from .chess_search import children_of, one_ply_search
 from .experiment import Experiment, Measure, Row, comparison_note
 from .figures import draw_bars
 
@@ -29,6 +30,66 @@ _SEARCHES: dict[Kind, Measure] = {
 }
 _BATCH, _SINGLE, _REPETITIONS = 1000, 200, 5
 _MICROSECONDS = 1e6
+LOSS, DRAW, WIN = 0, 2, 4
+"""Places in ``CLASSES``. The class of a position is ``WIN`` minus its class for the other side."""
+Judge = Callable[[np.ndarray], np.ndarray]
+
+
+class Children(NamedTuple):
+    """What N positions lead to.
+
+    Attributes:
+        men: int16 [M, 4], the M children that only a network can judge, each seen by its own side to move.
+        parents: int64 [M], places of their parents.
+        settled: int64 [N], the best class for the parent that the rules alone give it, ``LOSS`` if none.
+    """
+
+    men: np.ndarray
+    parents: np.ndarray
+    settled: np.ndarray
+
+
+def _settled(board: chess.Board) -> int | None:
+    """The class of a position for its side to move, where the rules alone give it."""
+    if board.is_checkmate():
+        return LOSS
+    if board.is_stalemate() or board.is_insufficient_material():
+        return DRAW
+    return None
+
+
+def children_of(boards: Sequence[chess.Board]) -> Children:
+    """The children of positions of at most 4 men; boards are as before afterwards.
+
+    A mate, a stalemate, and too few men to mate, as after many captures, are judged by the rules, as is a position
+    without a legal move itself. Men know nothing of a capture en passant: a child in which there is one is judged as if
+    there were none.
+    """
+    rows: list[list[int]] = []
+    parents: list[int] = []
+    settled = np.full(len(boards), LOSS, np.int64)
+    for place, board in enumerate(boards):
+        known = _settled(board)
+        if known is not None:
+            settled[place] = known
+            continue
+        for move in list(board.legal_moves):
+            board.push(move)
+            answer = _settled(board)
+            if answer is None:
+                rows.append(men_of(board))
+                parents.append(place)
+            else:
+                settled[place] = max(settled[place], WIN - answer)
+            board.pop()
+    return Children(np.array(rows, np.int16).reshape(-1, MOST_MEN), np.array(parents, np.int64), settled)
+
+
+def one_ply_search(judge: Judge, children: Children) -> np.ndarray:
+    """int64 [N]: the best class for each parent among what the rules give and what ``judge`` says of its children."""
+    found = children.settled.copy()
+    np.maximum.at(found, children.parents, len(CLASSES) - 1 - judge(children.men))
+    return found
 
 
 def share(answers: np.ndarray, test: Test) -> float:

@@ -12,15 +12,14 @@ from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
 from . import published, wang_experiments
 from .experiment import Experiment, Facts, ReproduceError, chosen_experiments, print_experiments, run_experiments
-from .wang_lab import NAMES, Lab, Training
+from .wang_lab import NAMES, Lab
 
-Experimenter = tuple[Callable[[int], list[Training]], Callable[[Lab, int], Experiment]]
-EXPERIMENTS: dict[str, Experimenter] = {
-    "sampling": (wang_experiments.sampling_trainings, wang_experiments.sampling),
-    "pieces": (wang_experiments.pieces_trainings, wang_experiments.across_pieces),
-    "transfer": (wang_experiments.transfer_trainings, wang_experiments.transfer),
-    "threshold": (wang_experiments.threshold_trainings, wang_experiments.threshold),
-    "compression": (wang_experiments.compression_trainings, wang_experiments.compression),
+EXPERIMENTS: dict[str, Callable[[Lab, int], Experiment]] = {
+    "sampling": wang_experiments.sampling,
+    "pieces": wang_experiments.across_pieces,
+    "transfer": wang_experiments.transfer,
+    "threshold": wang_experiments.threshold,
+    "compression": wang_experiments.compression,
 }
 FEWEST_PIECES, MOST_PIECES = 4, 6  # two fewer must be left for the transfer; more do not fit into the memory
 _TITLE = "Wang 2023, “Deep Dive on Checkers Endgame Data”, done again"
@@ -67,7 +66,7 @@ def wang_command(
     with OracleProgress(quiet) as progress:
         progress.phase(f"tables of 2 to {pieces} pieces")
         tables = load_tables(folder, pieces, report=progress.tables)
-        wanted = [training for name in names for training in EXPERIMENTS[name][0](pieces)]
+        wanted = [training for name in names for training in wang_experiments.trainings_for(name, pieces)]
         extra = wang_experiments.CODEC_WEIGHT if "compression" in names else 0.0
         lab = Lab(tables, wanted, minutes, extra, seed, progress, as_published)
 
@@ -89,6 +88,5 @@ def wang_command(
 
 def _done(name: str, lab: Lab, pieces: int) -> Experiment:
     """An experiment, after the trainings that it needs."""
-    trainings, experiment = EXPERIMENTS[name]
-    lab.run(trainings(pieces))
-    return experiment(lab, pieces)
+    lab.run(wang_experiments.trainings_for(name, pieces))
+    return EXPERIMENTS[name](lab, pieces)

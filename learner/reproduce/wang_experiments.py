@@ -54,12 +54,6 @@ def _measured(lab: Lab, wang: Training, pair: Training, fewest: int, most: int) 
     return scores | {"pair": lab.capture_score(pair, fewest, most)}
 
 
-def sampling_trainings(pieces: int) -> list[Training]:
-    """What ``sampling`` needs."""
-    sizes = range(len(published.SAMPLING))
-    return [Training(kind, MIN_PIECES, pieces, tenths) for kind in KINDS for tenths in sizes]
-
-
 def _draw_sampling(rows: Sequence[Row], pieces: int) -> Figure:
     theirs = {
         measure.title: [(row.published["sample"], row.published[measure.key]) for row in rows]
@@ -103,11 +97,6 @@ def sampling(lab: Lab, pieces: int) -> Experiment:
 
 def _ranges(pieces: int) -> list[tuple[int, int]]:
     return [(MIN_PIECES, most) for most in range(max(MIN_PIECES, pieces - 2), pieces + 1)] + [(pieces, pieces)]
-
-
-def pieces_trainings(pieces: int) -> list[Training]:
-    """What ``across_pieces`` needs."""
-    return [Training(kind, *counts) for kind in KINDS for counts in _ranges(pieces)]
 
 
 def _recall_rows(lab: Lab, wang: Training, pair: Training, pieces: int) -> list[Row]:
@@ -195,11 +184,6 @@ def _transfers(pieces: int) -> list[tuple[str, str | None, Training, Training]]:
     return [(name, like, training("wang"), training("pair")) for name, like, training in settings]
 
 
-def transfer_trainings(pieces: int) -> list[Training]:
-    """What ``transfer`` needs."""
-    return [training for *_, wang, pair in _transfers(pieces) for training in (wang, pair)]
-
-
 def transfer(lab: Lab, pieces: int) -> Experiment:
     """What does a network know of more pieces than it has seen?"""
     rows, bars = [], {}
@@ -237,11 +221,6 @@ def transfer(lab: Lab, pieces: int) -> Experiment:
 def _trainings(pieces: int) -> dict[str, Training]:
     """By key of the measures."""
     return {kind: Training(kind, MIN_PIECES, pieces) for kind in KINDS}
-
-
-def threshold_trainings(pieces: int) -> list[Training]:
-    """What ``threshold`` needs."""
-    return list(_trainings(pieces).values())
 
 
 def _curve(lab: Lab, training: Training, split: int) -> list[tuple[float, float]]:
@@ -339,11 +318,6 @@ def _compressed(pieces: int) -> Training:
     return Training("wang", MIN_PIECES, min(pieces, _MOST_PIECES))
 
 
-def compression_trainings(pieces: int) -> list[Training]:
-    """What ``compression`` needs, beside ``CODEC_WEIGHT`` for the codec's own network."""
-    return [_compressed(pieces)]
-
-
 def _coded(lab: Lab, pieces: int) -> tuple[int, CodecHeader]:
     """Bytes and header of a file that has been decoded again, every value as before."""
     network = train_codec_network(lab.tables, pieces, lab.extra_minutes, lab.seed, lab.progress)
@@ -406,3 +380,15 @@ def compression(lab: Lab, pieces: int) -> Experiment:
         [Figure("compression", draw_sizes(bars), f"Bytes: 2–5 pieces as published, 2–{most} as measured.")],
         notes,
     )
+
+
+def trainings_for(experiment: str, pieces: int) -> list[Training]:
+    """What an experiment needs; compression also needs ``CODEC_WEIGHT`` for the codec's own network."""
+    sizes = range(len(published.SAMPLING))
+    return {
+        "sampling": [Training(kind, MIN_PIECES, pieces, tenths) for kind in KINDS for tenths in sizes],
+        "pieces": [Training(kind, *counts) for kind in KINDS for counts in _ranges(pieces)],
+        "transfer": [training for *_, wang, pair in _transfers(pieces) for training in (wang, pair)],
+        "threshold": list(_trainings(pieces).values()),
+        "compression": [_compressed(pieces)],
+    }[experiment]

@@ -112,10 +112,11 @@ def oracle_train(
     quiet: Json = False,
 ) -> Any:
     """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
-    from learner.endgame.commands import oracle_train_command
+    from learner.endgame.commands import Beginning, oracle_train_command
     from selfplay.players import network_folder
 
-    return oracle_train_command(kind, network_folder(net), freeze_body, pieces, minutes, seed, folder, out, quiet)
+    beginning = Beginning(kind, network_folder(net), freeze_body)
+    return oracle_train_command(beginning, pieces, minutes, seed, folder, out, quiet)
 
 
 @oracle.command("calibrate")
