@@ -61,7 +61,7 @@ def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: f
             while thinking.advance(player.patience):
                 pass
         else:
-            thinking.advance(budget)
+            thinking.advance(max(0.0, begun + budget - time.perf_counter()))  # to take the tree along took time, too
         value = thinking.thought().value
         move = thinking.choose()  # after it a player may ponder, and its thoughts are about the next position
         return Answer(move, value, time.perf_counter() - begun)

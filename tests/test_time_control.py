@@ -165,3 +165,20 @@ def test_timed_searches_keep_to_their_time_and_say_their_value() -> None:
     circle = Board("B:W6,7,14,15:BK2")  # two ways of taking all four
     assert len(circle.distinct_moves) == 1
     assert (ask_timed(player, circle, TimeControl("move", 60.0), 0.0, 0).elapsed_s or 0.0) < 10.0
+
+
+def test_to_begin_a_search_is_a_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    player, clock, given = AlphaBetaPlayer(2), [0.0], []
+    monkeypatch.setattr("selfplay.referee.time.perf_counter", lambda: clock[0])
+    begin = player.begin
+
+    def slow(board: Board) -> object:
+        clock[0] += 0.04
+        thinking = begin(board)
+        advance = thinking.advance
+        monkeypatch.setattr(thinking, "advance", lambda seconds: given.append(seconds) or advance(seconds))
+        return thinking
+
+    monkeypatch.setattr(player, "begin", slow)
+    ask_timed(player, Board(), TimeControl("move", 0.1), 0.0, 0)
+    assert given == [pytest.approx(0.06)]
