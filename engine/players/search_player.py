@@ -1,5 +1,6 @@
 """The player that searches with an evaluator (a network): the one that training makes stronger."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -153,6 +154,8 @@ class SearchPlayer:
             explore = self.explore and purpose != "analysis"
             self._watched[purpose] = TreeSearch(trees, self.evaluator, _SLICE, explore)
         search = self._watched[purpose]
+        # Not by the slices in which a caller advances: those are too short for any plan.
+        search.plan_until(math.inf if self.seconds is None else time.perf_counter() + _PLANNING * self.seconds)
         search.set_board(board, pondering)
         return search
 
@@ -195,6 +198,10 @@ class TreeSearch:
         self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
 
+    def plan_until(self, deadline: float) -> None:
+        """See ``LockstepSearch.plan_until``."""
+        self._trees.plan_until(deadline)
+
     def _follow(self, board: Board) -> bool:
         """Plays the moves that lead from the earlier board to this one; False if it is another game."""
         if self._board is None or not self._trees.config.reuse_tree:
@@ -224,7 +231,6 @@ class TreeSearch:
         """See ``Thinking.advance``."""
         now = time.perf_counter()
         deadline, steps = now + seconds, 1
-        self._trees.plan_until(now + _PLANNING * seconds)
         while not self._finished:
             made = self._trees.steps(self._evaluator, steps)
             if not made and not self._extend():
