@@ -34,8 +34,8 @@ class TrainerConfig(BaseModel):
 
     Attributes:
         learning_rate: at the top of the schedule.
-        schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``; or "step",
-            times ``step_factor`` every ``schedule_steps``.
+        schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``, or, where these
+            are 0, at the end of the run's time; or "step", times ``step_factor`` every ``schedule_steps``.
         warmup_steps: the learning rate rises linearly over so many steps.
         weight_decay: decoupled from the gradient except for sgd; not on biases and norms.
         momentum: of sgd (Nesterov).
@@ -74,20 +74,20 @@ class TrainerConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> "TrainerConfig":
-        if self.schedule != "constant" and self.schedule_steps == 0:
+        if self.schedule == "step" and self.schedule_steps == 0:
             raise ValueError(f"schedule {self.schedule!r} needs schedule_steps")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas {self.betas} are not between 0 and 1")
         return self
 
-    def learning_rate_at(self, step: int) -> float:
-        """Learning rate of the step number ``step``, counted from 0."""
+    def learning_rate_at(self, step: int, time_used: float = 0.0) -> float:
+        """Learning rate of the step number ``step``, counted from 0, after this part (0 to 1) of the run's time."""
         if step < self.warmup_steps:
             return self.learning_rate * (step + 1) / self.warmup_steps
         if self.schedule == "cosine":
             length = max(1, self.schedule_steps - self.warmup_steps)
-            part = min(1.0, (step - self.warmup_steps) / length)
-            left = 0.5 * (1 + math.cos(math.pi * part))
+            part = (step - self.warmup_steps) / length if self.schedule_steps else time_used
+            left = 0.5 * (1 + math.cos(math.pi * min(1.0, part)))
             return self.learning_rate * (self.final_factor + (1 - self.final_factor) * left)
         if self.schedule == "step":
             return self.learning_rate * self.step_factor ** (step // self.schedule_steps)
@@ -117,7 +117,7 @@ def make_optimizer(network: nn.Module, config: TrainerConfig) -> torch.optim.Opt
         return torch.optim.SGD(groups, lr, momentum=config.momentum, nesterov=config.momentum > 0)
     if config.optimizer == "radam":
         return torch.optim.RAdam(groups, lr, betas=config.betas, decoupled_weight_decay=True)
-    return torch.optim.AdamW(groups, lr, betas=config.betas)
+    return torch.optim.AdamW(groups, lr, betas=config.betas, fused=True)
 
 
 class Trainer:
@@ -147,8 +147,11 @@ class Trainer:
         self.steps = 0
         self._forward = torch.compile(self.network) if config.compile else self.network
 
-    def step(self, batch: TrainingBatch) -> dict[str, float]:
+    def step(self, batch: TrainingBatch, time_used: float = 0.0) -> dict[str, float]:
         """One optimizer step.
+
+        Args:
+            time_used: part of the run's time that is over, 0 to 1, for the learning rate.
 
         Returns:
             The figures of ``loss.training_loss``, and ``gradient_norm`` (before clipping) and ``learning_rate``.
@@ -170,7 +173,7 @@ class Trainer:
         metrics = dict(zip(figures, torch.stack(list(figures.values())).tolist(), strict=True))
         if not math.isfinite(metrics["loss"]) or not math.isfinite(metrics["gradient_norm"]):
             raise TrainingError(f"step {self.steps}: loss or gradient is not finite; lower the learning rate")
-        metrics["learning_rate"] = self.config.learning_rate_at(self.steps)
+        metrics["learning_rate"] = self.config.learning_rate_at(self.steps, time_used)
         for group in self.optimizer.param_groups:
             group["lr"] = metrics["learning_rate"]
         self.optimizer.step()
@@ -225,7 +228,9 @@ class Trainer:
         for name, parameter in self.network.named_parameters():
             for key in self._optimizer_keys(info.steps):
                 # Laid out like the optimizer's own, else sums would round differently than without a stop.
-                kept = torch.zeros(()) if key == "step" else torch.empty_like(parameter)
+                # Only the fused AdamW counts its steps where the weights are.
+                counter = torch.zeros((), device=self.device if self.config.optimizer == "adamw" else None)
+                kept = counter if key == "step" else torch.empty_like(parameter)
                 self.optimizer.state[parameter][key] = kept.copy_(tensors[f"optimizer.{name}.{key}"])
         self.steps = info.steps
 

@@ -126,6 +126,10 @@ class RunConfig(_Settings):
         for anchor in self.loop.anchors:
             if isinstance(parse_player(anchor), NetworkSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
+        trainers = [self.trainer] + ([self.student.trainer] if self.student else [])
+        by_time = any(trainer.schedule == "cosine" and trainer.schedule_steps == 0 for trainer in trainers)
+        if by_time and self.loop.minutes is None:
+            raise ValueError("trainer.schedule cosine needs trainer.schedule_steps or loop.minutes")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         return self
@@ -143,9 +147,9 @@ _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
     "match_search": {"num_simulations": 100},
-    "selfplay": {"fast_simulations": 16, "positions_per_shard": 10_000},
-    "trainer": {**_WIDE_TRAINER, "schedule_steps": 24_000, "final_factor": 0.1},
-    # With these an actor's core and the learner's are both busy.
+    # Two actors beside the learner leave no core of two without work.
+    "selfplay": {"actors": 2, "fast_simulations": 16, "positions_per_shard": 10_000},
+    "trainer": {**_WIDE_TRAINER, "final_factor": 0.1},
     "loop": {
         "minutes": 13.5,
         "steps_per_iteration": 3000,
@@ -245,10 +249,10 @@ PRESETS: dict[str, dict[str, Any]] = {
             "rescore": True,
             "table_pieces": 5,
         },
-        "trainer": {**_WIDE_TRAINER, "schedule_steps": 150_000, "final_factor": 0.02},
+        "trainer": {**_WIDE_TRAINER, "final_factor": 0.02},
         "loop": {
             "minutes": 175.0,
-            "steps_per_iteration": 8000,
+            "steps_per_iteration": 4000,
             "samples_before_training": 50_000,
             "reuse": 6.0,
             "anchor_games": 6,

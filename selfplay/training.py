@@ -167,6 +167,10 @@ class Training:
         limit = self.state.minutes_limit
         return limit is not None and self.minutes + reserve_seconds / 60 >= limit
 
+    def _time_used(self) -> float:
+        limit = self.state.minutes_limit
+        return self.minutes / limit if limit else 0.0
+
     def _over(self) -> bool:
         most = self.config.loop.max_iterations
         return most is not None and self.state.iteration >= most
@@ -289,9 +293,9 @@ class Training:
         if self._teacher is not None:
             batch = self._teacher.mixed(batch)
         with interrupt_held():  # half a step must not be saved
-            figures = trainer.step(batch)
+            figures = trainer.step(batch, self._time_used())
             if self.student is not None:
-                learnt = self.student.step(batch)
+                learnt = self.student.step(batch, self._time_used())
                 figures |= {f"student_{key}": learnt[key] for key in ("policy_loss", "wdl_loss")}
         self._learning_s += time.monotonic() - began
         if trainer.steps % _LOG_STEPS == 0:

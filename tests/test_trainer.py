@@ -172,12 +172,19 @@ def test_warm_up_and_schedules():
     assert cosine == pytest.approx([0.25, 0.5, 1.0, 1.0, 0.6, 0.2, 0.2])
 
 
+def test_the_cosine_without_steps_follows_the_time_of_the_run():
+    config = TrainerConfig(learning_rate=1.0, warmup_steps=4, schedule="cosine", final_factor=0.2)
+    rates = [config.learning_rate_at(100, time_used) for time_used in (0.0, 0.5, 1.0, 1.1)]
+    assert rates == pytest.approx([1.0, 0.6, 0.2, 0.2])
+    assert config.learning_rate_at(1, 1.0) == 0.5  # the warm-up goes by steps
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"learning_rate": 0},
         {"optimizer": "lion"},
-        {"schedule": "cosine"},
+        {"schedule": "step"},
         {"betas": (0.9, 1.0)},
         {"momentun": 0.9},
         {"gradient_clip": -1},
