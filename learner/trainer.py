@@ -34,8 +34,8 @@ class TrainerConfig(BaseModel):
 
     Attributes:
         learning_rate: at the top of the schedule.
-        schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``, or, where these
-            are 0, at the end of the run's time; or "step", times ``step_factor`` every ``schedule_steps``.
+        schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``, or at the end
+            of the run's time if these are 0; or "step", times ``step_factor`` every ``schedule_steps``.
         warmup_steps: the learning rate rises linearly over so many steps.
         weight_decay: decoupled from the gradient except for sgd; not on biases and norms.
         momentum: of sgd (Nesterov).

@@ -105,7 +105,7 @@ class WideNetwork(Network):
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
         x = planes.flatten(1)[:, : NUM_PIECES + 1]  # the plane of reversible plies is one number
         numbers = self._phases_of(x)
-        if x.device.type != "cpu" or torch.jit.is_tracing():
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
             return self._by_every_phase(x, numbers)
         order = numbers.argsort()
         parts = x[order].split(numbers.bincount(minlength=NUM_PHASES).tolist())

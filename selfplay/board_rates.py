@@ -12,7 +12,6 @@ from rich.table import Table
 from engine.board import Board
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, parse_network
-from engine.search import CachedEvaluator
 from learner.inference import NetworkEvaluator
 
 from .conditions import Conditions
@@ -34,14 +33,12 @@ class BoardRate:
 
     Attributes:
         seconds: time of one search.
-        simulations, evaluations: per second; what the cache remembered is no evaluation.
-        remembered: share of the leaves that the cache knew.
+        simulations, evaluations: per second.
     """
 
     seconds: float
     simulations: float
     evaluations: float
-    remembered: float
 
 
 @dataclass(frozen=True)
@@ -87,19 +84,12 @@ def _positions() -> list[Board]:
 
 def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, ...]:
     evaluator = player.evaluator
-    assert isinstance(evaluator, CachedEvaluator | NetworkEvaluator)
-    if isinstance(evaluator, CachedEvaluator):
-        evaluator.clear()
-    asked, hits, begun = evaluator.asked, _hits(evaluator), time.perf_counter()
+    assert isinstance(evaluator, NetworkEvaluator)
+    asked, begun = evaluator.asked, time.perf_counter()
     thinking = player.begin(board)
     thinking.advance(seconds)
     elapsed = time.perf_counter() - begun
-    asked, hits = evaluator.asked - asked, _hits(evaluator) - hits
-    return thinking.thought().count / elapsed, (asked - hits) / elapsed, hits / max(asked, 1)
-
-
-def _hits(evaluator: CachedEvaluator | NetworkEvaluator) -> int:
-    return evaluator.hits if isinstance(evaluator, CachedEvaluator) else 0
+    return thinking.thought().count / elapsed, (evaluator.asked - asked) / elapsed
 
 
 def board_rates_command(request: BenchRequest, quiet: bool) -> BoardReport:
@@ -107,9 +97,8 @@ def board_rates_command(request: BenchRequest, quiet: bool) -> BoardReport:
     assert request.board is not None
     report = BoardReport(request.board, board_rates(parse_network(request.board), TIMES_S, request.backend))
     if not quiet:
-        table = Table("seconds", "simulations/s", "evaluations/s", "remembered", title=report.player)
+        table = Table("seconds", "simulations/s", "evaluations/s", title=report.player)
         for rate in report.rates:
-            numbers = f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}", f"{rate.remembered:.0%}"
-            table.add_row(f"{rate.seconds:g}", *numbers)
+            table.add_row(f"{rate.seconds:g}", f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}")
         Console().print(table)
     return report

@@ -7,7 +7,6 @@ from learner.checkpoint import Checkpoint, CheckpointInfo
 from learner.report import Cell, Section, Table, Text, percent
 
 from .config import RunConfig
-from .export import ExportFigures
 from .ladder import StandingsFigures
 from .ladder_commands import ratings_table, steps_table
 from .stages import training_commands
@@ -44,8 +43,6 @@ def card_sections(
         Section("Matches", [_matches(results), Text(f"Measured on {machine}. The games lie in matches/ as PDN.")]),
         Section("Endgames", [*_endgames(results)]),
     ]
-    if figures := results.get("int8"):
-        sections.append(Section("8 bits", [_int8(figures)]))
     if ladder is not None:
         sections.append(_ladder(ladder))
     return sections
@@ -118,21 +115,6 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
             f"From the command crownhead engine to its first move ({figures['simulations']} simulations): "
             f"{figures['seconds']:.1f} s, with compiled functions on disk."
         )
-
-
-def _int8(figures: ExportFigures) -> Table:
-    check = figures["check"]
-    rows: list[list[Cell]] = [
-        ["policy divergence, nats", f"{check['policy_kl']:.6f}"],
-        ["same best move", percent(check["top1_agreement"])],
-        ["error of a probability of win, draw, loss", f"{check['wdl_error']:.5f}"],
-        ["right in endgames (float32)", percent(check["endgame_accuracy_network"])],
-        ["right in endgames (8 bits)", percent(check["endgame_accuracy"])],
-    ]
-    if match := check.get("match"):
-        result = f"+{match['wins']} ={match['draws']} −{match['losses']}"
-        rows.append(["8 bits against float32", f"{result}, {match['elo']:+.0f} ± {match['elo_error']:.0f} Elo"])
-    return Table(f"{figures['path']} beside the network in float32", ["", ""], rows)
 
 
 def _ladder(ladder: StandingsFigures) -> Section:

@@ -19,23 +19,21 @@ from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.commands import oracle_validate_command
-from learner.network import ResidualConfig
 from learner.report import Report, make_writable_folder, to_markdown
 from learner.student import load_student
 
 from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
 from .convert import ConvertFigures, convert_command
-from .export import ExportFigures, export_command
 from .ladder_commands import LadderFigures
 from .match_commands import MatchFigures, match_command
 from .players import checkpoint_folder
-from .requests import CardRequest, ConvertRequest, ExportRequest, MatchRequest
+from .requests import CardRequest, ConvertRequest, MatchRequest
 from .run_folder import RunError, RunFolder
 from .stages import config_at
 from .threads import choose_device, describe_machine
 
-CARD_FILE, DATA_FILE, EXPORT_FILE, CONFIG_FILE = "README.md", "card.json", "model-int8.onnx", "config.json"
+CARD_FILE, DATA_FILE, CONFIG_FILE = "README.md", "card.json", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
 ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
 
@@ -216,10 +214,6 @@ def _measurements(
         asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
         return convert_command(asked, quiet)
 
-    def exported() -> ExportFigures:
-        asked = ExportRequest(player, target / EXPORT_FILE, int8=True, check=True)
-        return {**export_command(asked, quiet=True), "path": EXPORT_FILE}  # wherever the card may lie
-
     def trial(which: Trial) -> Callable[[], TrialFigures]:
         path = _games(target, which)
         asked = replace(which.request(player), pdn=path, resume=True, jobs=request.jobs)
@@ -234,8 +228,6 @@ def _measurements(
         ("endgames", endgames),
         ("first move", lambda: first_move(player)),
     ]
-    if isinstance(read_info(folder).network, ResidualConfig):
-        alone.insert(0, ("int8", exported))
     return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]
 
 

@@ -11,9 +11,9 @@ from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import CHAMPION, NetworkSpec, PlayerSpec, why_no_network
-from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
+from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info
-from learner.inference import BackendError, NetworkEvaluator, WideEvaluator, make_evaluator
+from learner.inference import BackendError, NetworkEvaluator, make_evaluator
 from learner.network import Network, WideConfig
 from learner.student import has_student, load_student, read_student_info
 
@@ -203,6 +203,4 @@ def _search_player(
     name: str, evaluator: NetworkEvaluator, search: SearchConfig, conditions: Conditions
 ) -> SearchPlayer:
     oracle = leaf_oracle(search)
-    # To judge a position again takes a wide network less time than to look it up.
-    remembering = evaluator if isinstance(evaluator, WideEvaluator) else CachedEvaluator(evaluator)
-    return SearchPlayer(name, remembering, search, conditions.seconds, oracle, conditions.explore, conditions.seed)
+    return SearchPlayer(name, evaluator, search, conditions.seconds, oracle, conditions.explore, conditions.seed)

@@ -357,19 +357,11 @@ class CardRequest:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """Write a network to a file that programs in other languages can run."""
+    """Write a network to an ONNX file, which programs in other languages can run."""
 
     checkpoint: Net
     out: Annotated[Path, typer.Option(help="The file to write.")]
-    format: Annotated[str, typer.Option(help="onnx or torchscript.")] = "onnx"
-    int8: Annotated[bool, typer.Option("--int8", help="Quantised to 8 bits, where the format is onnx.")] = False
-    check: Annotated[bool, typer.Option("--check", help="Compare it with the network; play a match if int8.")] = False
-
-    def __post_init__(self) -> None:
-        if self.format not in ("onnx", "torchscript"):
-            raise RequestError(f"--format {self.format}: choose one of onnx, torchscript")
-        if self.int8 and self.format != "onnx":
-            raise RequestError("--int8 is for --format onnx: TorchScript files hold float32")
+    check: Annotated[bool, typer.Option("--check", help="Compare it with the network.")] = False
 
     def execute(self, quiet: bool) -> "ExportFigures":
         from .export import export_command

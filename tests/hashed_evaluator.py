@@ -4,7 +4,6 @@ import numpy as np
 from numba import njit
 
 from engine.encoding import NUM_POLICY
-from engine.search.cache import Memory, judge_remembered
 from engine.search.state import SearchState, Settings
 from engine.search.step_loop import StepCounts, search_steps
 from engine.tablebase.probing import Tables
@@ -35,13 +34,7 @@ def _forward(positions, network, policy, wdl):
 @njit(cache=True)
 def _judge(state, network, n):
     _forward(state.leaves[:n], network, state.policy, state.wdl)
-    return True, 0
-
-
-@njit(cache=True)
-def _judge_remembered(state, network, n):
-    seed, memory = network
-    return True, judge_remembered(state, memory, _forward, seed, n)
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -49,16 +42,11 @@ def _search(state, settings, tables, seed, steps):
     return search_steps(state, settings, tables, _judge, seed, steps)
 
 
-@njit(cache=True, nogil=True)
-def _search_remembering(state, settings, tables, seed, memory, steps):
-    return search_steps(state, settings, tables, _judge_remembered, (seed, memory), steps)
-
-
 class HashedEvaluator:
-    """A ``RememberingEvaluator``.
+    """A ``CompiledEvaluator``.
 
     Attributes:
-        compiled_calls: of ``search`` and ``search_remembering``.
+        compiled_calls: of ``search``.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -73,9 +61,3 @@ class HashedEvaluator:
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
         self.compiled_calls += 1
         return StepCounts(*_search(state, settings, tables, self._seed, steps))
-
-    def search_remembering(
-        self, state: SearchState, settings: Settings, tables: Tables, memory: Memory, steps: int
-    ) -> StepCounts:
-        self.compiled_calls += 1
-        return StepCounts(*_search_remembering(state, settings, tables, self._seed, memory, steps))

@@ -28,7 +28,6 @@ def test_rates(network: str) -> None:
     for rate in rates:
         assert rate.evaluations > 0
         assert rate.simulations > 0
-        assert 0 <= rate.remembered < 1
     assert torch.get_num_threads() == 1
 
 
@@ -36,7 +35,7 @@ def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
     request = BenchRequest(board=f"{network}@off", backend="torch")
     figures = board_rates_command(request, quiet=False).figures()
-    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations", "remembered"}
+    assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations"}
     assert len(figures["rates"]) == 1
     assert "simulations/s" in capsys.readouterr().out
     with pytest.raises(PlayerError, match="is no player"):

@@ -23,13 +23,11 @@ def test_signature() -> None:
         assert moved <= 2 * SAME * SIMULATIONS, new["fen"]
 
 
-def test_card_and_export_are_of_these_weights() -> None:
+def test_the_card_is_of_these_weights() -> None:
     digest = json.loads((FOLDER / "checkpoint.json").read_text())["digest"]
     card = json.loads((FOLDER / "card.json").read_text())
     assert card["digest"] == digest
     assert digest in (FOLDER / "README.md").read_text()
-    assert card["results"]["int8"]["digest"] == digest
-    assert card["results"]["int8"]["bytes"] == (FOLDER / "model-int8.onnx").stat().st_size
     for name, figures in card["results"].items():
         if name.startswith("match "):
             pdn = (FOLDER / "matches" / f"{name.removeprefix('match ')}.pdn").read_text()

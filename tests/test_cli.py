@@ -75,13 +75,13 @@ def test_timed_match(checkpoint: Path) -> None:
 
 
 def test_export(checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnx", reason="export to ONNX needs the extra export")
+    pytest.importorskip("onnxscript", reason="export to ONNX needs the extra export")
     out = tmp_path / "network.onnx"
     report = figures("export", checkpoint, "--out", out, "--check")
-    assert set(report) == {"path", "format", "precision", "digest", "bytes", "seconds", "check"}
+    assert set(report) == {"path", "digest", "bytes", "seconds", "check"}
     assert report["bytes"] == out.stat().st_size
     assert report["check"]["policy_kl"] < 1e-6
-    done = crownhead("export", checkpoint, "--out", out, "--format", "torchscript", "--int8")
+    done = crownhead("export", checkpoint, "--out", tmp_path / "missing" / "network.onnx")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 

@@ -10,7 +10,6 @@ from search_reference import HashEvaluator
 from engine.board import Board
 from engine.players import first_search
 from engine.players.search_player import SearchPlayer
-from engine.search import CachedEvaluator
 from selfplay import compiling
 
 
@@ -74,7 +73,7 @@ def test_the_opening_is_waited_for_and_the_tables_are_not(helper):
 @pytest.mark.parametrize("lines", ["raise SystemExit(1)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
 def test_what_goes_wrong_there_does_no_harm(helper, lines):
     folder = helper(f"(here / 'begun').touch()\n{lines}")
-    player = SearchPlayer("flat", CachedEvaluator(HashEvaluator()))  # waits for the search, too
+    player = SearchPlayer("flat", HashEvaluator())  # waits for the search, too
     assert compiling.made_beside_compiling(lambda: player) is player
     assert (folder / "begun").exists()
 

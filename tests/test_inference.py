@@ -204,7 +204,7 @@ def test_evaluators_of_two_threads_update_independently():
 
 
 def broken(network, size=1e4):
-    """The same network but for a channel that nothing looks at, so large that int8 has no steps left for the others."""
+    """The same network but for a channel that nothing looks at, so large that integers leave the others no steps."""
     with torch.no_grad():
         network.stem.norm.bias[0] = size
         readers = [block.first.conv for block in network.blocks]

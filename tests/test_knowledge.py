@@ -10,7 +10,7 @@ from player_of import player_of
 from engine.board import Board
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
-from engine.search import BOARD_SEARCH, CachedEvaluator, SearchConfig
+from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import save_checkpoint
 from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
@@ -79,8 +79,7 @@ def test_a_network_s_text_names_its_backend(checkpoint: Path):
     assert player.config.leaves_in_flight == BOARD_SEARCH.leaves_in_flight
     board = Board()
     assert player.choose([board])[0] in board.legal_moves
-    assert isinstance(player.evaluator, CachedEvaluator)
-    assert isinstance(player.evaluator.evaluator, NumbaEvaluator)
+    assert isinstance(player.evaluator, NumbaEvaluator)
     with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a number of simulations, or a backend"):
         player_of(f"{checkpoint}@threads:2")
 

@@ -18,7 +18,6 @@ from selfplay.requests import CardRequest
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.stages import next_stage
 
-pytest.importorskip("onnx")
 LADDER = {
     "reference": "000001",
     "ratings": [{"player": "000002", "elo": 120.4, "elo_error": 30.0, "games": 40, "score": 0.7}],
@@ -34,7 +33,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setattr(model_card, "ENDGAME_POSITIONS", 200)
     monkeypatch.setattr(model_card, "WON_POSITIONS", 3)
     monkeypatch.setattr(model_card, "first_move", lambda player: {"seconds": 1.25, "simulations": 400})
-    monkeypatch.setattr("selfplay.export.CHECK_GAMES", 2)
     torch.manual_seed(0)
     config = make_config("smoke", ["trainer.learning_rate=0.005"])
     folder = RunFolder.create(tmp_path / "run", config)
@@ -56,9 +54,9 @@ def card(run: RunFolder, out: Path, /, **options: Any) -> dict[str, Any]:
 def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "card"
     figures = card(run, out)
-    assert set(figures["results"]) == {"int8", "endgames", "first move", "match random", "conversion"}
+    assert set(figures["results"]) == {"endgames", "first move", "match random", "conversion"}
     assert figures["results"]["match random"]["games"] == 2
-    names = {"README.md", "card.json", "config.json", "matches", "model-int8.onnx"}
+    names = {"README.md", "card.json", "config.json", "matches"}
     assert {path.name for path in out.iterdir()} == names
     assert (out / "matches" / "random.pdn").read_text().count("[Event ") == 2
     text = (out / "README.md").read_text()
@@ -72,7 +70,7 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "First to last: 120 ± 30 Elo." in text
     assert "1.2 s, with compiled functions" in text
     # Given again it measures nothing that it knows.
-    for name in ("match_command", "export_command", "convert_command", "oracle_validate_command"):
+    for name in ("match_command", "convert_command", "oracle_validate_command"):
         monkeypatch.setattr(model_card, name, None)
     assert card(run, out) == figures
     (out / "README.md").unlink()
@@ -107,7 +105,7 @@ def test_another_student_plays_again_what_a_student_plays(
     games = {name: (out / "matches" / f"{name}.pdn").read_bytes() for name in ("random", "timed")}
     assert before["student"] is None
     info = save_checkpoint(run.checkpoint("000000") / STUDENT_FOLDER, student, {}, before["digest"])
-    for name in ("export_command", "convert_command", "oracle_validate_command"):
+    for name in ("convert_command", "oracle_validate_command"):
         monkeypatch.setattr(model_card, name, None)
     capsys.readouterr()
     after = card(run, out, quiet=False)

@@ -19,10 +19,11 @@ from test_interrupts import ROOT, interrupt
 import crownhead
 from learner.reproduce.experiment import Experiment
 from learner.reproduce.gradients import Operation, check_gradients, operations
+from selfplay.command_line.reproduce import MaddocksRequest
 from selfplay.config import make_config
 from selfplay.elo import Tally
 from selfplay.reproduce import maddocks, popic
-from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
+from selfplay.reproduce.maddocks import maddocks_command
 from selfplay.reproduce.popic import popic_command
 from selfplay.reproduce.runs import Version, read_run, train_run
 from selfplay.run_folder import RunError, RunFolder, RunState
@@ -45,7 +46,7 @@ TINY = (
     "gate.max_games=2",
 )
 TWO_ITERATIONS = (*TINY, "loop.games_per_iteration=4", "loop.max_iterations=2")
-AGENT = AgentSettings(4, 2, 4, 2.5, 0.0, 2.0, 2)
+AGENT = MaddocksRequest(None, 4, 2, 4, 2.5, 0.0, 2.0, 2, minutes=60, games=3)
 BY_HAND = {
     "v0": Tally(pairs=[0, 0, 0, 1, 1], wins=3, draws=1),
     "v1": Tally(pairs=[0, 1, 1, 0, 0], draws=1, wins=1, losses=2),
@@ -253,7 +254,7 @@ def test_an_interrupted_training_leaves_a_report(tmp_path: Path) -> None:
 
 
 def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
-    figures = maddocks_command(None, AGENT, 60, 3, 1, tmp_path, quiet=True, settings=TINY)
+    figures = maddocks_command(replace(AGENT, out=tmp_path), quiet=True, settings=TINY)
     assert list(figures) == ["gradients", "match"]
     assert all(row["measured"]["passed"] == 1 for row in figures["gradients"]["rows"])
     rows = figures["match"]["rows"]
@@ -267,12 +268,12 @@ def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
     assert (config.search.num_simulations, config.search.c_puct, config.match_search.c_puct) == (4, 2.5, 2.5)
     assert (config.gate.rule, config.gate.score_threshold, config.loop.max_iterations) == ("winrate", 0, 2)
     before = (tmp_path / "run" / "state.json").read_bytes()
-    assert maddocks_command("match", AGENT, 60, 3, 1, tmp_path, quiet=True, settings=TINY)["match"] == figures["match"]
+    assert maddocks_command(replace(AGENT, experiment="match", out=tmp_path), True, TINY)["match"] == figures["match"]
     assert (tmp_path / "run" / "state.json").read_bytes() == before
     assert (tmp_path / "match.png").is_file()
     report = (tmp_path / "report.json").read_bytes()
     with pytest.raises(RunError, match=r"search.num_simulations 4, not 8"):
-        maddocks_command(None, replace(AGENT, searches=8), 60, 3, 1, tmp_path, quiet=True, settings=TINY)
+        maddocks_command(replace(AGENT, searches=8, out=tmp_path), quiet=True, settings=TINY)
     assert (tmp_path / "report.json").read_bytes() == report
 
 
@@ -282,7 +283,7 @@ def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(maddocks, "play_match", interrupted)
     with pytest.raises(KeyboardInterrupt, match="the run is saved"):
-        maddocks_command("match", AGENT, 60, 2, 1, tmp_path, quiet=True, settings=TINY)
+        maddocks_command(replace(AGENT, experiment="match", games=2, out=tmp_path), quiet=True, settings=TINY)
     found = json.loads((tmp_path / "report.json").read_text())["experiments"]["match"]
     wanted = 2 * min(2, 1 + len(read_promotions(tmp_path / "run")))
     assert f"Not finished: 0 of {wanted} games are played; the same command goes on." in found["notes"]

@@ -11,9 +11,8 @@ from search_boards import mixed_boards
 from search_reference import HashEvaluator
 
 from engine.board import Board
-from engine.search import CachedEvaluator, CompiledEvaluator, Evaluator, LeafOracle, LockstepSearch, SearchConfig
+from engine.search import CompiledEvaluator, Evaluator, LeafOracle, LockstepSearch, SearchConfig
 from engine.search import UniformEvaluator as Uniform
-from engine.search.cache import CompiledCachedEvaluator
 from engine.search.lockstep import Ending
 from engine.search.step_loop import GROUP
 from engine.tablebase import Tablebase, open_tablebase
@@ -61,16 +60,10 @@ class CompiledOracle(PlainOracle):
         return self._tables.compiled()
 
 
-def _cached(evaluator: HashedEvaluator, entries: int) -> Callable[[], tuple[Evaluator, Evaluator]]:
-    return lambda: (CachedEvaluator(evaluator, entries), CachedEvaluator(Plain(evaluator), entries))
-
-
 # name → makes one that takes its steps in compiled code, and one with the same answers that goes through Python
 EVALUATORS: dict[str, Callable[[], tuple[Evaluator, Evaluator]]] = {
     "uniform": lambda: (Uniform(), Plain(Uniform())),
     "hashed": lambda: (HashedEvaluator(), Plain(HashedEvaluator())),
-    "remembering": _cached(HashedEvaluator(), 1 << 14),
-    "forgetful": _cached(HashedEvaluator(), 16),
 }
 
 
@@ -122,9 +115,6 @@ def test_same_trees(evaluators: tuple[Evaluator, Evaluator], config: SearchConfi
         ends = [[search.play(slot, search.choose(slot))[1] for slot in running] for search in searches]
         assert ends[0] == ends[1]
         running = [slot for slot, end in zip(running, ends[0], strict=True) if end == Ending.RUNNING]
-    compiled, plain = evaluators
-    if isinstance(compiled, CachedEvaluator) and isinstance(plain, CachedEvaluator):
-        assert (compiled.asked, compiled.hits) == (plain.asked, plain.hits)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -195,24 +185,13 @@ def test_compiling_makes_no_step(evaluators: tuple[Evaluator, Evaluator]) -> Non
 
 
 def test_evaluators_that_are_no_compiled_code_make_single_steps() -> None:
-    for evaluator in (HashEvaluator(), CachedEvaluator(HashEvaluator())):
-        assert not isinstance(evaluator, CompiledEvaluator)
-        search = trees(CONFIGS["in flight"], mixed_boards(seed=1)[:1])
-        search.start(0)
-        assert search.steps(evaluator, 8) == 1  # the root
-        assert search.run(evaluator) > 0
-        assert search.simulations(0) >= 300
-
-
-def test_a_cache_is_compiled_where_its_evaluator_is() -> None:
-    inner = HashedEvaluator()
-    cache = CachedEvaluator(inner)
-    assert isinstance(cache, CompiledCachedEvaluator)
-    search = trees(CONFIGS["one leaf"], [Board()])
+    evaluator = HashEvaluator()
+    assert not isinstance(evaluator, CompiledEvaluator)
+    search = trees(CONFIGS["in flight"], mixed_boards(seed=1)[:1])
     search.start(0)
-    made = search.run(cache)
-    assert (cache.asked, inner.compiled_calls > 0) == (made, True)
-    assert 0 < cache.hits < made
+    assert search.steps(evaluator, 8) == 1  # the root
+    assert search.run(evaluator) > 0
+    assert search.simulations(0) >= 300
 
 
 # --- tables

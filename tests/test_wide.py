@@ -14,7 +14,7 @@ from engine.board import Board
 from engine.encoding import encode_planes
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import parse_player
-from engine.search import CachedEvaluator, CompiledEvaluator, LockstepSearch, SearchConfig
+from engine.search import CompiledEvaluator, Evaluator, LockstepSearch, SearchConfig
 from engine.tablebase import read_tablebase
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
 from learner.inference import BackendError, TorchEvaluator, WideEvaluator, make_evaluator
@@ -234,7 +234,7 @@ def test_students_of_the_old_format_still_play(taught: Path) -> None:
         load_student(taught)
 
 
-def evaluator_of(text: object, **options) -> CachedEvaluator | WideEvaluator:
+def evaluator_of(text: object, **options) -> Evaluator:
     player = make_player(parse_player(str(text)), Conditions(**options))
     assert isinstance(player, SearchPlayer)
     return player.evaluator
@@ -245,8 +245,8 @@ def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
     assert isinstance(evaluator_of(taught, simulations=10, timed=True), WideEvaluator)
     assert isinstance(evaluator_of(f"{taught}@student"), WideEvaluator)
     assert isinstance(evaluator_of(taught, backend="student"), WideEvaluator)
-    assert isinstance(evaluator_of(taught, simulations=10), CachedEvaluator)
-    assert isinstance(evaluator_of(f"{taught}@torch", seconds=0.05), CachedEvaluator)
+    assert not isinstance(evaluator_of(taught, simulations=10), WideEvaluator)
+    assert not isinstance(evaluator_of(f"{taught}@torch", seconds=0.05), WideEvaluator)
     board = Board()
     player = make_player(parse_player(str(taught)), Conditions(seconds=0.05))
     assert player.choose([board])[0] in board.legal_moves
@@ -254,7 +254,7 @@ def test_the_student_plays_where_time_limits_the_search(taught: Path) -> None:
 
 def test_without_a_student_the_network_plays(taught: Path) -> None:
     shutil.rmtree(taught / STUDENT_FOLDER)
-    assert isinstance(evaluator_of(taught, seconds=0.05), CachedEvaluator)
+    assert not isinstance(evaluator_of(taught, seconds=0.05), WideEvaluator)
     with pytest.raises(BackendError, match="there is no student beside"):
         evaluator_of(f"{taught}@student")
 

@@ -1,6 +1,5 @@
 """Monte-Carlo tree search for many games in lockstep: configuration, tree, kernels and the class that drives them."""
 
-from .cache import CachedEvaluator
 from .config import BOARD_SEARCH, MOST_IN_FLIGHT, SearchConfig
 from .evaluator import Evaluator
 from .leaf_oracle import LeafOracle
@@ -11,7 +10,6 @@ from .uniform import UniformEvaluator
 __all__ = [
     "BOARD_SEARCH",
     "MOST_IN_FLIGHT",
-    "CachedEvaluator",
     "CompiledEvaluator",
     "Ending",
     "Evaluator",

@@ -26,12 +26,10 @@ class StepCounts(NamedTuple):
 
     Attributes:
         judged: evaluations of positions.
-        remembered: those of them that a cache knew.
         waiting: leaves that still wait, for tables that must be read first; they are for Python to settle and judge.
     """
 
     judged: int
-    remembered: int
     waiting: int
 
 
@@ -51,27 +49,25 @@ def search_steps(state, settings, tables, judge, network, steps):
     Args:
         tables: ``Tables``; those without pieces settle nothing.
         judge: compiled function ``judge(state, network, n)``: writes what the network says of the first n waiting
-            leaves into ``state.policy`` and ``state.wdl``; returns whether there is a policy, and how many answers
-            were remembered.
+            leaves into ``state.policy`` and ``state.wdl``; returns whether there is a policy.
         network: whatever ``judge`` wants.
 
     Returns:
         The numbers of ``StepCounts``.
     """
-    judged, remembered, games = 0, 0, state.slots.shape[0]
+    judged, games = 0, state.slots.shape[0]
     for first in range(0, games, GROUP):
         end = min(first + GROUP, games)
         for _ in range(steps):
             n = _next_leaves(state, settings, tables, first, end)
             if n <= 0:
                 if n < 0:
-                    return judged, remembered, -n
+                    return judged, -n
                 break
-            has_policy, known = judge(state, network, n)
+            has_policy = judge(state, network, n)
             backup_leaves(state, settings, n, has_policy)
             judged += n
-            remembered += known
-    return judged, remembered, 0
+    return judged, 0
 
 
 @njit(cache=True, nogil=True)

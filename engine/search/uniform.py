@@ -13,7 +13,7 @@ def _judge_uniform(state, network, n):
     for i in range(n):
         for outcome in range(3):
             state.wdl[i, outcome] = 0.0
-    return False, 0
+    return False
 
 
 @njit(cache=True, nogil=True)

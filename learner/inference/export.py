@@ -1,17 +1,18 @@
-"""Networks as files for other programs: ONNX, in float32 or int8, and TorchScript; and how true such a file is.
+"""Networks as ONNX files for other programs; and how true such a file is.
 
-Inputs and outputs of both are those of ``onnx_graph.INTERFACE``, which is part of every file: in an ONNX file as
-documentation of the model and of each input and output, in TorchScript as the extra file ``crownhead.json``.
-TorchScript gives the tuple (policy_logits, wdl_logits).
+Inputs and outputs are those of ``INTERFACE``, which is part of every file as documentation of the model and of each
+input and output.
 """
 
 import io
 import json
+import logging
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,70 +28,74 @@ from ..endgame.data import TEST, EndgameBatch, EndgameSampler
 from ..endgame.member import softmax
 from ..endgame.resolve import resolve
 from ..network import COLUMNS, ROWS, Network
-from ..residual import ResidualNetwork
-from .calibration import CALIBRATION_POSITIONS, calibrate, random_positions
+from .calibration import random_positions
 from .evaluator import BackendError
 from .fidelity import Answers, compare
-from .onnx_graph import INPUT, INTERFACE, POLICY, WDL, import_onnx, onnx_model
 from .torch_evaluator import TorchEvaluator
 
-ExportFormat = Literal["onnx", "torchscript"]
-TORCHSCRIPT_NOTES = "crownhead.json"
+INPUT, POLICY, WDL = "planes", "policy_logits", "wdl_logits"
+INTERFACE = {
+    INPUT: (
+        "float32 [batch, 6, 8, 4], seen by the side to move: own men, own kings, opponent's men, opponent's kings (1 "
+        "or 0), plies since the last capture or man's move / 80, one on odd rows. Square s = 4 * row + k is PDN square "
+        "s + 1 with Black and 32 - s with White to move; rows count from the side's own home row, 0 to 7; the square's "
+        "column is 2 * k + 1 on even and 2 * k on odd rows"
+    ),
+    POLICY: (
+        "float32 [batch, 128]: 32 * d + s is one hop, a step or a single jump, from square s in direction d, which "
+        "adds to (row, column) for d = 0: (+1, +1), 1: (+1, -1), 2: (-1, -1), 3: (-1, +1), twice that for a jump. A "
+        "move's logit is the sum over its hops; softmax over the legal moves gives their probabilities"
+    ),
+    WDL: "float32 [batch, 3]: softmax gives the probabilities of win, draw and loss for the side to move",
+}
+_OPSET = 20
 _TRACED_BATCH = 3  # any but 1: a size of 1 would be taken for one that never changes
 _LARGEST_BATCH = 128
 _ENDGAME_PIECES = 4  # of the tables that come with the package
 _CHECK_SEED = 20_261  # not that of the calibration
 
 
-def export_onnx(
-    network: Network,
-    path: str | os.PathLike[str],
-    quantised: bool = False,
-    calibration: np.ndarray | None = None,
-    metadata: Mapping[str, str] | None = None,
-) -> None:
-    """Writes a network as an ONNX file (opset 19), whole or not at all.
+def export_onnx(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
+    """Writes a network as an ONNX file in float32 (opset 20), whole or not at all.
 
     Args:
-        quantised: the trunk in int8 (``onnx_graph``).
-        calibration: positions uint32 [N, 4] for that; by default from random games.
         metadata: entries of the file's metadata, beside the network's configuration.
 
     Raises:
-        BackendError: onnx is not installed, or int8 is wanted of a wide network.
+        BackendError: onnx or onnxscript is not installed.
         StorageError: the file cannot be written.
     """
-    folded = network.folded().cpu().float()
-    ranges = None
-    if quantised:
-        if not isinstance(folded, ResidualNetwork):
-            raise BackendError("int8 is for the convolutions of residual networks; export a wide one in float32")
-        positions = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
-        ranges = calibrate(folded, positions)
-    precision = "int8" if quantised else "float32"
-    atomic_write(path, onnx_model(folded, ranges, {"precision": precision, **(metadata or {})}))
+    model = _onnx_model(network.folded().cpu().float())
+    model.doc_string = "English draughts. " + " ".join(f"{name}: {text}." for name, text in INTERFACE.items())
+    for value in (*model.graph.input, *model.graph.output):
+        value.doc_string = INTERFACE[value.name]
+    for key, text in {"network": json.dumps(network.config.model_dump()), **(metadata or {})}.items():
+        model.metadata_props.add(key=key, value=text)
+    atomic_write(path, model.SerializeToString())
 
 
-def export_torchscript(
-    network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
-) -> None:
-    """Writes a network as a TorchScript file in float32, whole or not at all; ``torch.jit.load`` reads it.
-
-    Args:
-        metadata: entries of ``crownhead.json`` in the file, beside the network's configuration and the interface.
-
-    Raises:
-        StorageError: the file cannot be written.
-    """
-    folded = network.folded().cpu().float()
-    notes = {"network": network.config.model_dump(), "interface": INTERFACE, **(metadata or {})}
-    buffer = io.BytesIO()
-    with warnings.catch_warnings(), torch.inference_mode():
-        # TorchScript is what C++ programs read without Python; torch keeps it, and advises new code against it.
-        warnings.filterwarnings("ignore", ".*torch.jit")
-        traced = torch.jit.trace(folded, torch.zeros(_TRACED_BATCH, NUM_PLANES, ROWS, COLUMNS))
-        torch.jit.save(traced, buffer, _extra_files={TORCHSCRIPT_NOTES: json.dumps(notes)})
-    atomic_write(path, buffer.getvalue())
+def _onnx_model(folded: Network) -> Any:
+    """The graph that torch makes of a network, as a ``ModelProto``."""
+    try:
+        import onnxscript  # noqa: F401 - torch needs it and would name another package
+    except ImportError as error:
+        raise BackendError(f"export needs onnx and onnxscript (pip install 'crownhead[export]'): {error}") from error
+    planes = torch.zeros(_TRACED_BATCH, NUM_PLANES, ROWS, COLUMNS)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages that nothing here needs
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore", FutureWarning)
+        program = torch.onnx.export(
+            folded,
+            (planes,),
+            dynamo=True,
+            verbose=False,
+            opset_version=_OPSET,
+            input_names=[INPUT],
+            output_names=[POLICY, WDL],
+            dynamic_shapes=({0: torch.export.Dim("batch")},),
+        )
+    assert program is not None
+    return program.model_proto
 
 
 def open_reference(model: bytes) -> Any:
@@ -101,12 +106,14 @@ def open_reference(model: bytes) -> Any:
     Raises:
         BackendError: onnx is not installed.
     """
-    import_onnx()
-    from onnx.reference import ReferenceEvaluator
-    from onnx.reference.op_run import OpRun
+    try:
+        from onnx.reference import ReferenceEvaluator
+        from onnx.reference.op_run import OpRun
+    except ImportError as error:
+        raise BackendError(f"ONNX files need onnx (pip install 'crownhead[export]'): {error}") from error
 
     class Conv(OpRun):
-        """The operator of this name, with the attributes that ``onnx_graph`` writes."""
+        """The operator of this name, with the attributes that exported networks have."""
 
         def _run(
             self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, pads: list[int] | None = None, **_others: object
@@ -120,34 +127,21 @@ def open_reference(model: bytes) -> Any:
 
 
 class ExportedNetwork:
-    """An exported file as an ``engine.search.Evaluator``, run by the reference implementation of ONNX or by torch.
+    """An exported file as an ``engine.search.Evaluator``, run by the reference implementation of ONNX.
 
     Raises:
         BackendError: onnx is not installed.
         OSError: the file cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         with open(path, "rb") as file:
-            data = file.read()
-        if format == "onnx":
-            reference = open_reference(data)
-            self._run = lambda planes: reference.run([POLICY, WDL], {INPUT: planes})
-            return
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*torch.jit")
-            module = torch.jit.load(io.BytesIO(data))
-
-        def run(planes: np.ndarray) -> list[np.ndarray]:
-            with torch.inference_mode():
-                return [output.numpy() for output in module(torch.from_numpy(planes))]
-
-        self._run = run
+            self._reference = open_reference(file.read())
 
     def evaluate(self, positions: np.ndarray) -> Answers:
         """Policy logits float32 [N, 128] and win/draw/loss logits [N, 3] of positions uint32 [N, 4]."""
         parts = [
-            self._run(encode_planes(np.ascontiguousarray(positions[start : start + _LARGEST_BATCH])))
+            self._reference.run([POLICY, WDL], {INPUT: encode_planes(positions[start : start + _LARGEST_BATCH])})
             for start in range(0, max(len(positions), 1), _LARGEST_BATCH)
         ]
         policy_logits, wdl_logits = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -155,11 +149,7 @@ class ExportedNetwork:
 
 
 def check_export(
-    path: str | os.PathLike[str],
-    format: ExportFormat,
-    network: Network,
-    positions: int = 2000,
-    endgames: int = 2000,
+    path: str | os.PathLike[str], network: Network, positions: int = 2000, endgames: int = 2000
 ) -> dict[str, Any]:
     """How true an exported file is to its network in float32.
 
@@ -175,7 +165,7 @@ def check_export(
         BackendError: onnx is not installed.
         OSError: the file cannot be read.
     """
-    exported, exact = ExportedNetwork(path, format), TorchEvaluator(network, precision="float32")
+    exported, exact = ExportedNetwork(path), TorchEvaluator(network, precision="float32")
     asked = random_positions(positions, _CHECK_SEED)
     fidelity = compare(asked, exact.evaluate(asked), exported.evaluate(asked))
     tables = load_tables(SHIPPED, _ENDGAME_PIECES, threads=1)

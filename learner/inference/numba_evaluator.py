@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from engine.bitboard import NUM_SQUARES
 from engine.encoding import NUM_POLICY, encode_planes
-from engine.search.cache import Memory
 from engine.search.state import SearchState, Settings
 from engine.search.step_loop import StepCounts
 from engine.tablebase.probing import Tables
@@ -22,7 +21,7 @@ from .calibration import CALIBRATION_POSITIONS, random_positions
 from .evaluator import BackendError, NetworkEvaluator
 from .fidelity import Answers, Fidelity, compare
 from .lanes import LARGEST_SHORT, WIDTH
-from .residual_kernels import LARGEST_BATCH, forward_many, search_residual, search_residual_remembering
+from .residual_kernels import LARGEST_BATCH, forward_many, search_residual
 from .tiles import BLOCK, LARGEST_SUM
 from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows
 
@@ -144,16 +143,6 @@ class NumbaEvaluator(NetworkEvaluator):
         with self._lock:
             counts = StepCounts(*search_residual(state, settings, tables, self._weights, self._buffers, steps))
         self.asked += counts.judged
-        return counts
-
-    def search_remembering(
-        self, state: SearchState, settings: Settings, tables: Tables, memory: Memory, steps: int
-    ) -> StepCounts:
-        """See ``RememberingEvaluator``."""
-        with self._lock:
-            network = self._weights, self._buffers
-            counts = StepCounts(*search_residual_remembering(state, settings, tables, memory, *network, steps))
-        self.asked += counts.judged - counts.remembered
         return counts
 
 

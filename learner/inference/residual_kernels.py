@@ -2,7 +2,6 @@
 
 from numba import njit
 
-from engine.search.cache import judge_remembered
 from engine.search.step_loop import search_steps
 
 from .winograd import forward
@@ -23,22 +22,10 @@ def forward_many(positions, network, policy_logits, wdl_logits):
 @njit(nogil=True, cache=True)
 def _judge(state, network, n):
     forward_many(state.leaves[:n], network, state.policy, state.wdl)
-    return True, 0
-
-
-@njit(nogil=True, cache=True)
-def _judge_remembered(state, network, n):
-    memory, weights, buffers = network
-    return True, judge_remembered(state, memory, forward_many, (weights, buffers), n)
+    return True
 
 
 @njit(nogil=True, cache=True)
 def search_residual(state, settings, tables, weights, buffers, steps):
     """``step_loop.search_steps`` with a residual network."""
     return search_steps(state, settings, tables, _judge, (weights, buffers), steps)
-
-
-@njit(nogil=True, cache=True)
-def search_residual_remembering(state, settings, tables, memory, weights, buffers, steps):
-    """The same with a memory, see ``engine.search.cache``."""
-    return search_steps(state, settings, tables, _judge_remembered, (memory, weights, buffers), steps)

@@ -27,8 +27,6 @@ _MOST_PIECES = 32
 class WideEvaluator(NetworkEvaluator):
     """Evaluates with a wide network, in float32: the ``engine.search.CompiledEvaluator`` for CPUs.
 
-    It remembers nothing: to judge a position again takes less time than to look it up.
-
     Raises:
         BackendError: the network is of another family.
     """

@@ -244,7 +244,7 @@ def _judge_wide(state, network, n):
             wanted = _list_hops(state.codes[lane], moves, buffers, hops_of_move)
             _policy(i, wanted, weights, buffers, policy)
         _results(end - first, weights, buffers, state.wdl[first:end])
-    return True, 0
+    return True
 
 
 @njit(nogil=True, cache=True)

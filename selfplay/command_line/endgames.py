@@ -1,11 +1,12 @@
 """Commands about endgames: ``tablebase``, ``oracle``, ``probe``. Each imports what it needs when it runs."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .options import Json, Net, Pieces, Positions, Seed, Tables
+from .options import Json, Net, Pieces, Positions, Seed, Tables, request_command
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -95,28 +96,33 @@ def probe(
     return probe_command(fens or [], network_folder(net), folder, quiet)
 
 
-@oracle.command("train")
-def oracle_train(
-    out: Annotated[Path, typer.Option(help="Folder of the training; given again, it goes on.")],
-    kind: Annotated[str | None, typer.Option(help="Of a new network: pair (the default) or wang.")] = None,
-    net: Annotated[str | None, typer.Option(help="Train this network on instead.")] = None,
-    freeze_body: Annotated[
-        bool, typer.Option("--freeze-body", help="Only the WDL head of a self-play network.")
-    ] = False,
-    pieces: Pieces = 5,
+@dataclass(frozen=True)
+class OracleTrainRequest:
+    """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
+
+    out: Annotated[Path, typer.Option(help="Folder of the training; given again, it goes on.")]
+    kind: Annotated[str | None, typer.Option(help="Of a new network: pair (the default) or wang.")] = None
+    net: Annotated[str | None, typer.Option(help="Train this network on instead.")] = None
+    freeze_body: Annotated[bool, typer.Option("--freeze-body", help="Only the WDL head of a self-play network.")] = (
+        False
+    )
+    pieces: Pieces = 5
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Train so long; tables and calibration take up to a minute more.")
-    ] = 30.0,
-    seed: Seed = 1,
-    folder: Tables = None,
-    quiet: Json = False,
-) -> Any:
-    """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
-    from learner.endgame.commands import Beginning, oracle_train_command
-    from selfplay.players import network_folder
+    ] = 30.0
+    seed: Seed = 1
+    folder: Tables = None
 
-    beginning = Beginning(kind, network_folder(net), freeze_body)
-    return oracle_train_command(beginning, pieces, minutes, seed, folder, out, quiet)
+    def execute(self, quiet: bool) -> Any:
+        """Runs the command."""
+        from learner.endgame.commands import Beginning, oracle_train_command
+        from selfplay.players import network_folder
+
+        beginning = Beginning(self.kind, network_folder(self.net), self.freeze_body)
+        return oracle_train_command(beginning, self.pieces, self.minutes, self.seed, self.folder, self.out, quiet)
+
+
+oracle.command("train")(request_command(OracleTrainRequest, OracleTrainRequest.execute))
 
 
 @oracle.command("calibrate")

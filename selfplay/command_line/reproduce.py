@@ -1,11 +1,12 @@
 """The commands ``reproduce``: experiments of papers done again. Each imports what it needs when it runs."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables
+from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, request_command
 
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
@@ -67,35 +68,37 @@ def reproduce_popic(
     return popic_command(experiment, minutes, games, seed, out, quiet)
 
 
-@reproduce.command("maddocks")
-def reproduce_maddocks(
-    experiment: Annotated[str | None, typer.Option(help="gradients or match; both if left out.")] = None,
-    selfplay_games: Annotated[int, typer.Option(min=1, help="Of self-play in each iteration.")] = 100,
-    comparison_games: Annotated[int, typer.Option(min=2, help="The most, of a new network with the best.")] = 40,
-    searches: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Per move, of the agent and of its opponent.")
-    ] = 50,
-    exploration: Annotated[float, typer.Option(min=0.01, max=20, help="Constant of the agent's search (PUCT).")] = 1.5,
+@dataclass(frozen=True)
+class MaddocksRequest:
+    """Do Maddocks's agent again: train it, let it play roll-out MCTS, and check the gradients."""
+
+    experiment: Annotated[str | None, typer.Option(help="gradients or match; both if left out.")] = None
+    selfplay_games: Annotated[int, typer.Option(min=1, help="Of self-play in each iteration.")] = 100
+    comparison_games: Annotated[int, typer.Option(min=2, help="The most, of a new network with the best.")] = 40
+    searches: Annotated[int, typer.Option(min=1, max=1_000_000, help="Per move, of the agent and its opponent.")] = 50
+    exploration: Annotated[float, typer.Option(min=0.01, max=20, help="Constant of the agent's search (PUCT).")] = 1.5
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="Score at which a new network takes the best one's place.")
-    ] = 0.55,
+    ] = 0.55
     epochs: Annotated[
         float, typer.Option(min=0.01, max=100, help="How often each sample is learnt from, on the mean.")
-    ] = 5.0,
-    iterations: Annotated[int, typer.Option(min=1, help="New networks made and compared, at most.")] = 100,
+    ] = 5.0
+    iterations: Annotated[int, typer.Option(min=1, help="New networks made and compared, at most.")] = 100
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Of the training, at most; earlier ones in this folder included.")
-    ] = 15.0,
-    games: Annotated[int, typer.Option(min=1, help="Of the match with roll-out MCTS.")] = 100,
-    out: RunOut = Path("maddocks-report"),
-    seed: RunSeed = 1,
-    quiet: Json = False,
-) -> Any:
-    """Do Maddocks's agent again: train it, let it play roll-out MCTS, and check the gradients."""
-    from selfplay.reproduce.maddocks import AgentSettings, maddocks_command
+    ] = 15.0
+    games: Annotated[int, typer.Option(min=1, help="Of the match with roll-out MCTS.")] = 100
+    out: RunOut = Path("maddocks-report")
+    seed: RunSeed = 1
 
-    agent = AgentSettings(selfplay_games, comparison_games, searches, exploration, threshold, epochs, iterations)
-    return maddocks_command(experiment, agent, minutes, games, seed, out, quiet)
+    def execute(self, quiet: bool) -> Any:
+        """Runs the command."""
+        from selfplay.reproduce.maddocks import maddocks_command
+
+        return maddocks_command(self, quiet)
+
+
+reproduce.command("maddocks")(request_command(MaddocksRequest, MaddocksRequest.execute))
 
 
 @reproduce.command("larson")

@@ -3,7 +3,7 @@ the gradients that its training rests on.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from learner.reproduce.experiment import (
 )
 from learner.reproduce.gradients import GradientCheck, check_gradients, operations
 
+from ..command_line.reproduce import MaddocksRequest
 from ..config import RunConfig, make_config
 from ..elo import Tally, fit_elo
 from ..figures import ratings_image
@@ -33,6 +34,7 @@ from ..progress import MatchProgress
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
 
 EXPERIMENTS = ("gradients", "match")
+_NO_FACTS = ("experiment", "out")  # of a request
 _CONCURRENCY = 64
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
@@ -53,34 +55,22 @@ _MATCH_NOTES = (
 )
 
 
-@dataclass(frozen=True)
-class AgentSettings:
-    """What Maddocks's program lets its user set, see the command's options."""
-
-    selfplay_games: int
-    comparison_games: int
-    searches: int
-    exploration: float
-    threshold: float
-    epochs: float
-    iterations: int
-
-    def config(self, minutes: float, seed: int, settings: Sequence[str]) -> RunConfig:
-        """The run with these settings; raises ``ConfigError`` that names the first bad one."""
-        chosen = {
-            "loop.games_per_iteration": self.selfplay_games,
-            "gate.max_games": self.comparison_games,
-            "search.num_simulations": self.searches,
-            "match_search.num_simulations": self.searches,
-            "search.c_puct": self.exploration,
-            "match_search.c_puct": self.exploration,
-            "gate.score_threshold": self.threshold,
-            "loop.reuse": self.epochs,
-            "loop.max_iterations": self.iterations,
-            "loop.minutes": minutes,
-        }
-        texts = [f"{key}={value}" for key, value in chosen.items()]
-        return make_config("maddocks", [*settings, *texts], seed=seed)
+def _config(request: MaddocksRequest, settings: Sequence[str]) -> RunConfig:
+    """The agent's run; raises ``ConfigError`` that names the first bad setting."""
+    chosen = {
+        "loop.games_per_iteration": request.selfplay_games,
+        "gate.max_games": request.comparison_games,
+        "search.num_simulations": request.searches,
+        "match_search.num_simulations": request.searches,
+        "search.c_puct": request.exploration,
+        "match_search.c_puct": request.exploration,
+        "gate.score_threshold": request.threshold,
+        "loop.reuse": request.epochs,
+        "loop.max_iterations": request.iterations,
+        "loop.minutes": request.minutes,
+    }
+    texts = [f"{key}={value}" for key, value in chosen.items()]
+    return make_config("maddocks", [*settings, *texts], seed=request.seed)
 
 
 class _MatchStudy:
@@ -188,20 +178,10 @@ def _gradients(checks: Sequence[GradientCheck]) -> Experiment:
     )
 
 
-def maddocks_command(
-    experiment: str | None,
-    agent: AgentSettings,
-    minutes: float,
-    games: int,
-    seed: int,
-    out: Path,
-    quiet: bool,
-    settings: Sequence[str] = (),
-) -> dict[str, Any]:
+def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[str] = ()) -> dict[str, Any]:
     """Trains and measures as Maddocks did; see ``crownhead reproduce maddocks --help``.
 
     Args:
-        experiment: of ``EXPERIMENTS``; None for both.
         settings: ``key=value``, changed in the preset: for tests.
 
     Returns:
@@ -211,15 +191,16 @@ def maddocks_command(
         ValueError: an unknown experiment, bad numbers, or a folder with another run.
         KeyboardInterrupt: the run is saved, and the report shows what there is.
     """
-    names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
+    out, games = request.out, request.games
+    names = chosen_experiments(request.experiment, EXPERIMENTS, request.minutes, out, _TITLE)
     if games < 1:
         raise ReproduceError(f"--games {games}: a match has 1 game at least")
-    study = _MatchStudy(agent.config(minutes, seed, settings), out, games)
+    study = _MatchStudy(_config(request, settings), out, games)
     if "match" in names:
         check_run(study.run, study.config)  # before its report is replaced
     make_writable_folder(out)
-    facts = {**{name.replace("_", " "): value for name, value in asdict(agent).items()}, "minutes": minutes}
-    facts |= {"games of each match": games, "seed": seed}
+    facts = {name.replace("_", " "): value for name, value in asdict(request).items() if name not in _NO_FACTS}
+    facts["games of each match"] = facts.pop("games")
     checks: list[GradientCheck] = []
 
     def write() -> tuple[Path, list[Experiment]]:
@@ -230,7 +211,7 @@ def maddocks_command(
 
     try:
         if "gradients" in names:
-            checks += map(check_gradients, operations(seed))
+            checks += map(check_gradients, operations(request.seed))
             write()
         if "match" in names:
             train_run(study.run, study.config, quiet)
