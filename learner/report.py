@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from markdown_it import MarkdownIt
+
 from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries
 
 Cell = str | int | float | None
@@ -27,15 +29,11 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; m
   padding: 0 1rem; }
 h1, h2 { line-height: 1.2; color: #1f4e79; }
 h2 { border-bottom: 1px solid #ccd6e0; margin-top: 2.5rem; padding-bottom: .2rem; }
-figure { margin: 1.5rem 0; }
-img { max-width: 100%; height: auto; }
-figcaption, caption { color: #555; font-size: .9rem; text-align: left; }
-caption { margin-bottom: .3rem; }
-.table { overflow-x: auto; margin: 1.5rem 0; }
-table { border-collapse: collapse; }
+em { color: #555; font-size: .9rem; font-style: normal; }
+table { border-collapse: collapse; margin-bottom: 1.5rem; }
 th, td { padding: .2rem .8rem; border-bottom: 1px solid #e3e8ee; text-align: left; }
 th { border-bottom: 2px solid #1f4e79; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
+td { font-variant-numeric: tabular-nums; }
 """
 
 
@@ -49,10 +47,6 @@ def _one_line(text: str) -> str:
 
 def _marked(text: str) -> str:
     return _MARKDOWN_SIGNS.sub(r"\\\1", _one_line(text))
-
-
-def _escaped(text: str) -> str:
-    return html.escape(_one_line(text))
 
 
 def _shown(cell: Cell) -> str:
@@ -73,9 +67,6 @@ class Text:
 
     def markdown(self) -> str:
         return _MARKDOWN_START.sub(r"\1\\\2", _marked(self.text))
-
-    def html(self) -> str:
-        return f"<p>{_escaped(self.text)}</p>"
 
 
 @dataclass(frozen=True)
@@ -113,20 +104,6 @@ class Table:
         lines.insert(1, ["---:" if right else "---" for right in numeric])
         return f"*{_marked(self.caption)}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
-    def html(self) -> str:
-        rows, numeric = self._cells()
-        kinds = [' class="number"' if right else "" for right in numeric]
-
-        def line(tag: str, cells: Sequence[str]) -> str:
-            inner = "".join(f"<{tag}{kind}>{_escaped(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True))
-            return f"<tr>{inner}</tr>"
-
-        body = "\n".join(line("td", row) for row in rows)
-        return (
-            f'<div class="table"><table>\n<caption>{_escaped(self.caption)}</caption>\n'
-            f"<thead>{line('th', self.header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
-        )
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -152,13 +129,6 @@ class Figure:
     def markdown(self) -> str:
         caption = _marked(self.caption)
         return f"![{caption}]({self.file_name})\n\n*{caption}*"
-
-    def html(self) -> str:
-        image, caption = base64.b64encode(self.png).decode(), _escaped(self.caption)
-        return (
-            f'<figure><img src="data:image/png;base64,{image}" alt="{caption}">'
-            f"<figcaption>{caption}</figcaption></figure>"
-        )
 
 
 Block = Text | Table | Figure
@@ -255,9 +225,11 @@ def to_markdown(report: Report) -> str:
 
 def to_html(report: Report) -> str:
     """The report as one HTML page that needs no other file: style and figures are inside."""
-    parts = [f"<h1>{_escaped(report.title)}</h1>"]
-    for section in report.sections:
-        parts += [f"<h2>{_escaped(section.title)}</h2>", *(block.html() for block in section.blocks)]
-    head = f'<meta charset="utf-8">\n<title>{_escaped(report.title)}</title>\n<style>{_STYLE}</style>'
-    body = "\n".join(parts)
-    return f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
+    reader = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table")
+    tokens = reader.parse(to_markdown(report))
+    images = {figure.file_name: base64.b64encode(figure.png).decode() for figure in report.figures()}
+    for image in (child for token in tokens for child in token.children or () if child.type == "image"):
+        image.attrSet("src", f"data:image/png;base64,{images[str(image.attrGet('src'))]}")
+    head = f'<meta charset="utf-8">\n<title>{html.escape(report.title)}</title>\n<style>{_STYLE}</style>'
+    body = reader.renderer.render(tokens, reader.options, {})
+    return f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n'
