@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.board import REVERSIBLE_PLIES_TO_DRAW, Board
-from engine.fen import Color
+from engine.board import REVERSIBLE_PLIES_TO_DRAW
+from engine.fen import Color, parse_fen
 from engine.movegen import jumpers_of
 from engine.search import LeafOracle
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
@@ -74,14 +74,13 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
     Args:
         max_pieces: positions with more pieces are not looked up.
     """
-    boards = [(board.words(), board.reversible_plies, board.repetitions()) for board in record.boards()]
-    positions = np.array([[*words, reversible] for words, reversible, _ in boards], np.uint32)
+    positions = record.positions()
     inside = np.flatnonzero(np.bitwise_count(positions[:, 0] | positions[:, 1]) <= min(max_pieces, table.max_pieces))
     if len(inside) == 0:
         return record
-    outcomes, plies = np.zeros(len(boards), np.uint8), np.full(len(boards), -1, np.int16)
+    outcomes, plies = np.zeros(len(positions), np.uint8), np.full(len(positions), -1, np.int16)
     outcomes[inside], plies[inside] = table.judge(positions[inside])
-    black_to_move = (np.arange(len(boards)) % 2 == 0) == (Board(record.start_fen).turn is Color.BLACK)
+    black_to_move = (np.arange(len(positions)) % 2 == 0) == (parse_fen(record.start_fen)[0] is Color.BLACK)
     results = np.where(black_to_move, records.DRAW - record.result, records.DRAW + record.result)
     reversible = positions[:, 3].astype(np.int64)
     first = 0
@@ -96,7 +95,8 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
             continue
         start = ply - min(ply, int(reversible[ply]))
         certain = 0 <= plies[ply] <= REVERSIBLE_PLIES_TO_DRAW - reversible[ply]
-        repeated = any(times > 1 for _, _, times in boards[start : ply + 1])
+        stretch = positions[start : ply + 1, :3]
+        repeated = any(len(np.unique(side, axis=0)) < len(side) for side in (stretch[::2], stretch[1::2]))
         results[ply] = result if certain and not repeated else records.DRAW
     samples = record.samples
     corrected = np.where(samples.kind == GAME, results[samples.ply], NO_RESULT).astype(np.uint8)

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 
 from engine import movegen
 from engine.board import Board
 from engine.fen import START_FEN, Color, format_fen, parse_fen
 from engine.players.base import search_moves
+from engine.players.kernels import play
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
 NO_RESULT = 3  # of a sample that is no position of the game
@@ -158,11 +160,31 @@ class GameRecord:
             board.push(legal[index])
             yield board
 
+    def positions(self) -> np.ndarray:
+        """The same as words: uint32 [plies + 1, 4], own, opp, kings and reversible plies, seen by the side to move."""
+        line = np.zeros((len(self.moves) + 1, 4), np.uint32)
+        line[0, :3] = parse_fen(self.start_fen)[1:]
+        legal = _replay(line, self.moves, movegen.new_moves())
+        if legal < len(self.moves):
+            raise RecordError(f"ply {legal}: there is no move number {self.moves[legal]}")
+        return line
+
     def board(self) -> Board:
         """The final position with all moves made; raises ``RecordError`` as ``boards`` does."""
         for board in self.boards():
             final = board
         return final
+
+
+@njit(cache=True)
+def _replay(line, made, moves):
+    """Writes the position after each move made into the line, see ``engine.players.kernels``; how many were legal."""
+    for ply in range(made.shape[0]):
+        count = movegen.generate(line[ply, 0], line[ply, 1], line[ply, 2], moves, movegen.DISTINCT)
+        if made[ply] >= count:
+            return ply
+        play(line, ply, moves[made[ply]])
+    return made.shape[0]
 
 
 class GameRecordBuilder:

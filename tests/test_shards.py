@@ -78,9 +78,11 @@ def test_record_replays_to_the_positions_that_were_searched(records: list[GameRe
         samples = record.samples
         searched = dict(zip(samples.ply.tolist(), range(len(samples)), strict=True))
         winner = {1: Color.BLACK, -1: Color.WHITE, 0: None}[record.result]
-        final = None
+        final, positions = None, record.positions()
+        assert len(positions) == len(record.moves) + 1
         for ply, board in enumerate(record.boards()):
             final = board
+            assert tuple(positions[ply]) == (*board.words(), board.reversible_plies)
             moves = [] if board.outcome() else search_moves(board)
             assert (ply in searched) == (len(moves) > 1 and ply < len(record.moves))
             if ply in searched:
