@@ -31,7 +31,7 @@ class PlayStats:
 
     Attributes:
         evaluations: positions judged by the network.
-        seconds: wall time.
+        seconds, processor_seconds: wall time, and how long a processor worked on it.
         resign_checks, resign_false: games played on although the rule would have resigned them, and those of them
             that the side to resign did not lose.
     """
@@ -41,6 +41,7 @@ class PlayStats:
     plies: int = 0
     evaluations: int = 0
     seconds: float = 0.0
+    processor_seconds: float = 0.0
     resign_checks: int = 0
     resign_false: int = 0
 
@@ -104,10 +105,10 @@ class Actor:
 
     def play(self, min_samples: int) -> tuple[list[GameRecord], PlayStats]:
         """Plays on until the finished games hold at least so many samples, or ``stop``, and hands them over."""
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.thread_time()
         while self._stats.samples < min_samples and not self._stopping:
             self._stats.evaluations += self._step()
-        self._stats.seconds = time.perf_counter() - started
+        self._stats.seconds, self._stats.processor_seconds = time.perf_counter() - started, time.thread_time() - worked
         records, stats = self._finished, self._stats
         self._finished, self._stats = [], PlayStats()
         return records, stats

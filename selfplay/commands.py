@@ -98,13 +98,12 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         best = run.checkpoint(summary["best"])
         bare = bare_network_rate(load_checkpoint(best).network, config)
         board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0].evaluations
-    rate, playing = summary["evaluations_per_second"], summary["actors_busy"] * config.selfplay.actors
     figures: TrainFigures = {
         **summary,
         "network_evaluations_per_second": round(bare, 1),
-        "selfplay_to_network_ratio": round(rate / bare, 3),
+        "selfplay_to_network_ratio": round(summary["evaluations_per_second"] / bare, 3),
         "board_evaluations_per_second": round(board, 1),
-        "actor_to_board_ratio": round(rate / max(playing, 1e-9) / board, 3),
+        "actor_to_board_ratio": round(summary["actor_evaluations_per_second"] / board, 3),
     }
     if not quiet:
         _print_ratings(training.ratings)
@@ -139,10 +138,13 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
 def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
     console.print(f"Best network: {best} ({figures['promotions']} promotions)")
-    console.print(f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time")
+    console.print(
+        f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time; "
+        f"together they used {figures['cores_used']:.2f} cores"
+    )
     console.print(
         f"Self-play: {figures['evaluations_per_second']:,.0f} evaluations/s "
-        f"({figures['selfplay_to_network_ratio']:.0%} of the bare network's; while it plays an actor makes "
+        f"({figures['selfplay_to_network_ratio']:.0%} of the bare network's; an actor makes "
         f"{figures['actor_to_board_ratio']:.0%} of the rate of a search at the board), "
         f"{figures['samples_per_second']:,.0f} samples/s, {60 * figures['games_per_second']:,.0f} games/min"
     )

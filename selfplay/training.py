@@ -64,7 +64,8 @@ class TrainingFigures(TypedDict):
     """Where a run stands.
 
     ``actors_busy`` and ``learner_busy`` are shares of this process's time: of playing, on the average of the actors,
-    and of training steps. The rates are those of self-play over all of this process's time.
+    and of training steps. ``cores_used`` is how many processors they worked on, on the average. The rates are those of
+    self-play over all of this process's time, but for that of an actor, which is by its processor's time.
     """
 
     run: str
@@ -77,7 +78,9 @@ class TrainingFigures(TypedDict):
     best: str
     actors_busy: float
     learner_busy: float
+    cores_used: float
     evaluations_per_second: float
+    actor_evaluations_per_second: float
     games_per_second: float
     samples_per_second: float
 
@@ -110,7 +113,8 @@ class Training:
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
-        self._gate_seconds = self._playing_s = self._learning_s = 0.0
+        self._gate_seconds = self._playing_s = self._learning_s = self._actors_s = 0.0
+        self._worked = time.thread_time()
         self._evaluations, self._games_before = 0, self.replay.total_games
         self._samples_before = self.replay.total_samples
         self._exam: EndgameExam | None = None
@@ -212,7 +216,9 @@ class Training:
             "best": self.state.best,
             "actors_busy": round(self._playing_s / self.config.selfplay.actors / elapsed, 3),
             "learner_busy": round(self._learning_s / elapsed, 3),
+            "cores_used": round((self._actors_s + time.thread_time() - self._worked) / elapsed, 3),
             "evaluations_per_second": round(self._evaluations / elapsed, 1),
+            "actor_evaluations_per_second": round(self._evaluations / max(self._actors_s, 1e-9), 1),
             "games_per_second": round((self.replay.total_games - self._games_before) / elapsed, 3),
             "samples_per_second": round((self.replay.total_samples - self._samples_before) / elapsed, 1),
         }
@@ -267,6 +273,7 @@ class Training:
             self.replay.add(result.shard.path)
             stats = result.stats
             self._playing_s += stats.seconds
+            self._actors_s += stats.processor_seconds
             self._evaluations += stats.evaluations
             figures = {
                 "actor": result.actor,
@@ -274,6 +281,7 @@ class Training:
                 "samples": result.shard.samples,
                 "evaluations": stats.evaluations,
                 "seconds": round(stats.seconds, 3),
+                "processor_seconds": round(stats.processor_seconds, 3),
                 "resign_checks": stats.resign_checks,
                 "resign_false": stats.resign_false,
                 "window": self.replay.window_samples,

@@ -77,7 +77,10 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     played = sum(event["seconds"] for event in events(run, "play"))
     seconds = figures["minutes"] * 60
     assert figures["actors_busy"] * seconds == pytest.approx(played, rel=0.05)
+    worked = sum(event["processor_seconds"] for event in events(run, "play"))
+    assert 0 < worked / seconds < figures["cores_used"] <= (os.cpu_count() or 1)
     evaluations = sum(event["evaluations"] for event in events(run, "play"))
+    assert figures["actor_evaluations_per_second"] * worked == pytest.approx(evaluations, rel=0.01)
     assert figures["evaluations_per_second"] * seconds == pytest.approx(evaluations, rel=0.05)
     assert figures["games_per_second"] * seconds == pytest.approx(figures["games"], rel=0.05)
     assert figures["samples_per_second"] * seconds == pytest.approx(figures["samples"], rel=0.05)

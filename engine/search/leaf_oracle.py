@@ -1,10 +1,11 @@
 """What a search asks about leaves of few pieces: exact tables."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..tablebase.probing import Tables
+if TYPE_CHECKING:
+    from ..tablebase.probing import Tables
 from .tree import DRAW, LOSS, UNKNOWN, WIN
 
 __all__ = ["DRAW", "LOSS", "UNKNOWN", "WIN", "LeafOracle"]
@@ -31,6 +32,6 @@ class LeafOracle(Protocol):
         """
         ...
 
-    def compiled(self) -> Tables | None:
+    def compiled(self) -> "Tables | None":
         """What one compiled search looks up by itself; None: every position goes to ``judge``, step by step."""
         ...
