@@ -6,6 +6,7 @@ Words of bits here are seen by the side to move, as everywhere in ``engine``.
 import enum
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from .bitboard import mask_of, squares_of
 from .errors import FenError
@@ -14,6 +15,7 @@ START_FEN = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
 NUMBERS = 32
 MAX_PIECES = 12  # a side never has more than it started with
 _LONGEST = 120  # characters of a wrong text that a message repeats; the start position has 67
+_REMEMBERED = 4096  # texts and positions: a self-play actor meets the same openings again and again
 _PIECES = re.compile(r"(K?)([0-9]{1,2})(?:-([0-9]{1,2}))?")
 
 
@@ -64,6 +66,7 @@ def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
     return men, kings
 
 
+@lru_cache(_REMEMBERED)
 def parse_fen(fen: str) -> tuple[Color, int, int, int]:
     """Reads a FEN.
 
@@ -115,6 +118,7 @@ def pieces_of(turn: Color, own: int, opp: int, kings: int) -> dict[int, tuple[Co
     return {to_number(s, turn): (color, s in crowned) for color, word in sides for s in squares_of(word)}
 
 
+@lru_cache(_REMEMBERED)
 def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
     """The FEN of a position, see ``fen_of_pieces``."""
     return fen_of_pieces(turn, pieces_of(turn, own, opp, kings))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -72,11 +73,14 @@ def _random_openings(plies: int, number: int, rng: np.random.Generator) -> Itera
         yield Opening(" ".join(map(str, board.move_stack)) or "start", board)
 
 
+_ballot_board = cache(ballot_board)
+
+
 def selfplay_opening(rng: np.random.Generator, ballot_fraction: float, most_plies: int) -> Board:
     """Where a game of self-play starts: at a ballot, or after 0 to ``most_plies`` random moves."""
     if rng.random() < ballot_fraction:
         ballots = playable_ballots()
-        return ballot_board(ballots[rng.integers(len(ballots))]).copy()
+        return _ballot_board(ballots[rng.integers(len(ballots))]).copy()
     return Board(random_board(int(rng.integers(most_plies + 1)), rng).fen())
 
 

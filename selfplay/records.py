@@ -220,12 +220,13 @@ class GameRecordBuilder:
             search_wdl: [3]: win, draw, loss for the side to move.
             move_probabilities: [legal moves], as in ``Samples``; None for a fast search.
         """
-        if self._plies and self._plies[-1] == self.ply:
-            raise RecordError(f"ply {self.ply} has been searched already; add the move first")
+        ply = len(self._moves)
+        if self._plies and self._plies[-1] == ply:
+            raise RecordError(f"ply {ply} has been searched already; add the move first")
         self._positions.append(np.array(position, np.uint32))
         self._wdl.append(np.array(search_wdl, np.float16))
         self._policies.append(None if move_probabilities is None else np.array(move_probabilities, np.float16))
-        self._plies.append(self.ply)
+        self._plies.append(ply)
 
     def add_found(self, found: Samples) -> None:
         """Adds ``found_samples`` beside the position now on the board. The arrays are kept."""
@@ -238,7 +239,7 @@ class GameRecordBuilder:
         """
         if not 0 <= index < movegen.MAX_MOVES:
             raise RecordError(f"ply {self.ply}: {index} is no index of a move (0 to {movegen.MAX_MOVES - 1})")
-        if self.ply == MAX_PLIES:
+        if len(self._moves) == MAX_PLIES:
             raise RecordError(f"a game record holds at most {MAX_PLIES} moves")
         self._moves.append(int(index))
 
