@@ -251,7 +251,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
         "trainer": {**_WIDE_TRAINER, "final_factor": 0.02},
         "loop": {
-            "minutes": 175.0,
+            "minutes": 120.0,
             "steps_per_iteration": 4000,
             "samples_before_training": 50_000,
             "reuse": 6.0,
