@@ -17,6 +17,7 @@ from .openings import MatchError, Opening
 from .referee import GRACE_S, Answer, ask_all, ask_timed
 
 NO_CLOCK = TimeControl()
+CONCURRENCY = 64  # games side by side: a batch that fills the network, and an early end that still saves games
 _LOG = logging.getLogger(__name__)
 
 
@@ -126,7 +127,7 @@ def play_games(
     player_b: Player,
     starts: Iterable[tuple[int, Opening]],
     *,
-    concurrency: int = 64,
+    concurrency: int = CONCURRENCY,
     max_plies: int | None = None,
     control: TimeControl = NO_CLOCK,
     on_round: Callable[[], None] | None = None,
@@ -178,32 +179,31 @@ def play_match(
     games: int,
     *,
     seed: int = 0,
-    concurrency: int = 64,
     max_plies: int | None = None,
     on_game: Callable[[MatchGame], bool | None] | None = None,
     on_round: Callable[[], None] | None = None,
 ) -> MatchResult:
     """Plays a match in pairs: the same opening twice, the first player with Black, then with White.
 
-    See ``play_games``. Players who answer from the board alone play the same match at any ``concurrency``.
+    See ``play_games``. Players who answer from the board alone play the same match at any ``CONCURRENCY``.
 
     Args:
         openings: one for each pair, from the first again when they are used up.
         games: how many; an odd number leaves the last pair without its second game.
         on_game: called with each game, in the order of the openings, as soon as it and all before it are over. If it
             returns True the match ends with that game, and those still going on are dropped: what counts depends
-            neither on ``concurrency`` nor on which games are short.
+            neither on ``CONCURRENCY`` nor on which games are short.
 
     Raises:
         MatchError: no openings, or a number that is not positive.
     """
-    if min(games, concurrency, games if max_plies is None else max_plies) < 1 or not openings:
-        raise MatchError("a match needs an opening, and a positive number of games, concurrency and plies")
+    if min(games, games if max_plies is None else max_plies) < 1 or not openings:
+        raise MatchError("a match needs an opening, and a positive number of games and plies")
     seed_players(player_a, player_b, seed)
     starts = ((index, openings[index // 2 % len(openings)]) for index in range(games))
     over: dict[int, MatchGame] = {}
     played: list[MatchGame] = []
-    for game in play_games(player_a, player_b, starts, concurrency=concurrency, max_plies=max_plies, on_round=on_round):
+    for game in play_games(player_a, player_b, starts, concurrency=CONCURRENCY, max_plies=max_plies, on_round=on_round):
         over[game.index] = game
         while len(played) in over:
             played.append(over.pop(len(played)))

@@ -42,7 +42,6 @@ from .worker import Played, Weights
 
 _LOG_STEPS = 50
 _WAIT_SECONDS = 0.2
-_MATCH_CONCURRENCY = 64  # games side by side: a batch that fills the network, and an early end that still saves games
 
 
 class Listener(Protocol):
@@ -419,7 +418,6 @@ class Training:
             make_openings("ballots", (games + 1) // 2, seed),
             games,
             seed=seed,
-            concurrency=_MATCH_CONCURRENCY,
             max_plies=self.config.selfplay.max_plies,
             on_game=on_game,
             on_round=on_round,

@@ -13,6 +13,7 @@ from engine.board import Board, Move
 from engine.fen import START_FEN, Color
 from engine.pdn import read_games
 from engine.players import RandomPlayer
+from selfplay import match
 from selfplay.elo import elo_diff
 from selfplay.gate import Gate, GateConfig
 from selfplay.match import FORFEIT, PLY_CAP, MatchGame, MatchResult, play_match
@@ -180,10 +181,11 @@ def test_result_counts_for_the_first_player() -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7, 100])
-def test_concurrency_does_not_change_the_match(concurrency: int) -> None:
+def test_concurrency_does_not_change_the_match(concurrency: int, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = IndexPlayer("a", 5), IndexPlayer("b", 11)
-    expected = play_match(IndexPlayer("a", 5), IndexPlayer("b", 11), openings(6), 12, concurrency=12)
-    result = play_match(a, b, openings(6), 12, concurrency=concurrency)
+    expected = play_match(IndexPlayer("a", 5), IndexPlayer("b", 11), openings(6), 12)
+    monkeypatch.setattr(match, "CONCURRENCY", concurrency)
+    result = play_match(a, b, openings(6), 12)
     assert result == expected
     assert max(a.batches) == max(b.batches) == min(12, concurrency)
     assert a.batches[0] == max(1, min(12, concurrency) // 2)  # after a ballot White moves first: every second game
@@ -266,7 +268,7 @@ def test_an_interrupt_is_not_a_forfeit() -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 5, 40])
-def test_games_are_reported_in_order_and_can_end_the_match(concurrency: int) -> None:
+def test_games_are_reported_in_order_and_can_end_the_match(concurrency: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
     def stop_after_seven(game: MatchGame) -> bool:
@@ -274,7 +276,8 @@ def test_games_are_reported_in_order_and_can_end_the_match(concurrency: int) -> 
         return len(seen) == 7
 
     players = IndexPlayer("a", 3), IndexPlayer("b", 7)
-    result = play_match(*players, openings(20), 40, concurrency=concurrency, on_game=stop_after_seven)
+    monkeypatch.setattr(match, "CONCURRENCY", concurrency)
+    result = play_match(*players, openings(20), 40, on_game=stop_after_seven)
     assert seen == list(range(7))
     assert result.games == 7
     assert result.played == play_match(*players, openings(20), 40).played[:7]
@@ -309,14 +312,9 @@ def test_pdn_of_a_match() -> None:
 
 def test_nonsense_is_refused() -> None:
     players = IndexPlayer("a", 1), IndexPlayer("b", 1)
-    for games, concurrency, max_plies, starts in (
-        (0, 1, None, START),
-        (1, 0, None, START),
-        (1, 1, 0, START),
-        (1, 1, None, []),
-    ):
+    for games, max_plies, starts in ((0, None, START), (1, 0, START), (1, None, [])):
         with pytest.raises(MatchError, match="a match needs"):
-            play_match(*players, starts, games, concurrency=concurrency, max_plies=max_plies)
+            play_match(*players, starts, games, max_plies=max_plies)
 
 
 def test_random_players_are_equal() -> None:

@@ -35,7 +35,6 @@ from .runs import RESULTS, Version, check_run, played_games, read_run, tally_fig
 
 EXPERIMENTS = ("gradients", "match")
 _NO_FACTS = ("experiment", "out")  # of a request
-_CONCURRENCY = 64
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
     "An agent learns from its own games with the settings that the report makes adjustable, and plays tree search with "
@@ -110,7 +109,7 @@ class _MatchStudy:
                 pair.clear()
 
         openings = make_openings("ballots", (self.games + 1) // 2, config.seed)
-        play_match(agent, rollout, openings, self.games, seed=config.seed, concurrency=_CONCURRENCY, on_game=on_game)
+        play_match(agent, rollout, openings, self.games, seed=config.seed, on_game=on_game)
 
     def experiment(self) -> Experiment:
         versions, rows = self.versions(), []
