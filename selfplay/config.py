@@ -126,12 +126,12 @@ class RunConfig(_Settings):
         for anchor in self.loop.anchors:
             if isinstance(parse_player(anchor), NetworkSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
+        if self.loop.minutes is None and self.loop.max_iterations is None:
+            raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         trainers = [self.trainer] + ([self.student.trainer] if self.student else [])
         by_time = any(trainer.schedule == "cosine" and trainer.schedule_steps == 0 for trainer in trainers)
         if by_time and self.loop.minutes is None:
             raise ValueError("trainer.schedule cosine needs trainer.schedule_steps or loop.minutes")
-        if self.loop.minutes is None and self.loop.max_iterations is None:
-            raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         return self
 
 

@@ -164,4 +164,6 @@ def test_presets_and_settings() -> None:
         make_config("quick", ["search.c_pict=1"])
     with pytest.raises(ConfigError, match="never ends"):
         make_config("quick", ["loop.minutes=null"])
+    with pytest.raises(ConfigError, match="cosine needs"):
+        make_config("quick", ["loop.minutes=null", "loop.max_iterations=2"])
     assert SearchConfig(num_simulations=3) != SearchConfig()

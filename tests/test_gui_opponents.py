@@ -267,7 +267,7 @@ class Answer(NamedTuple):
 
 
 def lookup(info: EndgameInfo, board: Board) -> Verdict:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (verdict := info.ask(board)) is None:
         assert time.monotonic() < deadline
         time.sleep(0.001)

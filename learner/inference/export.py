@@ -116,12 +116,18 @@ def open_reference(model: bytes) -> Any:
         """The operator of this name, with the attributes that exported networks have."""
 
         def _run(
-            self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray, pads: list[int] | None = None, **_others: object
+            self,
+            x: np.ndarray,
+            weight: np.ndarray,
+            bias: np.ndarray | None = None,
+            pads: list[int] | None = None,
+            **_others: object,
         ) -> tuple[np.ndarray]:
             top, left, bottom, right = pads or (0, 0, 0, 0)
             padded = nn.functional.pad(torch.from_numpy(x), (left, right, top, bottom))
             with torch.inference_mode():
-                return (nn.functional.conv2d(padded, torch.tensor(weight), torch.tensor(bias)).numpy(),)
+                shift = None if bias is None else torch.tensor(bias)  # there is none where it would be zero
+                return (nn.functional.conv2d(padded, torch.tensor(weight), shift).numpy(),)
 
     return ReferenceEvaluator(model, new_ops=[Conv])
 
