@@ -225,12 +225,11 @@ class Trainer:
         self.network.load_state_dict(_with_prefix(tensors, "network."))
         self.ema_network.load_state_dict(_with_prefix(tensors, "ema."))
         self.optimizer.state.clear()
+        counts_on = self.device if self.config.optimizer == "adamw" else "cpu"  # the fused AdamW counts there
         for name, parameter in self.network.named_parameters():
             for key in self._optimizer_keys(info.steps):
                 # Laid out like the optimizer's own, else sums would round differently than without a stop.
-                # Only the fused AdamW counts its steps where the weights are.
-                counter = torch.zeros((), device=self.device if self.config.optimizer == "adamw" else None)
-                kept = counter if key == "step" else torch.empty_like(parameter)
+                kept = torch.zeros((), device=counts_on) if key == "step" else torch.empty_like(parameter)
                 self.optimizer.state[parameter][key] = kept.copy_(tensors[f"optimizer.{name}.{key}"])
         self.steps = info.steps
 

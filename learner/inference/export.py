@@ -4,13 +4,11 @@ Inputs and outputs are those of ``INTERFACE``, which is part of every file as do
 input and output.
 """
 
-import io
 import json
 import logging
 import os
 import warnings
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import asdict
 from typing import Any
 
@@ -82,7 +80,7 @@ def _onnx_model(folded: Network) -> Any:
         raise BackendError(f"export needs onnx and onnxscript (pip install 'crownhead[export]'): {error}") from error
     planes = torch.zeros(_TRACED_BATCH, NUM_PLANES, ROWS, COLUMNS)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages that nothing here needs
-    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         program = torch.onnx.export(
             folded,
