@@ -1,4 +1,4 @@
-"""Self-play of papers done again: tables by hand, tiny runs, resumption, Ctrl-C, gradients, bad input."""
+"""Self-play of papers done again: tables by hand, tiny runs, resumption, Ctrl-C, bad input."""
 
 import json
 import os
@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from test_interrupts import ROOT, interrupt
 
 import crownhead
 from learner.reproduce.experiment import Experiment
-from learner.reproduce.gradients import Operation, check_gradients, operations
 from selfplay.command_line.reproduce import MaddocksRequest
 from selfplay.config import make_config
 from selfplay.elo import Tally
@@ -46,7 +44,7 @@ TINY = (
     "gate.max_games=2",
 )
 TWO_ITERATIONS = (*TINY, "loop.games_per_iteration=4", "loop.max_iterations=2")
-AGENT = MaddocksRequest(None, 4, 2, 4, 2.5, 0.0, 2.0, 2, minutes=60, games=3)
+AGENT = MaddocksRequest(4, 2, 4, 2.5, 0.0, 2.0, 2, minutes=60, games=3)
 BY_HAND = {
     "v0": Tally(pairs=[0, 0, 0, 1, 1], wins=3, draws=1),
     "v1": Tally(pairs=[0, 1, 1, 0, 0], draws=1, wins=1, losses=2),
@@ -255,8 +253,7 @@ def test_an_interrupted_training_leaves_a_report(tmp_path: Path) -> None:
 
 def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
     figures = maddocks_command(replace(AGENT, out=tmp_path), quiet=True, settings=TINY)
-    assert list(figures) == ["gradients", "match"]
-    assert all(row["measured"]["passed"] == 1 for row in figures["gradients"]["rows"])
+    assert list(figures) == ["match"]
     rows = figures["match"]["rows"]
     assert rows[0]["name"] == "random weights (v0) v rollout:4"
     for row in rows:
@@ -268,7 +265,7 @@ def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
     assert (config.search.num_simulations, config.search.c_puct, config.match_search.c_puct) == (4, 2.5, 2.5)
     assert (config.gate.rule, config.gate.score_threshold, config.loop.max_iterations) == ("winrate", 0, 2)
     before = (tmp_path / "run" / "state.json").read_bytes()
-    assert maddocks_command(replace(AGENT, experiment="match", out=tmp_path), True, TINY)["match"] == figures["match"]
+    assert maddocks_command(replace(AGENT, out=tmp_path), True, TINY)["match"] == figures["match"]
     assert (tmp_path / "run" / "state.json").read_bytes() == before
     assert (tmp_path / "match.png").is_file()
     report = (tmp_path / "report.json").read_bytes()
@@ -283,38 +280,10 @@ def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(maddocks, "play_match", interrupted)
     with pytest.raises(KeyboardInterrupt, match="the run is saved"):
-        maddocks_command(replace(AGENT, experiment="match", games=2, out=tmp_path), quiet=True, settings=TINY)
+        maddocks_command(replace(AGENT, games=2, out=tmp_path), quiet=True, settings=TINY)
     found = json.loads((tmp_path / "report.json").read_text())["experiments"]["match"]
     wanted = 2 * min(2, 1 + len(read_promotions(tmp_path / "run")))
     assert f"Not finished: 0 of {wanted} games are played; the same command goes on." in found["notes"]
-
-
-class _WrongSquare(torch.autograd.Function):
-    """x², with the derivative of x² / 2."""
-
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        return gradient * ctx.saved_tensors[0]
-
-
-def test_a_wrong_gradient_is_found() -> None:
-    wrong = check_gradients(Operation("square", _WrongSquare.apply, (torch.tensor([3.0, 0.5], dtype=torch.float64),)))
-    assert (wrong.passed, wrong.derivatives) == (False, 4)
-    assert wrong.error == pytest.approx(0.5, abs=1e-6)  # 3 for 6, by 6; 0.5 for 1, by 1
-    assert "gradcheck refuses square." in maddocks._gradients([wrong]).notes[0]
-
-
-def test_every_operation_of_the_report_is_there() -> None:
-    names = (
-        "add neg mul div matmul pow mean sum log exp transpose pad conv2d dense conv reshape ReLU softmax sigmoid tanh "
-        "MSE BCE"
-    )
-    assert [operation.name for operation in operations(1)] == [*names.split(), "AlphaZero loss", "loss used here"]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +293,6 @@ def test_every_operation_of_the_report_is_there() -> None:
         (("popic", "--games", "1"), "--games"),
         (("popic", "--minutes", "inf"), "--minutes inf"),
         (("popic", "--out", __file__), "is a file"),
-        (("maddocks", "--experiment", "x"), "choose gradients, match"),
         (("maddocks", "--exploration", "0"), "--exploration"),
         (("maddocks", "--threshold", "2"), "--threshold"),
         (("maddocks", "--epochs", "-1"), "--epochs"),

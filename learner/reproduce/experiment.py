@@ -46,19 +46,17 @@ class Measure:
 
     Attributes:
         key: its name in rows and in JSON.
-        kind: "share" (0 to 1, in per cent), "count", "bytes", "microseconds", "number" (two digits) or "truth" (1, 0).
+        kind: "share" (0 to 1, in per cent), "count", "bytes", "microseconds" or "number" (two digits).
     """
 
     key: str
     title: str
-    kind: Literal["share", "count", "bytes", "microseconds", "number", "truth"] = "share"
+    kind: Literal["share", "count", "bytes", "microseconds", "number"] = "share"
 
     def shown(self, value: float | None) -> Cell:
         """A value as it stands in a table."""
         if value is None or self.kind == "share":
             return percent(value)
-        if self.kind == "truth":
-            return "yes" if value else "no"
         if self.kind == "number":
             return f"{value:.1e}" if 0 < value < 0.01 else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
         return f"{value:,.1f} µs" if self.kind == "microseconds" else round(value)

@@ -70,9 +70,8 @@ def reproduce_popic(
 
 @dataclass(frozen=True)
 class MaddocksRequest:
-    """Do Maddocks's agent again: train it, let it play roll-out MCTS, and check the gradients."""
+    """Do Maddocks's agent again: train it, and let it play roll-out MCTS."""
 
-    experiment: Annotated[str | None, typer.Option(help="gradients or match; both if left out.")] = None
     selfplay_games: Annotated[int, typer.Option(min=1, help="Of self-play in each iteration.")] = 100
     comparison_games: Annotated[int, typer.Option(min=2, help="The most, of a new network with the best.")] = 40
     searches: Annotated[int, typer.Option(min=1, max=1_000_000, help="Per move, of the agent and its opponent.")] = 50

@@ -1,6 +1,4 @@
-"""What ``crownhead reproduce maddocks`` does: an agent trained by its own games against UCT with random roll-outs, and
-the gradients that its training rests on.
-"""
+"""What ``crownhead reproduce maddocks`` does: an agent trained by its own games against UCT with random roll-outs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,7 +18,6 @@ from learner.reproduce.experiment import (
     print_experiments,
     report_experiments,
 )
-from learner.reproduce.gradients import GradientCheck, check_gradients, operations
 
 from ..command_line.reproduce import MaddocksRequest
 from ..config import RunConfig, make_config
@@ -33,12 +30,10 @@ from ..players import network_player
 from ..progress import MatchProgress
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
 
-EXPERIMENTS = ("gradients", "match")
-_NO_FACTS = ("experiment", "out")  # of a request
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
     "An agent learns from its own games with the settings that the report makes adjustable, and plays tree search with "
-    "random roll-outs that gets as many searches per move. What is differentiated to train it is checked first. "
+    "random roll-outs that gets as many searches per move. "
     "Published figures to set beside these are not known."
 )
 _MATCH_NOTES = (
@@ -155,28 +150,6 @@ class _MatchStudy:
         return [Figure("match", image, f"Elo against {self.opponent}, which has as many searches per move.")]
 
 
-def _gradients(checks: Sequence[GradientCheck]) -> Experiment:
-    failed = [check.name for check in checks if not check.passed]
-    verdict = f"gradcheck refuses {', '.join(failed)}." if failed else "gradcheck passes them all."
-    return Experiment(
-        "gradients",
-        "Gradients of every operation",
-        "Are the derivatives of all that the report's own autodiff could do, and of the loss used here, right?",
-        (
-            Measure("derivatives", "derivatives", "count"),
-            Measure("error", "largest error", "number"),
-            Measure("passed", "passes", "truth"),
-        ),
-        [Row(c.name, {}, {"derivatives": c.derivatives, "error": c.error, "passed": float(c.passed)}) for c in checks],
-        [],
-        [
-            f"{len(checks)} operations: {verdict}",
-            "In float64, torch.autograd.gradcheck with a tolerance of 1e-6; the error is the largest distance from "
-            "central differences with a step of 1e-6, by the derivative's size where that is more than 1.",
-        ],
-    )
-
-
 def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[str] = ()) -> dict[str, Any]:
     """Trains and measures as Maddocks did; see ``crownhead reproduce maddocks --help``.
 
@@ -184,38 +157,31 @@ def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[s
         settings: ``key=value``, changed in the preset: for tests.
 
     Returns:
-        For each experiment, by name, ``Experiment.to_json``.
+        ``match`` → ``Experiment.to_json``.
 
     Raises:
-        ValueError: an unknown experiment, bad numbers, or a folder with another run.
+        ValueError: bad numbers, or a folder with another run.
         KeyboardInterrupt: the run is saved, and the report shows what there is.
     """
     out, games = request.out, request.games
-    names = chosen_experiments(request.experiment, EXPERIMENTS, request.minutes, out, _TITLE)
+    chosen_experiments(None, ("match",), request.minutes, out, _TITLE)  # checks minutes and folder
     if games < 1:
         raise ReproduceError(f"--games {games}: a match has 1 game at least")
     study = _MatchStudy(_config(request, settings), out, games)
-    if "match" in names:
-        check_run(study.run, study.config)  # before its report is replaced
+    check_run(study.run, study.config)  # before its report is replaced
     make_writable_folder(out)
-    facts = {name.replace("_", " "): value for name, value in asdict(request).items() if name not in _NO_FACTS}
+    facts = {name.replace("_", " "): value for name, value in asdict(request).items() if name != "out"}
     facts["games of each match"] = facts.pop("games")
-    checks: list[GradientCheck] = []
 
     def write() -> tuple[Path, list[Experiment]]:
         """The report of all that is there; its page and its parts."""
-        experiments = [_gradients(checks)] if "gradients" in names else []
-        experiments += [study.experiment()] if "match" in names else []
+        experiments = [study.experiment()]
         return report_experiments(out, _TITLE, _INTRODUCTION, facts, experiments), experiments
 
     try:
-        if "gradients" in names:
-            checks += map(check_gradients, operations(request.seed))
-            write()
-        if "match" in names:
-            train_run(study.run, study.config, quiet)
-            write()  # a kill from now on leaves it
-            study.play(quiet)
+        train_run(study.run, study.config, quiet)
+        write()  # a kill from now on leaves it
+        study.play(quiet)
     except KeyboardInterrupt as error:
         page, _ = write()
         text = f"the run is saved in {study.run}, and {page} shows what there is; the same command goes on"
