@@ -1,7 +1,8 @@
 """``crownhead export``: a network as a file for other programs, and on request how true that file is."""
 
 import time
-from typing import NotRequired, TypedDict, cast
+from dataclasses import asdict
+from typing import NotRequired, TypedDict
 
 from rich.console import Console
 from rich.table import Table
@@ -15,27 +16,14 @@ from .requests import ExportRequest
 from .threads import use_single_thread
 
 
-class ExportCheck(TypedDict):
-    """How true a file is to its network: see ``check_export``."""
-
-    positions: int
-    policy_kl: float
-    top1_agreement: float
-    wdl_error: float
-    value_error: float
-    endgames: int
-    endgame_accuracy: float
-    endgame_accuracy_network: float
-
-
 class ExportFigures(TypedDict):
-    """An exported file; ``digest`` is that of the checkpoint, ``check`` is there if it was asked for."""
+    """An exported file; ``digest`` is that of the checkpoint, ``check`` a ``Fidelity``, there if it was asked for."""
 
     path: str
     digest: str
     bytes: int
     seconds: float
-    check: NotRequired[ExportCheck]
+    check: NotRequired[dict[str, float]]
 
 
 def export_command(request: ExportRequest, quiet: bool) -> ExportFigures:
@@ -51,7 +39,7 @@ def export_command(request: ExportRequest, quiet: bool) -> ExportFigures:
         "seconds": time.perf_counter() - start,
     }
     if request.check:
-        figures["check"] = cast(ExportCheck, check_export(out, loaded.network))
+        figures["check"] = asdict(check_export(out, loaded.network))
     if not quiet:
         _print(figures)
     return figures
@@ -64,10 +52,8 @@ def _print(figures: ExportFigures) -> None:
         console.print(title, markup=False)
         return
     table = Table("beside the network", "", title=title)
-    table.add_row(f"policy divergence on {check['positions']} positions (nats)", f"{check['policy_kl']:.6f}")
+    table.add_row("policy divergence (nats)", f"{check['policy_kl']:.6f}")
     table.add_row("same best move", f"{check['top1_agreement']:.2%}")
     table.add_row("error of a probability of win, draw, loss", f"{check['wdl_error']:.5f}")
     table.add_row("error of the value (root mean square)", f"{check['value_error']:.5f}")
-    accuracies = f"{check['endgame_accuracy']:.2%} (network {check['endgame_accuracy_network']:.2%})"
-    table.add_row(f"right in {check['endgames']} endgames", accuracies)
     console.print(table)

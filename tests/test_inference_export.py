@@ -18,7 +18,7 @@ from engine.fen import Color
 from engine.files import StorageError
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.inference import BackendError
-from learner.inference.export import INTERFACE, ExportedNetwork, check_export, export_onnx
+from learner.inference.export import INTERFACE, check_export, evaluate_export, export_onnx
 from learner.inference.fidelity import MAX_POLICY_KL
 from learner.network import NETWORKS
 from selfplay.export import export_command
@@ -47,7 +47,7 @@ def test_onnx_files_are_valid_and_give_the_networks_answers(tmp_path, config, re
     found = reference.run(["policy_logits", "wdl_logits"], {"planes": encode_planes(positions)})
     assert_close(found, plainly(network, positions), 1e-5)
     for size in (1, 3, len(positions)):
-        ours = ExportedNetwork(path).evaluate(positions[:size])
+        ours = evaluate_export(path, positions[:size])
         assert_close(ours, [part[:size] for part in found], 1e-5)
 
 
@@ -114,15 +114,11 @@ def test_the_description_is_what_the_network_gets_and_gives():
 def test_check_says_how_true_a_file_is(tmp_path):
     network, path = load_checkpoint(CHAMPION).network, tmp_path / "network.onnx"
     export_onnx(network, path)
-    exact = check_export(path, network, positions=300, endgames=200)
-    assert exact["policy_kl"] < 1e-9
-    assert exact["top1_agreement"] == 1
-    assert exact["endgame_accuracy"] == exact["endgame_accuracy_network"] > 0.6
-    other = moderate(network.config)
-    wrong = check_export(path, other, positions=300, endgames=200)
-    assert wrong["policy_kl"] > MAX_POLICY_KL
-    assert wrong["endgame_accuracy"] == exact["endgame_accuracy"]
-    assert wrong["endgame_accuracy_network"] < exact["endgame_accuracy_network"]
+    exact = check_export(path, network, positions=100)
+    assert exact.policy_kl < 1e-9
+    assert exact.top1_agreement == 1
+    assert exact.value_error < 1e-5
+    assert check_export(path, moderate(network.config), positions=100).policy_kl > MAX_POLICY_KL
 
 
 @pytest.fixture
@@ -140,7 +136,7 @@ def test_export_command(tmp_path, checkpoint, capsys):
     assert set(figures) == {"path", "digest", "bytes", "seconds"}
     assert (figures["digest"], figures["bytes"]) == (digest, out.stat().st_size)
     positions = random_positions(50, seed=3)
-    assert_close(ExportedNetwork(out).evaluate(positions), plainly(network, positions), 1e-5)
+    assert_close(evaluate_export(out, positions), plainly(network, positions), 1e-5)
     export_command(request, quiet=False)
     assert f"{out.stat().st_size:,} bytes" in " ".join(capsys.readouterr().out.split())
 
@@ -148,7 +144,7 @@ def test_export_command(tmp_path, checkpoint, capsys):
 def test_export_command_with_check(tmp_path, checkpoint, capsys):
     figures = export_command(ExportRequest(str(checkpoint[1]), tmp_path / "file", check=True), quiet=False)
     check = figures["check"]
-    assert {"policy_kl", "top1_agreement", "wdl_error", "value_error", "endgame_accuracy"} <= set(check)
+    assert set(check) == {"policy_kl", "top1_agreement", "wdl_error", "value_error"}
     assert json.loads(json.dumps(figures)) == figures
     assert f"{check['top1_agreement']:.2%}" in capsys.readouterr().out
 

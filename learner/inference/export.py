@@ -9,26 +9,18 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from engine.encoding import NUM_PLANES, encode_planes
 from engine.files import atomic_write
-from engine.tablebase.dense import load_tables
-from engine.tablebase.material import materials_between
-from engine.tablebase.probe import SHIPPED
 
-from ..endgame.data import TEST, EndgameBatch, EndgameSampler
-from ..endgame.member import softmax
-from ..endgame.resolve import resolve
 from ..network import COLUMNS, ROWS, Network
 from .calibration import random_positions
 from .evaluator import BackendError
-from .fidelity import Answers, compare
+from .fidelity import Answers, Fidelity, compare
 from .torch_evaluator import TorchEvaluator
 
 INPUT, POLICY, WDL = "planes", "policy_logits", "wdl_logits"
@@ -48,8 +40,6 @@ INTERFACE = {
 }
 _OPSET = 20
 _TRACED_BATCH = 3  # any but 1: a size of 1 would be taken for one that never changes
-_LARGEST_BATCH = 128
-_ENDGAME_PIECES = 4  # of the tables that come with the package
 _CHECK_SEED = 20_261  # not that of the calibration
 
 
@@ -96,94 +86,33 @@ def _onnx_model(folded: Network) -> Any:
     return program.model_proto
 
 
-def open_reference(model: bytes) -> Any:
-    """An ONNX file in the reference implementation of ONNX, which is plain numpy; only convolutions are by torch.
+def evaluate_export(path: str | os.PathLike[str], positions: np.ndarray) -> Answers:
+    """What an exported file answers to positions uint32 [N, 4], by the reference implementation of ONNX (plain numpy).
 
-    Those take nearly all the time, and torch needs a quarter of it.
+    Returns:
+        Policy logits float32 [N, 128] and win/draw/loss logits [N, 3].
 
     Raises:
         BackendError: onnx is not installed.
+        OSError: the file cannot be read.
     """
     try:
         from onnx.reference import ReferenceEvaluator
-        from onnx.reference.op_run import OpRun
     except ImportError as error:
         raise BackendError(f"ONNX files need onnx (pip install 'crownhead[export]'): {error}") from error
-
-    class Conv(OpRun):
-        """The operator of this name, with the attributes that exported networks have."""
-
-        def _run(
-            self,
-            x: np.ndarray,
-            weight: np.ndarray,
-            bias: np.ndarray | None = None,
-            pads: list[int] | None = None,
-            **_others: object,
-        ) -> tuple[np.ndarray]:
-            top, left, bottom, right = pads or (0, 0, 0, 0)
-            padded = nn.functional.pad(torch.from_numpy(x), (left, right, top, bottom))
-            with torch.inference_mode():
-                shift = None if bias is None else torch.tensor(bias)  # there is none where it would be zero
-                return (nn.functional.conv2d(padded, torch.tensor(weight), shift).numpy(),)
-
-    return ReferenceEvaluator(model, new_ops=[Conv])
+    with open(path, "rb") as file:
+        policy_logits, wdl_logits = ReferenceEvaluator(file.read()).run(
+            [POLICY, WDL], {INPUT: encode_planes(positions)}
+        )
+    return policy_logits, wdl_logits
 
 
-class ExportedNetwork:
-    """An exported file as an ``engine.search.Evaluator``, run by the reference implementation of ONNX.
-
-    Raises:
-        BackendError: onnx is not installed.
-        OSError: the file cannot be read.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        with open(path, "rb") as file:
-            self._reference = open_reference(file.read())
-
-    def evaluate(self, positions: np.ndarray) -> Answers:
-        """Policy logits float32 [N, 128] and win/draw/loss logits [N, 3] of positions uint32 [N, 4]."""
-        parts = [
-            self._reference.run([POLICY, WDL], {INPUT: encode_planes(positions[start : start + _LARGEST_BATCH])})
-            for start in range(0, max(len(positions), 1), _LARGEST_BATCH)
-        ]
-        policy_logits, wdl_logits = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return policy_logits, wdl_logits
-
-
-def check_export(
-    path: str | os.PathLike[str], network: Network, positions: int = 2000, endgames: int = 2000
-) -> dict[str, Any]:
-    """How true an exported file is to its network in float32.
+def check_export(path: str | os.PathLike[str], network: Network, positions: int = 500) -> Fidelity:
+    """How true an exported file is to its network in float32; raises what ``evaluate_export`` does.
 
     Args:
         positions: of random games, to compare the answers on.
-        endgames: of 2 to 4 pieces with known values, from the test split, to be judged with a capture search.
-
-    Returns:
-        The fields of ``Fidelity``, ``positions``, ``endgames``, ``endgame_accuracy`` (share of right answers) of the
-        file and ``endgame_accuracy_network`` of the network.
-
-    Raises:
-        BackendError: onnx is not installed.
-        OSError: the file cannot be read.
     """
-    exported, exact = ExportedNetwork(path), TorchEvaluator(network, precision="float32")
     asked = random_positions(positions, _CHECK_SEED)
-    fidelity = compare(asked, exact.evaluate(asked), exported.evaluate(asked))
-    tables = load_tables(SHIPPED, _ENDGAME_PIECES, threads=1)
-    questions = EndgameSampler(tables, materials_between(2, _ENDGAME_PIECES), _CHECK_SEED, TEST).draw(endgames)
-    return {
-        "positions": positions,
-        **asdict(fidelity),
-        "endgames": endgames,
-        "endgame_accuracy": _endgame_accuracy(exported, questions),
-        "endgame_accuracy_network": _endgame_accuracy(exact, questions),
-    }
-
-
-def _endgame_accuracy(evaluator: ExportedNetwork | TorchEvaluator, questions: EndgameBatch) -> float:
-    """Share of right answers, by the win/draw/loss head with a capture search."""
-    found = resolve(questions.positions, lambda positions: softmax(evaluator.evaluate(positions)[1]))
-    return float(np.mean(found.values == questions.values))
+    exact = TorchEvaluator(network, precision="float32").evaluate(asked)
+    return compare(asked, exact, evaluate_export(path, asked))
