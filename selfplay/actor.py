@@ -11,7 +11,7 @@ from engine.search import CompiledEvaluator, Ending, Evaluator, LockstepSearch, 
 from engine.search.leaf_oracle import DRAW, UNKNOWN, WIN
 
 from .config import SelfPlayConfig
-from .endgame import EndgameKnowledge, adjudication, rescored, rescored_found, without_held_out
+from .endgame import EndgameKnowledge, adjudicated, rescored, rescored_found, without_held_out
 from .match import PLY_CAP
 from .openings import selfplay_opening
 from .records import ADJUDICATION, GameRecord, GameRecordBuilder
@@ -101,7 +101,9 @@ class Actor:
         self._finished: list[GameRecord] = []
         self._stats = PlayStats()
         self._stopping = False
-        self._games = [self._new_game(slot) for slot in range(config.games_in_lockstep)]
+        self._games: dict[int, _Game] = {}  # by slot
+        for slot in range(config.games_in_lockstep):
+            self._begin(slot)
 
     def play(self, min_samples: int) -> tuple[list[GameRecord], PlayStats]:
         """Plays on until the finished games hold at least so many samples, or ``stop``, and hands them over."""
@@ -127,58 +129,91 @@ class Actor:
     def _move_finished(self) -> bool:
         """Plays the moves of the searches that have ended; False if there were none."""
         finished = np.flatnonzero(~self._search.active())
-        for slot in finished.tolist():
-            self._move(slot)
+        if len(finished):
+            self._play(self._recorded(finished))
         return len(finished) > 0
 
     def stop(self) -> None:
         """Makes ``play`` return soon with what is finished; may be called from another thread."""
         self._stopping = True
 
-    def _new_game(self, slot: int) -> _Game:
-        rng = self._search.generator(slot)
-        while True:
+    def _begin(self, slot: int) -> None:
+        """A new game in a slot."""
+        rng, ending = self._search.generator(slot), None
+        while ending is not Ending.RUNNING:
             board = selfplay_opening(rng, self.config.ballot_fraction, self.config.random_opening_plies)
             ending = self._search.set_board(slot, board)
             if ending is Ending.RUNNING:
-                break
-        record = GameRecordBuilder(self.network, board.fen())
-        game = _Game(record, board.turn, plays_on=rng.random() < self.config.play_on_fraction)
-        if self._search.num_legal(slot) == 1:
-            ending = self._advance(slot, game, 0)
-        if ending is not Ending.RUNNING:
-            return self._new_game(slot)
-        self._start(slot, game)
-        return game
+                record = GameRecordBuilder(self.network, board.fen())
+                self._games[slot] = _Game(record, board.turn, plays_on=rng.random() < self.config.play_on_fraction)
+                if self._search.num_legal(slot) == 1:
+                    plies, ending = self._search.play(slot, 0, through_forced=True)
+                    self._note_moves(self._games[slot], 0, plies)
+        self._search_next([slot])
 
-    def _start(self, slot: int, game: _Game) -> None:
-        game.full = self._search.generator(slot).random() < self.config.full_search_fraction
-        self._search.start(slot, None if game.full else self.config.fast_simulations, explore=game.full)
+    def _search_next(self, slots: list[int]) -> None:
+        """Starts the searches of the positions that the games in slots have come to."""
+        config, simulations = self.config, []
+        for slot in slots:
+            full = self._games[slot].full = self._search.generator(slot).random() < config.full_search_fraction
+            simulations.append(self._search.config.num_simulations if full else config.fast_simulations)
+        explore = [self._games[slot].full for slot in slots]
+        self._search.start_all(np.array(slots, np.int64), np.array(simulations, np.int64), explore)
 
-    def _move(self, slot: int) -> None:
-        """Records the finished search of a slot, plays its move, and starts what comes next."""
-        game, search = self._games[slot], self._search
-        result = search.result(slot)
-        game.record.add_search(result.position, result.wdl, result.policy if game.full else None)
-        if game.full and self._reader is not None:
-            self._add_tree(slot, game)
-        if self._resigns(game, float(result.wdl[0] - result.wdl[2])):
-            self._finish(slot, RESIGNATION, game.turn.other)
-            return
-        index = search.choose(slot, search.config.temperature_at(game.record.ply))
-        before = game.record.ply
-        ending = self._advance(slot, game, index)
-        if ending is Ending.LOST:
-            self._finish(slot, _TERMINATIONS[ending], game.turn.other)
-        elif ending is not Ending.RUNNING:
-            self._finish(slot, _TERMINATIONS[ending], None)
-        elif game.record.ply >= self.config.max_plies:
-            self._finish(slot, PLY_CAP, None)
-        elif (outcome := self._adjudication(slot, game.record.ply - before - 1)) != UNKNOWN:
-            winner = game.turn if outcome == WIN else game.turn.other
-            self._finish(slot, ADJUDICATION, None if outcome == DRAW else winner)
-        else:
-            self._start(slot, game)
+    def _recorded(self, slots: np.ndarray) -> np.ndarray:
+        """Records the finished searches of slots; returns those whose games go on: nobody resigns."""
+        targets, goes_on = self._search.targets(slots), np.ones(len(slots), bool)
+        values = (targets.wdl[:, 0] - targets.wdl[:, 2]).tolist()
+        for row, (slot, count) in enumerate(zip(slots.tolist(), targets.counts.tolist(), strict=True)):
+            game = self._games[slot]
+            policy = targets.policies[row, :count] if game.full else None
+            game.record.add_search(targets.positions[row], targets.wdl[row], policy)
+            if game.full and self._reader is not None:
+                self._add_tree(slot, game)
+            if self._resigns(game, values[row]):
+                self._finish(slot, RESIGNATION, game.turn.other)
+                goes_on[row] = False
+        return slots[goes_on]
+
+    def _play(self, slots: np.ndarray) -> None:
+        """Plays the moves that the searches of slots have found, and starts what comes next."""
+        temperature_at, going_on = self._search.config.temperature_at, []
+        played = self._search.play_all(slots, [temperature_at(self._games[slot].record.ply) for slot in slots.tolist()])
+        verdicts = self._verdicts(slots, played)
+        for slot, (index, plies, ending), verdict in zip(slots.tolist(), played.tolist(), verdicts, strict=True):
+            game = self._games[slot]
+            self._note_moves(game, index, plies)
+            if ending != Ending.RUNNING:
+                self._finish(slot, _TERMINATIONS[ending], game.turn.other if ending == Ending.LOST else None)
+            elif game.record.ply >= self.config.max_plies:
+                self._finish(slot, PLY_CAP, None)
+            elif verdict != UNKNOWN:
+                winner = game.turn if verdict == WIN else game.turn.other
+                self._finish(slot, ADJUDICATION, None if verdict == DRAW else winner)
+            else:
+                going_on.append(slot)
+        self._search_next(going_on)
+
+    def _verdicts(self, slots: np.ndarray, played: np.ndarray) -> list[int]:
+        """What endgame tables end each game with, for the side to move; UNKNOWN: it goes on.
+
+        Args:
+            played: see ``LockstepSearch.play_all``.
+        """
+        verdicts = np.full(len(slots), UNKNOWN, np.uint8)
+        if self.config.adjudicate:
+            assert self._knowledge.table is not None
+            rows = [row for row, slot in enumerate(slots.tolist()) if not self._games[slot].plays_on]
+            positions, forced = self._search.positions(slots[rows]), played[rows, 1] - 1
+            verdicts[rows] = adjudicated(self._knowledge.table, positions, self.config.table_pieces, forced)
+        return verdicts.tolist()
+
+    def _note_moves(self, game: _Game, index: int, plies: int) -> None:
+        """Records a move and the forced ones after it."""
+        for made in [index] + [0] * (plies - 1):
+            game.record.add_move(made)
+        if plies % 2:
+            game.turn = game.turn.other
 
     def _add_tree(self, slot: int, game: _Game) -> None:
         """Adds samples of the tree of a search, and of positions beside them."""
@@ -189,22 +224,6 @@ class Actor:
         if share > 0:
             chosen = tree.positions[rng.random(len(tree)) < share]
             game.record.add_found(offshoots(chosen, self.evaluator, rng))
-
-    def _adjudication(self, slot: int, forced: int) -> int:
-        """What endgame tables end the game with, for the side to move; UNKNOWN: it goes on."""
-        if not self.config.adjudicate or self._games[slot].plays_on:
-            return UNKNOWN
-        assert self._knowledge.table is not None
-        return adjudication(self._knowledge.table, self._search.position(slot), self.config.table_pieces, forced)
-
-    def _advance(self, slot: int, game: _Game, index: int) -> Ending:
-        """Plays a move and the forced ones after it."""
-        plies, ending = self._search.play(slot, index, through_forced=True)
-        for made in [index] + [0] * (plies - 1):
-            game.record.add_move(made)
-        if plies % 2:
-            game.turn = game.turn.other
-        return ending
 
     def _resigns(self, game: _Game, value: float) -> bool:
         """Whether the side to move resigns; in a game that is played on, notes who would have."""
@@ -234,4 +253,4 @@ class Actor:
         if game.would_resign is not None:
             stats.resign_checks += 1
             stats.resign_false += winner is not game.would_resign.other
-        self._games[slot] = self._new_game(slot)
+        self._begin(slot)

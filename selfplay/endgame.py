@@ -36,27 +36,31 @@ class EndgameKnowledge:
 KnowledgeFactory = Callable[[RunConfig], EndgameKnowledge]
 
 
-def adjudication(table: LeafOracle, position: np.ndarray, max_pieces: int, forced: int = 0) -> int:
-    """How a game may be ended at a position, UNKNOWN if it is played on.
+def adjudicated(table: LeafOracle, positions: np.ndarray, max_pieces: int, forced: np.ndarray) -> np.ndarray:
+    """How games may be ended at positions, UNKNOWN where they are played on.
 
     A table draw stands under all rules. A win is given right after an irreversible move (as lc0 adjudicates its
     self-play), or where its distance is within what is left until the 80-ply draw. Positions with a capture pending
     are played on.
 
     Args:
-        position: uint32 [4]: own, opp, kings, reversible plies.
-        forced: how many of the last moves were forced; they do not stand between an irreversible move and the verdict.
+        positions: uint32 [n, 4]: own, opp, kings, reversible plies.
+        forced: int64 [n], how many of the last moves were forced; they do not stand between an irreversible move and
+            the verdict.
 
     Returns:
-        UNKNOWN, WIN, DRAW or LOSS for the side to move.
+        uint8 [n]: UNKNOWN, WIN, DRAW or LOSS for the side to move.
     """
-    own, opp, kings, reversible = position
-    pieces = int(own | opp).bit_count()
-    if pieces > min(max_pieces, table.max_pieces) or jumpers_of(own, opp, kings):
-        return UNKNOWN
-    outcomes, plies = table.judge(position[None])
-    stands = outcomes[0] == DRAW or reversible <= forced or 0 <= plies[0] <= REVERSIBLE_PLIES_TO_DRAW - int(reversible)
-    return int(outcomes[0]) if stands else UNKNOWN
+    verdicts = np.full(len(positions), UNKNOWN, np.uint8)
+    few = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= min(max_pieces, table.max_pieces)
+    quiet = [row for row in np.flatnonzero(few).tolist() if not jumpers_of(*positions[row, :3])]
+    if quiet:
+        outcomes, plies = table.judge(positions[quiet])
+        reversible = positions[quiet, 3].astype(np.int64)
+        in_time = (plies >= 0) & (plies <= REVERSIBLE_PLIES_TO_DRAW - reversible)
+        stands = (outcomes == DRAW) | (reversible <= forced[quiet]) | in_time
+        verdicts[quiet] = np.where(stands, outcomes, UNKNOWN)
+    return verdicts
 
 
 def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameRecord:

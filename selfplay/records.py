@@ -196,9 +196,9 @@ class GameRecordBuilder:
         self.start_fen = format_fen(turn, *words)
         self._black_starts = turn is Color.BLACK
         self._moves: list[int] = []
-        self._positions: list[np.ndarray] = []
-        self._policies: list[np.ndarray | None] = []
-        self._wdl: list[np.ndarray] = []
+        self._positions: list[np.ndarray | Sequence[int]] = []
+        self._policies: list[np.ndarray | Sequence[float] | None] = []
+        self._wdl: list[np.ndarray | Sequence[float]] = []
         self._plies: list[int] = []
         self._found: list[Samples] = []
 
@@ -213,7 +213,7 @@ class GameRecordBuilder:
         search_wdl: np.ndarray | Sequence[float],
         move_probabilities: np.ndarray | Sequence[float] | None,
     ) -> None:
-        """Adds the search of the position now on the board, once (``RecordError``). The arrays are copied.
+        """Adds the search of the position now on the board, once (``RecordError``). The arrays are kept.
 
         Args:
             position: [4] uint32: own, opp, kings, reversible plies; seen by the side to move.
@@ -223,9 +223,9 @@ class GameRecordBuilder:
         ply = len(self._moves)
         if self._plies and self._plies[-1] == ply:
             raise RecordError(f"ply {ply} has been searched already; add the move first")
-        self._positions.append(np.array(position, np.uint32))
-        self._wdl.append(np.array(search_wdl, np.float16))
-        self._policies.append(None if move_probabilities is None else np.array(move_probabilities, np.float16))
+        self._positions.append(position)
+        self._wdl.append(search_wdl)
+        self._policies.append(move_probabilities)
         self._plies.append(ply)
 
     def add_found(self, found: Samples) -> None:
@@ -252,11 +252,11 @@ class GameRecordBuilder:
             raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")
         ply = np.array(self._plies, np.uint16)
         black_to_move = (ply % 2 == 0) == self._black_starts
-        rows = [np.zeros(0, np.float16) if row is None else row for row in self._policies]
+        rows = [() if row is None else row for row in self._policies]
         samples = Samples(
             positions=np.array(self._positions, np.uint32).reshape(-1, 4),
             policy_offsets=offsets_of(np.array([len(row) for row in rows], np.int64)),
-            move_probabilities=np.concatenate([*rows, np.zeros(0, np.float16)]),
+            move_probabilities=np.concatenate([*rows, ()]).astype(np.float16),
             search_wdl=np.array(self._wdl, np.float16).reshape(-1, 3),
             result=np.where(black_to_move, DRAW - result, DRAW + result).astype(np.uint8),
             has_policy=np.array([row is not None for row in self._policies], bool),

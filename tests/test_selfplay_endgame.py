@@ -15,7 +15,7 @@ from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from learner.network import NETWORKS, make_network
 from selfplay.actor import Actor
 from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config
-from selfplay.endgame import EndgameKnowledge, adjudication, rescored, without_held_out
+from selfplay.endgame import EndgameKnowledge, adjudicated, rescored, without_held_out
 from selfplay.pool import PoolError, Turns
 from selfplay.records import ADJUDICATION, GameRecord, GameRecordBuilder
 from selfplay.shards import read_shard, write_shard
@@ -95,25 +95,29 @@ def test_positions_held_out_are_no_samples() -> None:
 
 
 def test_adjudication_waits_for_quiet_positions_and_minds_the_80_plies() -> None:
+    def verdict(table: TableOracle, position: np.ndarray, pieces: int) -> int:
+        (found,) = adjudicated(table, position[None], pieces, np.zeros(1, np.int64))
+        return int(found)
+
     table = TableOracle(True)
     won = np.array([*Board("B:WK2:BK28,K32").words(), 0], np.uint32)
     distance = distance_of(Board("B:WK2:BK28,K32"))
     for reversible, outcome in ((0, WIN), (80 - distance, WIN), (81 - distance, UNKNOWN)):
         won[3] = reversible
-        assert adjudication(table, won, 3) == outcome
-    assert adjudication(TableOracle(False), won, 3) == UNKNOWN
+        assert verdict(table, won, 3) == outcome
+    assert verdict(TableOracle(False), won, 3) == UNKNOWN
     won[3] = 0
-    assert adjudication(TableOracle(False), won, 3) == WIN
-    assert adjudication(table, won, 2) == UNKNOWN
-    assert adjudication(table, np.array([*Board("B:WK15:BK18,K23").words(), 0], np.uint32), 3) == UNKNOWN  # a capture
+    assert verdict(TableOracle(False), won, 3) == WIN
+    assert verdict(table, won, 2) == UNKNOWN
+    assert verdict(table, np.array([*Board("B:WK15:BK18,K23").words(), 0], np.uint32), 3) == UNKNOWN  # a capture
     for value, outcome in ((0, DRAW), (-1, LOSS)):
         rows = np.flatnonzero(endings().values == value)
         boards = [board_of(*endings().positions[row]) for row in rows[:: len(rows) // 50]]
         quiet = [board for board in boards if board.legal_moves and not board.legal_moves[0].captured]
         assert len(quiet) > 5
         for board in quiet:
-            assert adjudication(table, np.array([*board.words(), 0], np.uint32), 3) == outcome
-    assert adjudication(table, np.array([*Board("B:WK31:BK1").words(), 79], np.uint32), 3) == DRAW
+            assert verdict(table, np.array([*board.words(), 0], np.uint32), 3) == outcome
+    assert verdict(table, np.array([*Board("B:WK31:BK1").words(), 79], np.uint32), 3) == DRAW
 
 
 def test_adjudicated_games(tmp_path: Path) -> None:

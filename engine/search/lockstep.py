@@ -1,6 +1,7 @@
 """``LockstepSearch``: many searches, one per slot, that always ask their evaluator together."""
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,23 @@ class Ending(enum.IntEnum):
     LOST = root_kernels.LOST  # the side to move has no move
     REPETITION = root_kernels.REPETITION
     REVERSIBLE = root_kernels.REVERSIBLE
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What searches of n slots have to teach; everything is seen by the sides to move at their roots.
+
+    Attributes:
+        positions: uint32 [n, 4]: own, opp, kings, reversible plies.
+        wdl: float32 [n, 3]: win, draw, loss.
+        policies: float32 [n, MAX_MOVES]: the improved policies; each sums to 1.
+        counts: int64 [n]: distinct legal moves, the columns that are used of a policy.
+    """
+
+    positions: np.ndarray
+    wdl: np.ndarray
+    policies: np.ndarray
+    counts: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -108,15 +126,10 @@ class LockstepSearch:
         self._moved = np.zeros(capacity, np.int32)
         self._num_waiting = 0
         self._counts = np.zeros((3, MAX_MOVES), np.int32)
-        self._means = np.zeros((4, MAX_MOVES), np.float32)
+        self._means = np.zeros((3, MAX_MOVES), np.float32)
         self._generators = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(slots)]
         self._judge = None if leaf_oracle is None else LeafJudge(leaf_oracle, self._state)
         self._tables = no_tables() if leaf_oracle is None else leaf_oracle.compiled()
-
-    @property
-    def memory_bytes(self) -> int:
-        """Size of the trees."""
-        return sum(array.nbytes for array in (*self._state, self._scratch, self._moved))
 
     def reseed(self, slot: int, seed: int) -> None:
         """Starts the slot's random numbers anew."""
@@ -156,11 +169,14 @@ class LockstepSearch:
         """Number of distinct legal moves at the root."""
         return int(self._slots[slot]["num_legal"])
 
-    def position(self, slot: int) -> np.ndarray:
-        """The position at the root: uint32 [4], own, opp, kings, reversible plies, seen by the side to move."""
-        root = self._root(slot)
-        words = (turned(root["opp"]), turned(root["own"]), turned(root["kings"]))
-        return np.array([*words, root["reversible"]], np.uint32)
+    def positions(self, slots: np.ndarray) -> np.ndarray:
+        """The positions at the roots of slots (int64 [n]), seen by the sides to move.
+
+        uint32 [n, 4]: own, opp, kings, reversible plies.
+        """
+        positions = np.empty((len(slots), 4), np.uint32)
+        root_kernels.read_positions(self._state, slots, positions)
+        return positions
 
     def start(self, slot: int, simulations: int | None = None, explore: bool = True, pondering: bool = False) -> None:
         """Begins the search of a slot's root.
@@ -173,19 +189,24 @@ class LockstepSearch:
         Raises:
             ValueError: there is no legal move, or more simulations than the arenas are sized for.
         """
-        simulations = self._checked(simulations)
-        count, config, rng = self.num_legal(slot), self.config, self._generators[slot]
-        if count == 0:
+        self.start_all(np.array([slot]), np.array([self._checked(simulations)]), [explore], pondering)
+
+    def start_all(
+        self, slots: np.ndarray, simulations: np.ndarray, explore: Sequence[bool], pondering: bool = False
+    ) -> None:
+        """``start`` for slots (int64 [n]), each with its own number of simulations (int64 [n]) and noise or none."""
+        config, noises = self.config, np.zeros(len(slots), np.float32)
+        counts = self._slots["num_legal"][slots].tolist()
+        if 0 in counts:
             raise ValueError("the side to move has no legal move: there is nothing to search")
-        if self._judge is not None and self._judge.judges_root(self._root(slot)):
-            root_kernels.clear_root(self._state, slot)
-        noise = 0.0
-        if explore and config.noise_fraction > 0:
-            drawn = rng.standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
-            self._state.noises[slot, :count] = drawn / drawn.sum()
-            noise = config.noise_fraction
+        for i, (slot, count) in enumerate(zip(slots.tolist(), counts, strict=True)):
+            if explore[i] and config.noise_fraction > 0:
+                drawn = self._generators[slot].standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
+                self._state.noises[slot, :count] = drawn / drawn.sum()
+                noises[i] = config.noise_fraction
+        few = 0 if self._judge is None else self._judge.max_pieces
         searcher = np.float32(-1 if pondering else 1)
-        root_kernels.start_root(self._state, slot, simulations, np.float32(noise), searcher)
+        root_kernels.start_roots(self._state, slots, simulations, noises, searcher, few)
 
     def extend(self, slot: int, simulations: int) -> None:
         """Goes on with a search that has reached its target, to so many visits over all root moves.
@@ -306,8 +327,8 @@ class LockstepSearch:
 
     def result(self, slot: int) -> SearchResult:
         """What the slot's search found so far."""
-        wdl, position = np.zeros(3, np.float32), np.zeros(4, np.uint32)
-        count = root_kernels.read_root(self._state, slot, self._counts, self._means, wdl, position)
+        targets = self.targets(np.array([slot]))
+        count = root_kernels.read_moves(self._state, slot, self._counts, self._means)
         counts, means = self._counts[:, :count].copy(), self._means[:, :count].copy()
         return SearchResult(
             visits=counts[0],
@@ -316,10 +337,22 @@ class LockstepSearch:
             draws=means[2],
             proofs=counts[1],
             proof_plies=counts[2],
-            policy=means[3],
-            wdl=wdl,
-            position=position,
+            policy=targets.policies[0, :count],
+            wdl=targets.wdl[0],
+            position=targets.positions[0],
         )
+
+    def targets(self, slots: np.ndarray) -> Targets:
+        """What the searches of slots (int64 [n]) have to teach."""
+        n = len(slots)
+        targets = Targets(
+            self.positions(slots),
+            np.zeros((n, 3), np.float32),
+            np.zeros((n, MAX_MOVES), np.float32),
+            np.zeros(n, np.int64),
+        )
+        root_kernels.read_targets(self._state, slots, targets.wdl, targets.policies, targets.counts)
+        return targets
 
     def choose(self, slot: int, temperature: float = 0.0) -> int:
         """Index of the root move to play, in the order of ``movegen.generate(distinct=True)``."""
@@ -348,6 +381,18 @@ class LockstepSearch:
             self._state, slot, move, self.config.reuse_tree, through_forced, self._scratch, self._moved
         )
         return int(plies), Ending(int(state["ending"]))
+
+    def play_all(self, slots: np.ndarray, temperatures: Sequence[float]) -> np.ndarray:
+        """``choose`` and ``play`` through forced moves in slots (int64 [n]).
+
+        Returns:
+            int64 [n, 3]: the move's index, plies played, and the state of the game (``Ending``).
+        """
+        uniforms = [self._generators[slot].random() for slot in slots.tolist()]
+        draws = np.column_stack([temperatures, uniforms])
+        for name in ("active", "waiting"):
+            self._slots[name][slots] = 0
+        return root_kernels.play_chosen(self._state, slots, draws, self.config.reuse_tree, self._scratch, self._moved)
 
     def principal_variation(self, slot: int) -> list[int]:
         """Move indices from the root on: the move to play, then the most visited children (the proven best, if any)."""

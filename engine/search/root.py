@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..bitboard import turned
+from ..bitboard import popcount, turned
 from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .graph import enter, forget, position_visits, refresh
 from .kernels import mix_noise
@@ -37,13 +37,23 @@ def clear_root(state, g):
 
 
 @njit(cache=True)
-def start_root(state, g, target, noise, searcher):
-    """Makes a slot active; see ``LockstepSearch.start``."""
-    slot = state.slots[g]
-    slot.target, slot.noise, slot.searcher = target, noise, searcher
-    slot.active, slot.waiting = 1, 0
-    if noise > 0 and state.nodes[slot.root].visits > 0:
-        mix_noise(state.nodes, state.slots, state.noises, g)
+def start_roots(state, slots, targets, noises, searcher, few):
+    """Makes slots active; see ``LockstepSearch.start``.
+
+    Args:
+        slots, targets, noises: int64, int64 and float32 [n].
+        few: trees of roots with at most so many pieces are dropped, see ``LeafJudge.judges_root``.
+    """
+    for i in range(slots.shape[0]):
+        g = slots[i]
+        slot = state.slots[g]
+        root = state.nodes[slot.root]
+        if popcount(root.own | root.opp) <= few:
+            clear_root(state, g)
+        slot.target, slot.noise, slot.searcher = targets[i], noises[i], searcher
+        slot.active, slot.waiting = 1, 0
+        if slot.noise > 0 and root.visits > 0:
+            mix_noise(state.nodes, state.slots, state.noises, g)
 
 
 @njit(cache=True)
@@ -127,18 +137,35 @@ def play_root(state, g, child_index, reuse, through_forced, scratch, moved):
 
 
 @njit(cache=True)
-def read_root(state, g, counts, means, wdl, position):
-    """Copies out what the search of the root found, in one call; returns the number of moves.
+def play_chosen(state, slots, draws, reuse, scratch, moved):
+    """Chooses and plays a move in each slot, and the forced moves after it; see ``choose_root`` and ``play_root``.
+
+    Args:
+        slots: int64 [n]. draws: float64 [n, 2], temperature and random number.
+
+    Returns:
+        int64 [n, 3]: the move's index, plies played, and ending.
+    """
+    played = np.empty((slots.shape[0], 3), np.int64)
+    for i in range(slots.shape[0]):
+        g = slots[i]
+        played[i, 0] = choose_root(state, g, draws[i, 0], draws[i, 1])
+        played[i, 1] = play_root(state, g, played[i, 0], reuse, True, scratch, moved)
+        played[i, 2] = state.slots[g].ending
+    return played
+
+
+@njit(cache=True)
+def read_moves(state, g, counts, means):
+    """Copies out what the search found of the root's moves; returns their number.
 
     Args:
         counts: int32 [3, MAX_MOVES]: visits, proof, plies of the proof.
-        means: float32 [4, MAX_MOVES]: prior, mean value, draw rate, improved policy.
-        wdl: float32 [3]: win, draw, loss for the side to move.
-        position: uint32 [4]: own, opp, kings, reversible plies, seen by the side to move.
+        means: float32 [3, MAX_MOVES]: prior, mean value, draw rate.
     """
     nodes = state.nodes
     root = nodes[state.slots[g].root]
-    count = improved_policy(nodes, root, means[3])
+    count = np.int64(root.num_children)
     for i in range(count):
         child = nodes[root.first_child + i]
         counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
@@ -146,14 +173,35 @@ def read_root(state, g, counts, means, wdl, position):
         means[1, i] = _clipped(node_value(child), means[2, i])
         if child.proof != UNKNOWN:  # it may be unvisited
             means[1, i], means[2, i] = proven_value(child.proof), np.float32(child.proof == DRAW)
-    draw = _mean_draw(root)
-    value = _clipped(-node_value(root), draw)
-    wdl[0], wdl[1], wdl[2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
-    if root.proof != UNKNOWN:  # seen by the opponent: its win is the mover's loss
-        wdl[0], wdl[1], wdl[2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
-    position[0], position[1], position[2] = turned(root.opp), turned(root.own), turned(root.kings)
-    position[3] = root.reversible
     return count
+
+
+@njit(cache=True)
+def read_positions(state, slots, positions):
+    """Writes the roots of slots (int64 [n]), seen by their sides to move: uint32 [n, 4]."""
+    for i in range(slots.shape[0]):
+        root = state.nodes[state.slots[slots[i]].root]
+        positions[i, 0], positions[i, 1], positions[i, 2] = turned(root.opp), turned(root.own), turned(root.kings)
+        positions[i, 3] = root.reversible
+
+
+@njit(cache=True)
+def read_targets(state, slots, wdl, policies, counts):
+    """Writes what the searches of slots (int64 [n]) have to teach.
+
+    Args:
+        wdl: float32 [n, 3]: win, draw, loss for the side to move.
+        policies: float32 [n, MAX_MOVES], see ``improved_policy``.
+        counts: int64 [n], moves.
+    """
+    for i in range(slots.shape[0]):
+        root = state.nodes[state.slots[slots[i]].root]
+        counts[i] = improved_policy(state.nodes, root, policies[i])
+        draw = _mean_draw(root)
+        value = _clipped(-node_value(root), draw)
+        wdl[i, 0], wdl[i, 1], wdl[i, 2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
+        if root.proof != UNKNOWN:  # seen by the opponent: its win is the mover's loss
+            wdl[i, 0], wdl[i, 1], wdl[i, 2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
 
 
 @njit(cache=True)
