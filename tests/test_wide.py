@@ -19,6 +19,8 @@ from engine.tablebase import read_tablebase
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
 from learner.inference import BackendError, TorchEvaluator, WideEvaluator, make_evaluator
 from learner.inference.calibration import random_positions
+from learner.inference.wide_evaluator import pack_wide
+from learner.inference.wide_kernels import BEGINNINGS, PHASE_ROWS, WideWeights
 from learner.network import NETWORKS, Network, WideConfig, make_network
 from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info
 from learner.wide import NUM_PHASES, WideNetwork
@@ -45,6 +47,11 @@ def random_wide(config: WideConfig = SIZES[0], seed: int = 1) -> WideNetwork:
         layer.weight.normal_(std=0.3)
         layer.bias.normal_()
     return network
+
+
+def assert_close(found: np.ndarray, wanted: np.ndarray) -> None:
+    """Within what integers may cost."""
+    np.testing.assert_allclose(found, wanted, atol=1e-3 * float(np.abs(wanted).max()))
 
 
 class Plain:
@@ -90,9 +97,67 @@ def test_kernels_say_what_torch_says(config: WideConfig, number: int) -> None:
     policy_logits, wdl_logits = WideEvaluator(network).evaluate(positions)
     policy, wdl = (answer.numpy() for answer in network(torch.from_numpy(encode_planes(positions))))
     assert policy_logits.shape == (number, 128)
-    np.testing.assert_allclose(policy_logits, policy, atol=1e-4)
-    np.testing.assert_allclose(wdl_logits, wdl, atol=1e-4)
+    assert_close(policy_logits, policy)
+    assert_close(wdl_logits, wdl)
     assert np.ptp(wdl) > 0.5
+
+
+def by_integers(position: np.ndarray, weights: WideWeights, hidden: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the kernels compute of one position, step by step, in Python's integers."""
+    own, opp, kings = (int(word) for word in position[:3])
+    phase, units = phase_by_hand(own, opp, kings), len(weights.policy) // 128
+    rows = weights.rows.reshape(8, PHASE_ROWS, units)[phase].astype(object)
+    sums = rows[min(int(position[3]), 80)].copy()
+    for bit in range(32):
+        for pieces, kind in ((own, 0), (opp, 2)):
+            if pieces >> bit & 1:
+                sums += rows[BEGINNINGS + 32 * (kind + (kings >> bit & 1)) + bit]
+    x = np.maximum(sums, 0)
+    assert max(x) <= 32767
+    policy = weights.policy.reshape(128, units).astype(object) @ x
+    matrix = weights.hidden.reshape(8, hidden // 16, units // 2, 16, 2)[phase].transpose(1, 3, 0, 2).reshape(units, -1)
+    inner = x @ matrix.astype(object)
+    assert max(map(abs, [*policy, *inner])) < 2**31
+    scale, bias = (part.reshape(8, hidden)[phase] for part in (weights.hidden_scale, weights.hidden_bias))
+    bent = np.maximum(inner.astype(np.float64) * scale + bias, 0)
+    wdl = bent @ weights.wdl.reshape(8, hidden, 16)[phase, :, :3] + weights.wdl_bias.reshape(8, 16)[phase, :3]
+    return policy.astype(np.float64) * weights.policy_scale + weights.policy_bias, wdl
+
+
+@pytest.mark.parametrize("config", SIZES, ids=str)
+def test_kernels_say_what_integers_say(config: WideConfig) -> None:
+    network, positions = random_wide(config), np.concatenate([KINGS, random_positions(40)])
+    weights = pack_wide(network)
+    for position, *found in zip(positions, *WideEvaluator(network).evaluate(positions), strict=True):
+        for ours, theirs in zip(found, by_integers(position, weights, config.hidden), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("change", [1.0, 1e-6, 1e6])
+def test_no_sum_is_too_large(change: float) -> None:
+    """Not even of twelve pieces a side where they count most, with all units at their greatest."""
+    network = random_wide()
+    for phase in network.phases:
+        phase.wide.weight *= change
+        phase.hidden.weight[:, 3] *= 1000
+    weights = pack_wide(network)
+    units = len(weights.policy) // 128
+    rows = np.abs(weights.rows.reshape(8, PHASE_ROWS, units).astype(np.int64))
+    sides = np.sort(rows[:, BEGINNINGS:].reshape(8, 2, 2, 32, units).max(2), 2)[:, :, -12:]
+    greatest = rows[:, :BEGINNINGS].max(1) + sides.sum((1, 2))
+    assert 30_000 < greatest.max() <= 32767
+    for products in (
+        np.abs(weights.policy.reshape(128, units).astype(np.int64)).sum(1),
+        np.abs(weights.hidden.reshape(8, -1, units // 2, 16, 2).astype(np.int64)).sum((2, 4)),
+    ):
+        assert 0 < products.max() * 32767 < 2**31
+
+
+def test_a_network_without_weights_is_no_trouble() -> None:
+    network = random_wide()
+    for parameter in network.parameters():
+        parameter.zero_()
+    assert not any(answer.any() for answer in WideEvaluator(network).evaluate(KINGS))
 
 
 def test_reversible_plies_are_seen() -> None:
@@ -166,7 +231,7 @@ def test_every_backend_computes_wide_networks(backend: str) -> None:
     evaluator = make_evaluator(network, backend)
     assert isinstance(evaluator, TorchEvaluator if "torch" in backend else WideEvaluator)
     for found, wanted in zip(evaluator.evaluate(asked), exact, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-4)
+        assert_close(found, wanted)
 
 
 def test_a_checkpoint_of_any_family_comes_back_as_it_was(tmp_path: Path) -> None:

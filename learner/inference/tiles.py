@@ -40,8 +40,8 @@ def _multiplied(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[Any]]) -
 
 
 def _multiplied_shorts(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[Any]]) -> None:
-    """The same in short integers, whose products are added in pairs: ``b`` holds two rows side by side."""
-    integers, shorts = ir.VectorType(INDEX, WIDTH), ir.VectorType(SHORT, 2 * WIDTH)
+    """The same in short integers: ``b`` holds two rows side by side."""
+    shorts = ir.VectorType(SHORT, 2 * WIDTH)
     for i in range(0, WIDTH, 2):
         pairs = [_inside(builder, tile_b, i * BLOCK + half) for half in (0, 2 * WIDTH)]
         factors = [builder.load(builder.bitcast(pair, shorts.as_pointer()), align=2) for pair in pairs]
@@ -49,16 +49,22 @@ def _multiplied_shorts(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[A
             place = builder.bitcast(_inside(builder, tile_a, row * WIDTH + i), INDEX.as_pointer())
             pair = builder.bitcast(emit_spread(builder, builder.load(place, align=2)), shorts)
             for total, factor in zip(sums[row], factors, strict=True):
-                product = builder.mul(*(builder.sext(side, ir.VectorType(INDEX, 2 * WIDTH)) for side in (pair, factor)))
-                even, odd = (
-                    builder.shuffle_vector(
-                        product,
-                        ir.Constant(product.type, ir.Undefined),
-                        ir.Constant(integers, list(range(first, 2 * WIDTH, 2))),
-                    )
-                    for first in (0, 1)
-                )
-                builder.store(builder.add(builder.load(total), builder.add(even, odd)), total)
+                builder.store(builder.add(builder.load(total), emit_pair_products(builder, pair, factor)), total)
+
+
+def emit_pair_products(builder: Any, a: Any, b: Any) -> Any:
+    """The products of sixteen short integers each, added in pairs of neighbours: one instruction (``pmaddwd``)."""
+    integers = ir.VectorType(INDEX, WIDTH)
+    product = builder.mul(*(builder.sext(side, ir.VectorType(INDEX, 2 * WIDTH)) for side in (a, b)))
+    even, odd = (
+        builder.shuffle_vector(
+            product,
+            ir.Constant(product.type, ir.Undefined),
+            ir.Constant(integers, list(range(first, 2 * WIDTH, 2))),
+        )
+        for first in (0, 1)
+    )
+    return builder.add(even, odd)
 
 
 def _inside(builder: Any, pointer: Any, place: int) -> Any:

@@ -1,12 +1,10 @@
 """The wide network as the search's evaluator, by kernels of our own."""
 
-from collections.abc import Callable
-
 import numpy as np
 from torch import Tensor
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
-from engine.encoding import NUM_POLICY
+from engine.encoding import NUM_POLICY, REVERSIBLE_SCALE
 from engine.search.state import SearchState, Settings
 from engine.search.step_loop import StepCounts
 from engine.tablebase.probing import Tables
@@ -14,32 +12,37 @@ from engine.tablebase.probing import Tables
 from ..network_base import Network
 from ..wide import NUM_PHASES, NUM_PIECES, PHASES, WideNetwork
 from .evaluator import BackendError, NetworkEvaluator
-from .lanes import WIDTH
-from .numba_evaluator import blocked, filled, padded
+from .lanes import LARGEST_SHORT
+from .numba_evaluator import blocked, filled, padded, paired, steps_of
+from .shorts import DOTS, STRIP
 from .tiles import BLOCK, ROWS
-from .wide_kernels import LOGITS_PER_PASS, STRIP, WideBuffers, WideWeights, evaluate_wide, search_wide
+from .wide_kernels import BEGINNINGS, PHASE_ROWS, WideBuffers, WideWeights, evaluate_wide, search_wide
 from .winograd import filled_rows
 
 LARGEST_BATCH = 64
 _MOST_PIECES = 32
+_MOST_OF_A_SIDE = 12
 
 
 class WideEvaluator(NetworkEvaluator):
-    """Evaluates with a wide network, in float32: the ``engine.search.CompiledEvaluator`` for CPUs.
+    """Evaluates with a wide network, in 16-bit integers: the ``engine.search.CompiledEvaluator`` for CPUs.
+
+    The weights from pieces are rounded with one step for each unit of the wide layer, those behind it with one for
+    every output, such that no sum can be too large.
 
     Raises:
         BackendError: the network is of another family.
     """
 
     def __init__(self, network: Network) -> None:
-        if not isinstance(network, WideNetwork) or network.config.units % STRIP:
-            raise BackendError(f"these kernels compute wide networks with multiples of {STRIP} units")
+        if not isinstance(network, WideNetwork):
+            raise BackendError("these kernels compute wide networks")
         super().__init__(network, range(1, LARGEST_BATCH + 1))
 
     @property
     def backend(self) -> str:
         """See ``NetworkEvaluator.backend``."""
-        return "numba"
+        return "numba-int16"
 
     def _load(self, folded: Network) -> None:
         assert isinstance(folded, WideNetwork)
@@ -61,23 +64,27 @@ class WideEvaluator(NetworkEvaluator):
 
 
 def pack_wide(network: WideNetwork) -> WideWeights:
-    """The weights of a network on the CPU as the kernels read them."""
-    phases = [phase.state_dict() for phase in network.phases]
-
-    def joined(name: str, pack: Callable[[Tensor], np.ndarray]) -> np.ndarray:
-        return np.concatenate([pack(phase[name]) for phase in phases])
-
+    """The weights of a network on the CPU as the kernels read them; units are filled up to whole strips."""
+    phases = [{name: _numbers(tensor) for name, tensor in phase.state_dict().items()} for phase in network.phases]
+    units = -(-network.config.units // STRIP) * STRIP
+    rows = np.stack([_rows(phase["wide.weight"], phase["wide.bias"], units) for phase in phases])
+    bounds = np.stack([_bounds(of_phase) for of_phase in rows]).max(0) + np.finfo(np.float32).tiny
+    gains = (LARGEST_SHORT - _MOST_PIECES) / bounds  # rounding may add half a step for each row
+    hidden = np.stack([_filled(phase["hidden.weight"].T, units) for phase in phases]) / gains[:, None]
+    hidden_steps = steps_of(hidden)
+    policy = padded(_numbers(network.policy.weight).T, units, NUM_POLICY) / gains[:, None]
+    policy_steps = steps_of(policy[None])[0]
     return WideWeights(
         phases=PHASES,
-        pieces=joined("wide.weight", _pieces),
-        counter=joined("wide.weight", lambda weight: _numbers(weight[:, NUM_PIECES])),
-        bias=joined("wide.bias", _numbers),
-        policy=_numbers(network.policy.weight).ravel(),
+        rows=np.rint(rows * gains).astype(np.int16).ravel(),
+        policy=np.rint(policy / policy_steps).astype(np.int16).T.ravel(),
+        policy_scale=policy_steps.astype(np.float32),
         policy_bias=_numbers(network.policy.bias),
-        hidden=joined("hidden.weight", _matrix),
-        hidden_bias=joined("hidden.bias", _numbers),
-        wdl=joined("wdl.weight", _matrix),
-        wdl_bias=joined("wdl.bias", lambda bias: padded(_numbers(bias), BLOCK)),
+        hidden=np.concatenate([paired(matrix) for matrix in hidden / hidden_steps[:, None]]),
+        hidden_scale=hidden_steps.astype(np.float32).ravel(),
+        hidden_bias=np.concatenate([phase["hidden.bias"] for phase in phases]),
+        wdl=np.concatenate([blocked(_filled(phase["wdl.weight"].T, phase["wdl.weight"].shape[1])) for phase in phases]),
+        wdl_bias=np.concatenate([padded(phase["wdl.bias"], BLOCK) for phase in phases]),
     )
 
 
@@ -86,30 +93,40 @@ def _numbers(tensor: Tensor) -> np.ndarray:
     return numbers
 
 
-def _pieces(weight: Tensor) -> np.ndarray:
-    by_square = _numbers(weight).T[:NUM_PIECES].reshape(-1, NUM_SQUARES, len(weight))
+def _rows(weight: np.ndarray, bias: np.ndarray, units: int) -> np.ndarray:
+    """The rows of a phase, [PHASE_ROWS, units], before they are rounded."""
+    counted = np.arange(BEGINNINGS)[:, None] / REVERSIBLE_SCALE * weight[:, NUM_PIECES] + bias
+    by_square = weight.T[:NUM_PIECES].reshape(-1, NUM_SQUARES, len(weight))
     by_bit = np.empty_like(by_square)
     by_bit[:, BIT_OF_SQUARE] = by_square
-    return by_bit.ravel()
+    return padded(np.concatenate([counted, by_bit.reshape(NUM_PIECES, -1)]), PHASE_ROWS, units).astype(np.float64)
 
 
-def _matrix(weight: Tensor) -> np.ndarray:
-    numbers = _numbers(weight).T
-    return blocked(padded(numbers, len(numbers), filled(numbers.shape[1])))
+def _bounds(rows: np.ndarray) -> np.ndarray:
+    """More than any position's sums of a phase's rows, and than what sums go through: [units]."""
+    kinds = np.abs(rows[BEGINNINGS:]).reshape(2, 2, NUM_SQUARES, -1).max(1)  # a square has a man or a king
+    most = np.sort(kinds, 1)[:, -_MOST_OF_A_SIDE:].sum((0, 1))
+    bounds: np.ndarray = np.abs(rows[:BEGINNINGS]).max(0) + most
+    return bounds
+
+
+def _filled(matrix: np.ndarray, depth: int) -> np.ndarray:
+    return padded(matrix, depth, filled(matrix.shape[1]))
 
 
 def _room_for(weights: WideWeights, positions: int) -> WideBuffers:
     rows = filled_rows(positions) + NUM_PHASES * ROWS
-    units, hidden = weights.bias.size // NUM_PHASES, weights.hidden_bias.size // NUM_PHASES
+    units, hidden = weights.policy.size // NUM_POLICY, weights.hidden_bias.size // NUM_PHASES
     return WideBuffers(
         ones=np.ones(BLOCK, np.float32),
         places=np.zeros(positions, np.int64),
         ends=np.zeros(NUM_PHASES, np.int64),
-        rows=np.zeros(_MOST_PIECES, np.int64),
-        hops=np.zeros(NUM_POLICY + LOGITS_PER_PASS, np.int64),
+        rows=np.zeros(1 + _MOST_PIECES, np.int64),
+        hops=np.zeros(NUM_POLICY + DOTS, np.int64),
+        begins=np.zeros(NUM_POLICY + DOTS, np.int64),
         is_wanted=np.zeros(NUM_POLICY, np.bool_),
-        sums=np.zeros(LOGITS_PER_PASS * WIDTH, np.float32),
-        units=np.zeros(rows * units, np.float32),
+        sums=np.zeros(DOTS, np.float32),
+        units=np.zeros(rows * units, np.int16),
         hidden=np.zeros(rows * hidden, np.float32),
         wdl=np.zeros(rows * BLOCK, np.float32),
     )

@@ -2,7 +2,8 @@
 
 The wide layer of a position's phase adds up the weights of the pieces that are on the board: two thirds of its inputs
 are never on, and none has a value but one. Of the policy a search computes what belongs to legal moves: some eight
-logits of 128.
+logits of 128. Sums of the wide layer, and what they are multiplied by, are 16-bit integers: half of the memory to read,
+and twice as many numbers an instruction.
 """
 
 from typing import NamedTuple
@@ -11,40 +12,44 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import NUM_SQUARES, lowest_bit, popcount
-from engine.encoding import MAX_HOPS, NUM_POLICY, REVERSIBLE_SCALE, hop_indices
+from engine.board import REVERSIBLE_PLIES_TO_DRAW
+from engine.encoding import MAX_HOPS, NUM_POLICY, hop_indices
 from engine.search.step_loop import search_steps
 
 from ..wide import NUM_PHASES
-from .lanes import WIDTH, bent, load, multiply_add, spread, store
+from .lanes import WIDTH, spread
+from .shorts import DOTS, STRIP, dot_rows, sum_rows
 from .tiles import BLOCK, ROWS, multiply_tiles
 from .winograd import filled_rows, place
 
-STRIP = 4 * WIDTH
-"""Units of the wide layer that are computed together."""
-LOGITS_PER_PASS = 4
-"""Logits of the policy that are computed together."""
+BEGINNINGS = REVERSIBLE_PLIES_TO_DRAW + 1
+"""Rows of a phase before those of pieces: bias and reversible plies, by the number of these."""
 _KINDS = 4  # of pieces
+PHASE_ROWS = BEGINNINGS + _KINDS * NUM_SQUARES
+"""Rows of a phase."""
 
 
 class WideWeights(NamedTuple):
-    """Flat arrays of float32, phase after phase but for the policy, and the table of phases.
+    """Flat arrays, phase after phase but for the policy, and the table of phases.
 
     Attributes:
         phases: ``learner.wide.PHASES``.
-        pieces: [4 * 32, units], own men, own kings, the opponent's men and kings by the bits of their squares.
-        counter, bias: [units], of the reversible plies, and of the wide layer.
-        policy: [128, units].
-        hidden, wdl: the other matrices, in tiles as in ``winograd``.
-        policy_bias, hidden_bias, wdl_bias: of these layers.
+        rows: int16 [PHASE_ROWS, units]: ``BEGINNINGS``, then own men, own kings, the opponent's men and kings by the
+            bits of their squares.
+        policy: int16 [128, units].
+        hidden: int16, matrices in tiles with inputs in pairs, see ``tiles``.
+        policy_scale, hidden_scale: float32, what their integers are multiplied by.
+        wdl: float32, matrices in tiles.
+        policy_bias, hidden_bias, wdl_bias: float32, of these layers.
     """
 
     phases: np.ndarray
-    pieces: np.ndarray
-    counter: np.ndarray
-    bias: np.ndarray
+    rows: np.ndarray
     policy: np.ndarray
+    policy_scale: np.ndarray
     policy_bias: np.ndarray
     hidden: np.ndarray
+    hidden_scale: np.ndarray
     hidden_bias: np.ndarray
     wdl: np.ndarray
     wdl_bias: np.ndarray
@@ -56,10 +61,12 @@ class WideBuffers(NamedTuple):
     Attributes:
         places: int64 [positions], their rows in ``units``, ``hidden`` and ``wdl``: each phase has whole tiles.
         ends: int64 [phases], where the rows of each end.
-        rows: int64 [32], where the weights of one position's pieces begin.
-        hops: int64 [128 + LOGITS_PER_PASS], logits of the policy that are wanted of one position.
+        rows: int64 [33], where the weights of one position's beginning and pieces begin.
+        hops: int64 [128 + DOTS], logits of the policy that are wanted of one position.
+        begins: int64 [128 + DOTS], where their weights begin.
         is_wanted: bool [128], whether a logit is among them.
         sums: of the products for some logits.
+        units: int16.
     """
 
     ones: np.ndarray
@@ -67,11 +74,17 @@ class WideBuffers(NamedTuple):
     ends: np.ndarray
     rows: np.ndarray
     hops: np.ndarray
+    begins: np.ndarray
     is_wanted: np.ndarray
     sums: np.ndarray
     units: np.ndarray
     hidden: np.ndarray
     wdl: np.ndarray
+
+
+@njit(inline="always")
+def _units_of(weights):
+    return weights.policy.size // NUM_POLICY
 
 
 @njit(inline="always")
@@ -107,51 +120,32 @@ def _list_pieces(pieces, first, units, rows, n):
 
 
 @njit(inline="always")
-def _list_rows(own, opp, kings, phase, units, rows):
-    """Lists where the weights of a position's pieces begin; returns their number."""
-    first = phase * _KINDS * NUM_SQUARES
-    count = _list_pieces(np.uint32(own & ~kings), first, units, rows, 0)
+def _list_rows(position, phase, units, rows):
+    """Lists where the weights of a position's beginning and pieces begin; returns their number."""
+    own, opp, kings = position[0], position[1], position[2]
+    first = phase * PHASE_ROWS
+    rows[0] = (first + min(np.int64(position[3]), BEGINNINGS - 1)) * units
+    first += BEGINNINGS
+    count = _list_pieces(np.uint32(own & ~kings), first, units, rows, 1)
     count = _list_pieces(np.uint32(own & kings), first + NUM_SQUARES, units, rows, count)
     count = _list_pieces(np.uint32(opp & ~kings), first + 2 * NUM_SQUARES, units, rows, count)
     return _list_pieces(np.uint32(opp & kings), first + 3 * NUM_SQUARES, units, rows, count)
 
 
 @njit(inline="always")
-def _begun(weights, at, counter):
-    """Eight sums of a wide layer without pieces."""
-    return multiply_add(counter, load(weights.counter, at), load(weights.bias, at))
-
-
-@njit(inline="always")
 def _wide_layer(positions, weights, buffers):
     _place_positions(positions, weights, buffers)
-    units, rows = weights.bias.size // NUM_PHASES, buffers.rows
-    zero = spread(np.float32(0.0))
+    units, rows = _units_of(weights), buffers.rows
     for i in range(positions.shape[0]):
-        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        phase = _phase_of(positions[i], weights)
-        count = _list_rows(own, opp, kings, phase, units, rows)
-        counter = spread(np.float32(positions[i, 3] / REVERSIBLE_SCALE))
+        count = _list_rows(positions[i], _phase_of(positions[i], weights), units, rows)
         for unit in range(0, units, STRIP):
-            a = _begun(weights, phase * units + unit, counter)
-            b = _begun(weights, phase * units + unit + WIDTH, counter)
-            c = _begun(weights, phase * units + unit + 2 * WIDTH, counter)
-            d = _begun(weights, phase * units + unit + 3 * WIDTH, counter)
-            for piece in range(count):
-                at = rows[piece] + unit
-                a, b = a + load(weights.pieces, at), b + load(weights.pieces, at + WIDTH)
-                c, d = c + load(weights.pieces, at + 2 * WIDTH), d + load(weights.pieces, at + 3 * WIDTH)
-            at = place(buffers.places[i], unit, units)
-            store(buffers.units, at, bent(a, zero))
-            store(buffers.units, at + ROWS * WIDTH, bent(b, zero))
-            store(buffers.units, at + 2 * ROWS * WIDTH, bent(c, zero))
-            store(buffers.units, at + 3 * ROWS * WIDTH, bent(d, zero))
+            sum_rows(weights.rows, rows, count, unit, buffers.units, place(buffers.places[i], unit, units))
 
 
 @njit(inline="always")
 def _results(n, weights, buffers, wdl_logits):
     """Win/draw/loss logits of the positions in the wide layer."""
-    units, hidden, ones = weights.bias.size // NUM_PHASES, weights.hidden_bias.size // NUM_PHASES, buffers.ones
+    units, hidden, ones = _units_of(weights), weights.hidden_bias.size // NUM_PHASES, buffers.ones
     bend, straight = spread(np.float32(0.0)), spread(np.float32(1.0))
     first = 0
     for phase in range(NUM_PHASES):
@@ -160,7 +154,7 @@ def _results(n, weights, buffers, wdl_logits):
                 out = place(row, at - phase * hidden, hidden)
                 multiply_tiles(
                     buffers.units, row * units, weights.hidden, at * units, units // WIDTH,
-                    ones, 0, weights.hidden_bias, at, buffers.hidden, out, bend,
+                    weights.hidden_scale, at, weights.hidden_bias, at, buffers.hidden, out, bend,
                 )  # fmt: skip
             multiply_tiles(
                 buffers.hidden, row * hidden, weights.wdl, phase * hidden * BLOCK, hidden // WIDTH,
@@ -175,26 +169,16 @@ def _results(n, weights, buffers, wdl_logits):
 @njit(inline="always")
 def _policy(i, count, weights, buffers, policy_logits):
     """Writes ``count`` policy logits of a position in the wide layer, those that ``buffers.hops`` lists."""
-    units, hops, sums, row = weights.bias.size // NUM_PHASES, buffers.hops, buffers.sums, buffers.places[i]
-    hops[count : count + LOGITS_PER_PASS] = hops[0]
-    for first in range(0, count, LOGITS_PER_PASS):
-        a, b, c, d = hops[first] * units, hops[first + 1] * units, hops[first + 2] * units, hops[first + 3] * units
-        sum_a = sum_b = sum_c = sum_d = spread(np.float32(0.0))
-        for unit in range(0, units, WIDTH):
-            x = load(buffers.units, place(row, unit, units))
-            sum_a = multiply_add(x, load(weights.policy, a + unit), sum_a)
-            sum_b = multiply_add(x, load(weights.policy, b + unit), sum_b)
-            sum_c = multiply_add(x, load(weights.policy, c + unit), sum_c)
-            sum_d = multiply_add(x, load(weights.policy, d + unit), sum_d)
-        store(sums, 0, sum_a)
-        store(sums, WIDTH, sum_b)
-        store(sums, 2 * WIDTH, sum_c)
-        store(sums, 3 * WIDTH, sum_d)
-        for hop in range(LOGITS_PER_PASS):
-            logit = weights.policy_bias[hops[first + hop]]
-            for lane in range(hop * WIDTH, (hop + 1) * WIDTH):
-                logit += sums[lane]
-            policy_logits[i, hops[first + hop]] = logit
+    units, hops, begins = _units_of(weights), buffers.hops, buffers.begins
+    hops[count : count + DOTS] = hops[0]
+    for hop in range(count + DOTS):
+        begins[hop] = hops[hop] * units
+    row = place(buffers.places[i], 0, units)
+    for first in range(0, count, DOTS):
+        dot_rows(buffers.units, row, units // WIDTH, weights.policy, begins, first, buffers.sums)
+        for dot in range(DOTS):
+            hop = hops[first + dot]
+            policy_logits[i, hop] = weights.policy_bias[hop] + weights.policy_scale[hop] * buffers.sums[dot]
 
 
 @njit(inline="always")
