@@ -20,7 +20,7 @@ DEFAULT_ORACLE: OracleName = "tablebase"
 BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
 """``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
 
-``torch`` uses bf16 where the device has it, ``numba`` float32.
+``torch`` uses bf16 where the device has it, ``numba`` float32 (wide networks always take 16-bit integers).
 """
 MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
 OPTIONS = "behind @ stands off, tablebase, ponder, impartial, a number of simulations, or a backend"

@@ -27,7 +27,7 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     Args:
         backend: a ``BackendName``. ``auto`` is, on the CPU, our own kernels for the networks that they can compute, in
             16-bit integers where these do not stray too far (``NumbaEvaluator``); else it is torch. Wide networks are
-            computed in float32 whichever kernels are named.
+            computed in 16-bit integers whichever kernels are named.
         device: of torch; the kernels compute on the CPU.
 
     Raises:
