@@ -191,10 +191,12 @@ for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracl
 
 def main() -> None:
     """Runs the command line. Bad input ends with one line on standard error and exit code 2."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers end programs so: all is saved, too
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except (Interrupted, KeyboardInterrupt) as error:  # the latter before any command has begun
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is saved: a second Ctrl-C must not change the code
+        for number in (signal.SIGINT, signal.SIGTERM):  # all is saved: a second one must not change the code
+            signal.signal(number, signal.SIG_IGN)
         print(": ".join(["crownhead: interrupted", *map(str, error.args)]), file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:

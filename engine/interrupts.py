@@ -1,4 +1,7 @@
-"""Ctrl-C at safe places only: Python raises it between any two instructions, in the middle of a lock's as well."""
+"""Ctrl-C at safe places only: Python raises it between any two instructions, in the middle of a lock's as well.
+
+So does SIGTERM, by which schedulers end a program, where its handler is that of Ctrl-C (``crownhead.main``).
+"""
 
 import signal
 import threading
@@ -17,20 +20,24 @@ def interrupt_noted() -> Iterator[Callable[[], bool]]:
     In other threads than the main one, and where the program handles interrupts in its own way, nothing changes.
     """
     times: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
+    usual = signal.default_int_handler
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is usual]
+    if threading.current_thread() is not threading.main_thread():
+        numbers.clear()
+
+    def handle(handler: Callable[[int, Any], Any]) -> None:
+        for number in numbers:
+            signal.signal(number, handler)
 
     def note(number: int, frame: Any) -> None:
         times.append(number)
-        signal.signal(signal.SIGINT, usual)
+        handle(usual)
 
-    signal.signal(signal.SIGINT, note)
+    handle(note)
     try:
         yield lambda: bool(times)
     finally:
-        signal.signal(signal.SIGINT, usual)
+        handle(usual)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import multiprocessing.connection
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -50,6 +51,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     """In the actor's process, once."""
     global _worker
     follow_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for all processes of a job, of which the first saves what there is
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 
     def stop() -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C: every command says that it was interrupted, and what was saved; given again, it goes on."""
+"""Ctrl-C and SIGTERM: every command says that it was interrupted, and what was saved; given again, it goes on."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ SYZYGY = Path(os.environ.get("CROWNHEAD_SHARED", ROOT.parent / "shared")) / "dat
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
-def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
+def interrupt(ready: Callable[[], bool], *arguments: object, number: int = signal.SIGINT) -> str:
     """Starts a command, interrupts it as soon as it is ready, and returns what it says at last.
 
     Where the tests themselves run with interrupts ignored, the command must not inherit that.
@@ -44,7 +44,7 @@ def interrupt(ready: Callable[[], bool], *arguments: object) -> str:
             time.sleep(0.05)
         said = None
         while said is None:  # Python drops an interrupt that comes while an object is being destroyed
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 _, said = process.communicate(timeout=100)
             assert time.monotonic() < until
@@ -70,7 +70,8 @@ def test_a_command_that_saves_nothing_says_so_much(
         crownhead.main()
     assert ended.value.code == INTERRUPTED
     assert capsys.readouterr().err == "crownhead: interrupted\n"
-    assert handlers == [(signal.SIGINT, signal.SIG_IGN)]  # a second one must not change the exit code
+    both = [(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert handlers == [(signal.SIGTERM, signal.default_int_handler), *both]  # a second one keeps the exit code
 
 
 def test_an_oracle_s_training_is_saved_from_the_beginning(tmp_path: Path) -> None:
@@ -110,7 +111,8 @@ def test_experiments_that_are_done_stay_in_the_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_says_how_to_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_says_how_to_go_on(tmp_path: Path, number: int) -> None:
     run = tmp_path / "run"
-    said = interrupt((run / "state.json").exists, "train", "--preset", "smoke", "--run", run)
+    said = interrupt((run / "state.json").exists, "train", "--preset", "smoke", "--run", run, number=number)
     assert said == f"crownhead: interrupted: saved; `crownhead train --run {run} --resume` goes on"
