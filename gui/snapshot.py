@@ -7,7 +7,7 @@ from typing import Literal
 from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import MoveThought, Thought
-from engine.players.watching import Proof, Unit, Wdl
+from engine.players.watching import Unit, Wdl
 
 from .game_report import GameReport
 
@@ -22,18 +22,11 @@ def of_color(wdl: Wdl | None, turn: Color, color: Color) -> Wdl | None:
 
 
 @dataclass(frozen=True)
-class MoveRow:
-    """One line of the table of moves: a ``MoveThought`` with its share, 0 to 1, of all visits."""
+class MoveRow(MoveThought):
+    """One line of the table of moves: with its share, 0 to 1, of all visits."""
 
-    move: Move
-    pdn: str
-    visits: int = 0
+    pdn: str = ""
     share: float = 0.0
-    prior: float | None = None
-    value: float | None = None
-    wdl: Wdl | None = None
-    proof: Proof | None = None
-    proof_plies: int | None = None
 
 
 @dataclass(frozen=True)

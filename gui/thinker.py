@@ -205,7 +205,7 @@ class Thinker:
     def _answer(self, job: _Job) -> None:
         moves = search_moves(job.board) if job.mode in ("play", "hint") else []
         if len(moves) == 1:
-            row = MoveRow(moves[0], job.board.pdn(moves[0]))
+            row = MoveRow(moves[0], pdn=job.board.pdn(moves[0]))
             self._show(job, status="done", progress=1.0, moves=(row,), pv=(row.move,), pv_pdn=(row.pdn,), move=row.move)
             return
         player = self._await(self._bench.player(job.spec), job)
@@ -286,7 +286,7 @@ class Thinker:
         if len(answer) != 1:
             raise PlayerError(f"it answered with {len(answer)} moves, not one")
         move = _legal(job.board, answer[0])
-        row = MoveRow(move, job.board.pdn(move))
+        row = MoveRow(move, pdn=job.board.pdn(move))
         seconds = self._clock() - begun
         shown = {"moves": (row,), "pv": (move,), "pv_pdn": (row.pdn,), "seconds": seconds, "progress": 1.0}
         self._show(job, status="done", move=move, **shown)
