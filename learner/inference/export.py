@@ -101,10 +101,9 @@ def evaluate_export(path: str | os.PathLike[str], positions: np.ndarray) -> Answ
     except ImportError as error:
         raise BackendError(f"ONNX files need onnx (pip install 'crownhead[export]'): {error}") from error
     with open(path, "rb") as file:
-        policy_logits, wdl_logits = ReferenceEvaluator(file.read()).run(
-            [POLICY, WDL], {INPUT: encode_planes(positions)}
-        )
-    return policy_logits, wdl_logits
+        reference = ReferenceEvaluator(file.read())
+    answers: Any = reference.run([POLICY, WDL], {INPUT: encode_planes(positions)})
+    return answers[0], answers[1]
 
 
 def check_export(path: str | os.PathLike[str], network: Network, positions: int = 500) -> Fidelity:
