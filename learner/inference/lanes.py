@@ -42,6 +42,11 @@ def emit_place(context: Any, builder: Any, array_type: Any, array: Any, index: A
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
+def emit_inside(builder: Any, pointer: Any, numbers: int) -> Any:
+    """Pointer to what lies so many numbers behind another."""
+    return builder.gep(pointer, [ir.Constant(INDEX, numbers)])
+
+
 def emit_load(builder: Any, place: Any) -> Any:
     loaded = builder.load(builder.bitcast(place, VECTOR.as_pointer()))
     loaded.align = 4

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .lanes import INDEX, SHORT, VECTOR, WIDTH, emit_place
+from .lanes import INDEX, SHORT, VECTOR, WIDTH, emit_inside, emit_place
 from .tiles import ROWS, emit_pair_products
 
 STRIP = 16 * WIDTH
@@ -23,11 +23,7 @@ _TILE = ROWS * WIDTH  # numbers from eight of a row to the next eight
 
 
 def _vector(builder: Any, pointer: Any, kind: Any, at: int = 0) -> Any:
-    return builder.load(builder.bitcast(_behind(builder, pointer, at), kind.as_pointer()), align=2)
-
-
-def _behind(builder: Any, pointer: Any, numbers: int) -> Any:
-    return builder.gep(pointer, [ir.Constant(INDEX, numbers)])
+    return builder.load(builder.bitcast(emit_inside(builder, pointer, at), kind.as_pointer()), align=2)
 
 
 @intrinsic
@@ -55,7 +51,7 @@ def sum_rows(typingctx: Any, table: Any, rows: Any, count: Any, column: Any, out
             value = builder.select(builder.icmp_signed(">", value, zero), value, zero)
             for half in (0, 1):
                 lanes = ir.Constant(ir.VectorType(INDEX, WIDTH), list(range(half * WIDTH, (half + 1) * WIDTH)))
-                place = _behind(builder, tiles, (2 * i + half) * _TILE)
+                place = emit_inside(builder, tiles, (2 * i + half) * _TILE)
                 part = builder.shuffle_vector(value, zero, lanes)
                 builder.store(part, builder.bitcast(place, _HALF.as_pointer()), align=2)
         return context.get_dummy_value()
@@ -76,7 +72,7 @@ def dot_rows(typingctx: Any, x: Any, x_at: Any, tiles: Any, table: Any, rows: An
         kind_x, _, _, kind_table, kind_rows, _, kind_sums = signature.args
         index = tiles.type
         listed = emit_place(context, builder, kind_rows, rows, first)
-        begins = [builder.load(_behind(builder, listed, i)) for i in range(DOTS)]
+        begins = [builder.load(emit_inside(builder, listed, i)) for i in range(DOTS)]
         zero = ir.Constant(ir.VectorType(INDEX, WIDTH), [0] * WIDTH)
         totals = [cgutils.alloca_once_value(builder, zero) for _ in range(DOTS)]
         both = ir.Constant(ir.VectorType(INDEX, 2 * WIDTH), list(range(2 * WIDTH)))
@@ -93,7 +89,7 @@ def dot_rows(typingctx: Any, x: Any, x_at: Any, tiles: Any, table: Any, rows: An
         written = emit_place(context, builder, kind_sums, sums, ir.Constant(index, 0))
         for i, total in enumerate(totals):
             found = builder.sitofp(builder.call(add_up, [builder.load(total)]), VECTOR.element)
-            builder.store(found, _behind(builder, written, i))
+            builder.store(found, emit_inside(builder, written, i))
         return context.get_dummy_value()
 
     return types.void(x, types.intp, types.intp, table, rows, types.intp, sums), codegen

@@ -14,6 +14,7 @@ from .lanes import (
     VECTOR,
     WIDTH,
     emit_bent,
+    emit_inside,
     emit_load,
     emit_multiply_add,
     emit_place,
@@ -32,9 +33,9 @@ LARGEST_SUM = 2**31 - 1
 def _multiplied(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[Any]]) -> None:
     """Adds the product of a tile of ``a`` and eight rows of ``b``, in float32."""
     for i in range(WIDTH):
-        factors = [emit_load(builder, _inside(builder, tile_b, i * BLOCK + half)) for half in (0, WIDTH)]
+        factors = [emit_load(builder, emit_inside(builder, tile_b, i * BLOCK + half)) for half in (0, WIDTH)]
         for row in range(ROWS):
-            number = emit_spread(builder, builder.load(_inside(builder, tile_a, row * WIDTH + i)))
+            number = emit_spread(builder, builder.load(emit_inside(builder, tile_a, row * WIDTH + i)))
             for total, factor in zip(sums[row], factors, strict=True):
                 builder.store(emit_multiply_add(builder, number, factor, builder.load(total)), total)
 
@@ -43,10 +44,10 @@ def _multiplied_shorts(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[A
     """The same in short integers: ``b`` holds two rows side by side."""
     shorts = ir.VectorType(SHORT, 2 * WIDTH)
     for i in range(0, WIDTH, 2):
-        pairs = [_inside(builder, tile_b, i * BLOCK + half) for half in (0, 2 * WIDTH)]
+        pairs = [emit_inside(builder, tile_b, i * BLOCK + half) for half in (0, 2 * WIDTH)]
         factors = [builder.load(builder.bitcast(pair, shorts.as_pointer()), align=2) for pair in pairs]
         for row in range(ROWS):
-            place = builder.bitcast(_inside(builder, tile_a, row * WIDTH + i), INDEX.as_pointer())
+            place = builder.bitcast(emit_inside(builder, tile_a, row * WIDTH + i), INDEX.as_pointer())
             pair = builder.bitcast(emit_spread(builder, builder.load(place, align=2)), shorts)
             for total, factor in zip(sums[row], factors, strict=True):
                 builder.store(builder.add(builder.load(total), emit_pair_products(builder, pair, factor)), total)
@@ -65,10 +66,6 @@ def emit_pair_products(builder: Any, a: Any, b: Any) -> Any:
         for first in (0, 1)
     )
     return builder.add(even, odd)
-
-
-def _inside(builder: Any, pointer: Any, place: int) -> Any:
-    return builder.gep(pointer, [ir.Constant(INDEX, place)])
 
 
 @intrinsic
@@ -112,7 +109,7 @@ def multiply_tiles(
             (_multiplied_shorts if shorts else _multiplied)(builder, tile_a, tile_b, sums)
         tile_out = emit_place(context, builder, kind_out, out, out_at)
         scales, biases = (
-            [emit_load(builder, _inside(builder, emit_place(context, builder, *of), half)) for half in (0, WIDTH)]
+            [emit_load(builder, emit_inside(builder, emit_place(context, builder, *of), half)) for half in (0, WIDTH)]
             for of in ((kind_scale, scale, scale_at), (kind_bias, bias, bias_at))
         )
         for row in range(ROWS):
@@ -120,7 +117,7 @@ def multiply_tiles(
                 found = builder.load(total)
                 number = builder.sitofp(found, VECTOR) if shorts else found
                 value = emit_bent(builder, emit_multiply_add(builder, number, scales[half], biases[half]), slope)
-                emit_store(builder, kind_out, value, _inside(builder, tile_out, (half * ROWS + row) * WIDTH))
+                emit_store(builder, kind_out, value, emit_inside(builder, tile_out, (half * ROWS + row) * WIDTH))
         return context.get_dummy_value()
 
     index = types.intp

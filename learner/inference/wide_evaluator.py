@@ -5,6 +5,7 @@ from torch import Tensor
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
 from engine.encoding import NUM_POLICY, REVERSIBLE_SCALE
+from engine.fen import MAX_PIECES
 from engine.search.state import SearchState, Settings
 from engine.search.step_loop import StepCounts
 from engine.tablebase.probing import Tables
@@ -20,8 +21,7 @@ from .wide_kernels import BEGINNINGS, PHASE_ROWS, WideBuffers, WideWeights, eval
 from .winograd import filled_rows
 
 LARGEST_BATCH = 64
-_MOST_PIECES = 32
-_MOST_OF_A_SIDE = 12
+_MOST_PIECES = 2 * MAX_PIECES
 
 
 class WideEvaluator(NetworkEvaluator):
@@ -105,7 +105,7 @@ def _rows(weight: np.ndarray, bias: np.ndarray, units: int) -> np.ndarray:
 def _bounds(rows: np.ndarray) -> np.ndarray:
     """More than any position's sums of a phase's rows, and than what sums go through: [units]."""
     kinds = np.abs(rows[BEGINNINGS:]).reshape(2, 2, NUM_SQUARES, -1).max(1)  # a square has a man or a king
-    most = np.sort(kinds, 1)[:, -_MOST_OF_A_SIDE:].sum((0, 1))
+    most = np.sort(kinds, 1)[:, -MAX_PIECES:].sum((0, 1))
     bounds: np.ndarray = np.abs(rows[:BEGINNINGS]).max(0) + most
     return bounds
 

@@ -61,7 +61,7 @@ class WideBuffers(NamedTuple):
     Attributes:
         places: int64 [positions], their rows in ``units``, ``hidden`` and ``wdl``: each phase has whole tiles.
         ends: int64 [phases], where the rows of each end.
-        rows: int64 [33], where the weights of one position's beginning and pieces begin.
+        rows: int64 [25], where the weights of one position's beginning and pieces begin.
         hops: int64 [128 + DOTS], logits of the policy that are wanted of one position.
         begins: int64 [128 + DOTS], where their weights begin.
         is_wanted: bool [128], whether a logit is among them.
