@@ -55,12 +55,11 @@ class LoopConfig(_Settings):
     max_iterations: int | None = Field(None, ge=1, description="candidates made and judged")
     steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
     games_per_iteration: int | None = Field(
-        None, ge=1, description="take turns as AlphaGo Zero did: so many games, steps on all their tokens, a candidate"
+        None, ge=1, description="take turns as AlphaGo Zero did: so many games, steps on all their samples, a candidate"
     )
     samples_before_training: int = Field(5000, ge=1, description="samples wanted before the first step")
-    reuse: float = Field(4.0, gt=0, description="training samples drawn per new sample: the token bucket's rate")
-    bucket_steps: int = Field(
-        500, ge=1, description="steps the bucket holds; while it is full, actors are asked for no more games"
+    reuse: float = Field(
+        4.0, gt=0, description="training samples drawn per new sample, at most: the learner waits for games, never they"
     )
     save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
     anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")

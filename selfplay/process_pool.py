@@ -13,7 +13,7 @@ from pathlib import Path
 from .config import RunConfig
 from .knowledge import endgame_knowledge
 from .pool import Pool
-from .processes import follow_parent, no_interrupt
+from .processes import follow_parent, give_way, no_interrupt
 from .worker import Played, Weights, Worker
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
@@ -51,6 +51,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     """In the actor's process, once."""
     global _worker
     follow_parent()
+    give_way()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for all processes of a job, of which the first saves what there is
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 

@@ -31,6 +31,12 @@ def follow_parent() -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
+def give_way() -> None:
+    """This process takes what processor time others leave: a learner beside actors waits for none of them."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+
+
 def _leave_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -11,10 +11,17 @@ from typing import Any
 from .config import RunConfig
 from .knowledge import endgame_knowledge
 from .pool import Pool, PoolError
+from .processes import give_way
 from .worker import Played, Weights, Worker
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights only
 _ANSWER_S = 5.0  # that a cluster's head node gets to answer
+
+
+class _RayWorker(Worker):
+    def __init__(self, *arguments: Any) -> None:
+        give_way()
+        super().__init__(*arguments)
 
 
 class RayPool(Pool):
@@ -25,7 +32,7 @@ class RayPool(Pool):
         _connect(self._ray, config.address)
         self.dead = self._ray.exceptions.RayActorError
         # A CPU is only an entry in Ray's books here; half a one lets the learner share the machine.
-        self._worker_class: Any = self._ray.remote(num_cpus=0.5, max_restarts=0)(Worker)
+        self._worker_class: Any = self._ray.remote(num_cpus=0.5, max_restarts=0)(_RayWorker)
         super().__init__(config, next_path, start)
 
     def _start(self, number: int, seed: int) -> Any:

@@ -13,7 +13,10 @@ from engine.retired import RETIRED_SEARCH, present_backend, present_oracle, pres
 
 _LOG = logging.getLogger(__name__)
 _SEARCHES = ("search", "match_search")
-_DROPPED = frozenset(f"{search}.{name}" for search in _SEARCHES for name in RETIRED_SEARCH)
+_RETIRED_LOOP = frozenset({"bucket_steps"})
+_DROPPED = frozenset(f"{search}.{name}" for search in _SEARCHES for name in RETIRED_SEARCH) | {
+    f"loop.{name}" for name in _RETIRED_LOOP
+}
 _REPLACED = {
     "selfplay.backend": present_backend,
     "search.oracle": present_oracle,
@@ -33,6 +36,8 @@ def without_retired(fields: Any, source: str) -> Any:
     for search in _SEARCHES:
         if search in present:
             present[search] = present_search(present[search])
+    if isinstance(present.get("loop"), Mapping):
+        present["loop"] = {name: value for name, value in present["loop"].items() if name not in _RETIRED_LOOP}
     selfplay = present.get("selfplay")
     if isinstance(selfplay, Mapping) and "backend" in selfplay:
         present["selfplay"] = {**selfplay, "backend": present_backend(selfplay["backend"])}

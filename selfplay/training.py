@@ -51,8 +51,8 @@ class Listener(Protocol):
         """Called with ``begin``, ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end`` and figures to show."""
 
 
-def token_balance(config: RunConfig, total_samples: int, steps: int) -> float:
-    """Training samples that may still be drawn: new samples earn ``reuse`` tokens each, a step costs its batch.
+def samples_to_draw(config: RunConfig, total_samples: int, steps: int) -> float:
+    """Training samples that may still be drawn: of each new sample ``reuse``; a step takes its batch.
 
     The balance follows from what is on disk, so it survives a kill.
     """
@@ -231,9 +231,9 @@ class Training:
     def _loop(self, pool: Pool) -> None:
         loop, batch_size = self.config.loop, self.config.trainer.batch_size
         while not self._over():
-            tokens = token_balance(self.config, self.replay.total_samples, self.trainer.steps)
+            to_draw = samples_to_draw(self.config, self.replay.total_samples, self.trainer.steps)
             last_call = self._out_of_time(reserve_seconds=self._gate_seconds)
-            if self._is_due(tokens) or last_call:
+            if self._is_due(to_draw) or last_call:
                 if self.trainer.steps > self._steps_judged:
                     self._judge_candidate(pool)
                 if last_call:
@@ -241,9 +241,8 @@ class Training:
                 continue
             enough_games = self._games_due() <= 0
             enough = enough_games or self.replay.total_samples >= loop.samples_before_training
-            may_train = tokens >= batch_size and enough
-            bucket_is_full = tokens >= (batch_size if enough_games else loop.bucket_steps * batch_size)
-            if not (enough and bucket_is_full):  # a bucket smaller than what training waits for must not stop the games
+            may_train = to_draw >= batch_size and enough
+            if not (enough_games and may_train):
                 pool.refill()
             self._take_in(pool.collect(0.0 if may_train else _WAIT_SECONDS))
             if may_train:
@@ -258,14 +257,14 @@ class Training:
         games = self.config.loop.games_per_iteration
         return math.inf if games is None else (self.state.iteration + 1 + ahead) * games - self.replay.total_games
 
-    def _is_due(self, tokens: float) -> bool:
+    def _is_due(self, to_draw: float) -> bool:
         """Whether it is time for the next candidate."""
         loop = self.config.loop
         if self.trainer.steps == self._steps_judged:
             return False
         if loop.games_per_iteration is None:
             return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
-        return self._games_due() <= 0 and tokens < self.config.trainer.batch_size
+        return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
 
     def _take_in(self, played: list[Played]) -> None:
         for result in played:

@@ -68,6 +68,8 @@ def run(tmp_path: Path) -> Iterator[Run]:
 def test_a_killed_actor_is_replaced_and_ctrl_c_ends_all(run: Run) -> None:
     victims = actors_of(run.process.pid)
     assert len(victims) == 2
+    learner = os.getpriority(os.PRIO_PROCESS, run.process.pid)
+    assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in victims} == {min(learner + 10, 19)}
     os.kill(min(victims), signal.SIGKILL)
     before = run.plays()
     run.wait_until(lambda: len(actors_of(run.process.pid) - victims) == 1)

@@ -70,12 +70,21 @@ def test_backends_that_are_gone(tmp_path: Path, backend: str) -> None:
     assert read_config(path) == make_config("smoke", ["selfplay.backend=auto"])
 
 
+def test_a_bucket_that_is_gone(tmp_path: Path) -> None:
+    path = stored(tmp_path, make_config("smoke"))
+    fields = json.loads(path.read_text())
+    fields["loop"]["bucket_steps"] = 500
+    path.write_text(json.dumps(fields))
+    assert read_config(path) == make_config("smoke")
+
+
 def test_stages_without_what_is_gone(tmp_path: Path) -> None:
     fields = make_config("quick", ["search.c_puct=3"]).model_dump(mode="json")
     changes: list[dict[str, list[Any]]] = [
         {"search.gumbel_considered": [16, 8], "match_search.root": ["gumbel", "puct"]},
         {"search.c_scale": [0.1, 0.5], "search.c_puct": [1.5, 3.0], "selfplay.backend": ["openvino-int8", "auto"]},
         {"selfplay.backend": ["onnxruntime", "torch"], "search.oracle": ["network", "off"]},
+        {"loop.bucket_steps": [500, 50]},
     ]
     fields["stages"] = [{"iteration": i, "steps": 10 * i, "changes": one} for i, one in enumerate(changes, start=1)]
     fields["selfplay"]["backend"] = "torch"
@@ -104,7 +113,7 @@ def test_they_cannot_be_set(setting: str) -> None:
     [
         None,
         [],
-        {"search": 3, "selfplay": [], "stages": {}},
+        {"search": 3, "selfplay": [], "loop": 3, "stages": {}},
         {"stages": [3, {}, {"changes": 3}, {"changes": {"search.oracle": 3, "search.c_puct": []}}]},
         {"selfplay": {"backend": 3}, "search": {"oracle": []}},
     ],

@@ -20,7 +20,7 @@ from selfplay.config import make_config
 from selfplay.ratings import Ratings
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.shards import read_shard_info
-from selfplay.training import token_balance
+from selfplay.training import samples_to_draw
 
 FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", "--set", "gate.max_games=2"]
 
@@ -107,8 +107,8 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert_refused(crownhead("train", "--run", tmp_path / "none", "--resume", check=False), "no run")
 
 
-def test_games_go_on_until_training_may_begin_though_the_bucket_be_full(tmp_path: Path) -> None:
-    settings = ["loop.max_iterations=1", "loop.steps_per_iteration=1", "loop.bucket_steps=1"]
+def test_training_begins_with_as_many_samples_as_it_waits_for(tmp_path: Path) -> None:
+    settings = ["loop.max_iterations=1", "loop.steps_per_iteration=1"]
     settings += ["loop.samples_before_training=1500", "selfplay.positions_per_shard=100", "gate.max_games=2"]
     given = [text for setting in settings for text in ("--set", setting)]
     figures = last_json(crownhead("train", "--preset", "smoke", *given, "--run", tmp_path / "run", "--json"))
@@ -240,10 +240,10 @@ def test_runs_without_ray(tmp_path: Path) -> None:
     assert_refused(refused, "--pool local")
 
 
-def test_tokens_follow_from_what_is_on_disk() -> None:
+def test_samples_to_draw_follow_from_what_is_on_disk() -> None:
     config = make_config("smoke", ["loop.reuse=2", "trainer.batch_size=64"])
-    assert token_balance(config, total_samples=1000, steps=0) == 2000
-    assert token_balance(config, total_samples=1000, steps=30) == 2000 - 30 * 64
+    assert samples_to_draw(config, total_samples=1000, steps=0) == 2000
+    assert samples_to_draw(config, total_samples=1000, steps=30) == 2000 - 30 * 64
 
 
 def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
