@@ -8,6 +8,7 @@ from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from ..encoding import move_logit
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .in_flight import IN_FLIGHT, pledge, take_back
+from .prefetch import prefetch
 from .shots import raise_priors
 from .state import MAX_DEPTH, lanes_of, shares
 from .tree import (
@@ -179,6 +180,7 @@ def select_leaves(state, settings, first, end, n):
             continue
         root = state.nodes[slot.root]
         slot.draw_value = _draw_value(slot, root, settings)
+        prefetch(state.nodes, slot.used)  # where the leaf's children will be written
         lane = np.int64(g) * lanes
         last = lane + min(lanes, max(_LEAST_IN_FLIGHT, np.int64(root.visits) // _VISITS_PER_LEAF))
         while lane < last:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from numba import njit
 
+from ..bitboard import borrowed
 from ..tablebase.probing import Tables
 from .evaluator import Evaluator
 from .judging import settle_leaves
@@ -55,6 +56,7 @@ def search_steps(state, settings, tables, judge, network, steps):
     Returns:
         The numbers of ``StepCounts``.
     """
+    state, tables = borrowed(state), borrowed(tables)
     judged, games = 0, state.slots.shape[0]
     for first in range(0, games, GROUP):
         end = min(first + GROUP, games)

@@ -69,24 +69,29 @@ def select_puct(nodes, parent, c_puct, fpu_reduction, draw_value):
     An untried move is valued below its parent by fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo.
     """
     node = nodes[parent]
-    first, end = node.first_child, node.first_child + np.int32(node.num_children)
-    tried = np.float32(0.0)
-    for child in range(first, end):
-        tried += nodes[child].prior if nodes[child].visits > 0 else np.float32(0.0)
-    visits = np.float32(max(node.visits, 1))
-    mean = np.float32((draw_value * node.draw_sum - node.value_sum) / visits)
-    untried_value = np.float32(mean - fpu_reduction * np.float32(math.sqrt(tried)))
+    first, visits = np.uint64(node.first_child), np.float32(max(node.visits, 1))
     exploration = np.float32(c_puct * np.float32(math.sqrt(visits)))
-    best, best_score = first, np.float32(-np.inf)
-    for child in range(first, end):
-        move = nodes[child]
-        sum = np.float32(move.value_sum + draw_value * move.draw_sum)
-        value = np.float32(sum / np.float32(max(move.visits, 1))) if move.visits > 0 else untried_value
+    best, best_score = np.uint64(0), np.float32(-np.inf)
+    untried, untried_prior, tried = np.uint64(0), np.float32(-1.0), np.float32(0.0)
+    for i in range(np.uint64(node.num_children)):  # one pass, no branches: the processor would guess them wrongly
+        move = nodes[first + i]
+        is_tried = move.visits > 0 or move.proof == LOSS
+        tried += move.prior * np.float32(min(move.visits, 1))
+        value = np.float32((move.value_sum + draw_value * move.draw_sum) / np.float32(max(move.visits, 1)))
         value += _HOPELESS if move.proof == LOSS else np.float32(0.0)
         score = np.float32(value + exploration * move.prior / np.float32(1 + move.visits))
-        best = np.int32(child) if score > best_score else best
+        score = score if is_tried else np.float32(-np.inf)
+        best = i if score > best_score else best
         best_score = max(best_score, score)
-    return best
+        prior = np.float32(-1.0) if is_tried else move.prior
+        untried = i if prior > untried_prior else untried
+        untried_prior = max(untried_prior, prior)
+    mean = np.float32((draw_value * node.draw_sum - node.value_sum) / visits)
+    untried_value = np.float32(mean - fpu_reduction * np.float32(math.sqrt(tried)))
+    score = np.float32(untried_value + exploration * untried_prior)
+    if untried_prior >= 0 and (score > best_score or (score == best_score and untried < best)):
+        best = untried
+    return np.int32(first + best)
 
 
 @njit(cache=True, inline="always")
