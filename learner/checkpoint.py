@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 import safetensors.torch
 import torch
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
@@ -38,7 +38,7 @@ class CheckpointError(ValueError):
     """A checkpoint or training state that cannot be read or written; the message names the file."""
 
 
-class CheckpointInfo(BaseModel):
+class CheckpointInfo(BaseModel, frozen=True, extra="forbid"):
     """Contents of ``checkpoint.json``.
 
     Attributes:
@@ -48,8 +48,6 @@ class CheckpointInfo(BaseModel):
         created: time of writing, with time zone.
         crownhead: version of the program that wrote it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: Literal[1] = SCHEMA_VERSION
     network: NetworkConfig

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.utils import convert_conv2d_weight_memory_format
 from torch.nn.utils.fusion import fuse_conv_bn_eval
@@ -32,7 +32,7 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-class ResidualConfig(BaseModel):
+class ResidualConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Size and shape of a ``ResidualNetwork``.
 
     Attributes:
@@ -42,8 +42,6 @@ class ResidualConfig(BaseModel):
         policy_channels: channels of the policy head between trunk and logits.
         wdl_channels, wdl_hidden: channels per square and hidden units of the win/draw/loss head.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     family: Literal["residual"] = "residual"
     blocks: int = Field(ge=1, le=60)

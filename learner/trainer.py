@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from torch import Tensor, nn
 
 from .batch import TrainingBatch
@@ -29,7 +29,7 @@ class TrainingError(ValueError):
     """Training that cannot go on, or a training state that does not fit."""
 
 
-class TrainerConfig(BaseModel):
+class TrainerConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of a ``Trainer``.
 
     Attributes:
@@ -49,8 +49,6 @@ class TrainerConfig(BaseModel):
         compile: use ``torch.compile``.
         channels_last: whether to keep activations channels last; None is what was measured to be faster.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     optimizer: Literal["adamw", "radam", "sgd"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0, le=10)
@@ -94,10 +92,8 @@ class TrainerConfig(BaseModel):
         return self.learning_rate
 
 
-class StateInfo(BaseModel):
+class StateInfo(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """What a training state says about itself beside its tensors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     schema_version: Literal[1] = STATE_SCHEMA_VERSION
     network: NetworkConfig

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
@@ -39,15 +39,13 @@ PHASES = _numbers()
 """uint8 [33, 2]: the phase of positions by the number of their pieces, and by whether there are kings."""
 
 
-class WideConfig(BaseModel):
+class WideConfig(BaseModel, frozen=True, extra="forbid"):
     """Size of a ``WideNetwork``.
 
     Attributes:
         units: of each wide layer, a multiple of 32.
         hidden: units between them and win, draw and loss, a multiple of 16.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     family: Literal["wide"] = "wide"
     units: int = Field(default=512, ge=32, le=4096, multiple_of=32)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from .elo import Tally, TallyFigures, expected_score
 
@@ -15,7 +15,7 @@ _EMPTY_COUNT = 1e-3  # stands for an outcome not seen yet, as in Fishtest
 _ROUNDING = 1e-9  # points; 0.55 * 100 is a little more than 55 in floating point
 
 
-class GateConfig(BaseModel):
+class GateConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How a candidate is judged.
 
     - ``sprt``: generalised sequential probability ratio test on colour-swapped pairs. Promotes once the results speak
@@ -27,8 +27,6 @@ class GateConfig(BaseModel):
 
     ``winrate`` and ``points`` end early once the games left cannot change the decision.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     rule: Literal["sprt", "winrate", "points"] = "sprt"
     max_games: int = Field(200, ge=2, description="the most games played")

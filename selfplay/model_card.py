@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from rich.console import Console
 
 from engine.board import Board
@@ -96,7 +96,7 @@ TRIALS = (
 )
 
 
-class CardData(BaseModel):
+class CardData(BaseModel, extra="forbid"):
     """Contents of ``card.json``.
 
     Attributes:
@@ -104,8 +104,6 @@ class CardData(BaseModel):
         results: name of a measurement → its figures.
         ladder: figures of ``crownhead ladder`` for the run that the network comes from, if they were there.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     schema_version: Literal[1] = 1
     digest: str

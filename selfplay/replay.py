@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries, sha256_of
 from learner.batch import TrainingBatch, make_batch
@@ -27,10 +27,8 @@ T = TypeVar("T")
 _RESULTS = np.eye(4, 3, dtype=np.float32)  # by ``Samples.result``; the last is not used
 
 
-class ReplayConfig(BaseModel):
+class ReplayConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Settings of the replay window; see ``window_size``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     window_start: int = Field(250_000, ge=1, description="up to this number all samples are kept")
     window_exponent: float = Field(0.75, gt=0, le=1)
@@ -138,14 +136,12 @@ def _moved(rows: np.ndarray, capacity: int) -> np.ndarray:
     return array
 
 
-class _Ledger(BaseModel):
+class _Ledger(BaseModel, extra="forbid"):
     """What deleted shards held: so the counters of a run outlive them.
 
     Attributes:
         deleting: names of shards counted here whose deletion may not have been finished.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     schema_version: Literal[1] = 1
     games: Annotated[int, Field(ge=0)] = 0

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries, sha256_of
 from learner.checkpoint import read_info
@@ -22,10 +22,8 @@ class RunError(ValueError):
     """A run folder that cannot be used as asked; the message says why and what to do."""
 
 
-class Promotion(BaseModel):
+class Promotion(BaseModel, extra="forbid", frozen=True):
     """A network that became the best."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     checkpoint: str
     iteration: int
@@ -33,10 +31,8 @@ class Promotion(BaseModel):
     minutes: float
 
 
-class RunState(BaseModel):
+class RunState(BaseModel, extra="forbid", frozen=True):
     """Where a run stands; changed only between iterations."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = STATE_VERSION
     iteration: int = 0

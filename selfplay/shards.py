@@ -23,7 +23,7 @@ from typing import Annotated, BinaryIO
 
 import numpy as np
 import zstandard
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
@@ -79,8 +79,7 @@ class _Version(BaseModel):
     schema_version: int
 
 
-class _Header(_Version):
-    model_config = ConfigDict(extra="forbid")
+class _Header(_Version, extra="forbid"):
     rules: str
     games: Annotated[int, Field(ge=1, le=MAX_GAMES)]
     moves: Annotated[int, Field(ge=0, le=MAX_COLUMN_BYTES)]

@@ -8,7 +8,7 @@ visited often, and must know that a man less is a man less.
 
 import numpy as np
 from numba import njit
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from engine.bitboard import popcount, turned
 from engine.movegen import DISTINCT, MAX_MOVES, generate, jumpers_of, new_moves
@@ -23,10 +23,8 @@ _FEWEST_PIECES = 5  # of an offshoot: fewer are for the tables
 _LONGEST = 64  # moves of an offshoot, captures included
 
 
-class TreeSampleConfig(BaseModel):
+class TreeSampleConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Which positions beside those of a game become samples."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     most: int = Field(0, ge=0, le=4096, description="of the tree of one search in full; 0: none")
     least_visits: int = Field(32, ge=2, description="of a position that becomes a sample")

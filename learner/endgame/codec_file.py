@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from engine.files import StorageError, atomic_write
 from engine.tablebase.build import write_values
@@ -32,7 +32,7 @@ _DIGEST_BYTES = 32
 _MAX_HEADER = 1 << 16
 
 
-class CodecHeader(BaseModel):
+class CodecHeader(BaseModel, frozen=True, extra="forbid"):
     """What a file says about itself.
 
     Attributes:
@@ -41,8 +41,6 @@ class CodecHeader(BaseModel):
         positions: coded. exceptions: bits that the mixed prediction held for less likely.
         digest: SHA-256 of all values, in hexadecimal.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1] = FORMAT
     rules: str = RULES

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import safetensors.torch
 import torch
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -87,10 +87,8 @@ class EndgameNetwork(nn.Module, ABC):
         return np.concatenate(parts) if parts else np.zeros((0, 3), np.float32)
 
 
-class WangConfig(BaseModel):
+class WangConfig(BaseModel, frozen=True, extra="forbid"):
     """Sizes of a ``WangNetwork``; the defaults are those of Wang 2023."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     blocks: int = Field(default=5, ge=1, le=20)
     channels: int = Field(default=8, ge=1, le=64)
@@ -145,7 +143,7 @@ class WangNetwork(EndgameNetwork):
         return self.classifier(self.blocks(self.stem(board.unflatten(2, (8, 8)))).flatten(1))
 
 
-class PairConfig(BaseModel):
+class PairConfig(BaseModel, frozen=True, extra="forbid"):
     """Sizes of a ``PairNetwork``.
 
     Attributes:
@@ -153,8 +151,6 @@ class PairConfig(BaseModel):
         experts, hidden: units of the two layers after it.
         pieces: most pieces that have a bias of their own for each slice; positions with more borrow one.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     width: int = Field(default=64, ge=2, le=512, multiple_of=2)
     experts: int = Field(default=64, ge=1, le=512)
@@ -279,7 +275,7 @@ def new_network(kind: str, config: Mapping[str, Any] | None = None) -> EndgameNe
     return network_type(config_type.validate_python(config or {}))
 
 
-class StoredNetwork(BaseModel):
+class StoredNetwork(BaseModel, frozen=True, extra="forbid"):
     """What a card says of a network.
 
     Attributes:
@@ -287,8 +283,6 @@ class StoredNetwork(BaseModel):
         pieces: fewest and most pieces of the positions it was trained on.
         digest: sha256 of the file of its weights, in hexadecimal.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind
     config: dict[str, JsonValue]

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import safetensors.torch
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, JsonValue
 from torch import Tensor
 
 from engine.board import Board
@@ -47,10 +47,8 @@ class MemberCard(StoredNetwork):
     calibrated: int | None = None
 
 
-class OracleCard(BaseModel):
+class OracleCard(BaseModel, frozen=True, extra="forbid"):
     """Contents of ``oracle.json``: ``figures`` of training and calibration, and the version that wrote it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: Literal[1] = SCHEMA_VERSION
     members: tuple[MemberCard, ...]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from engine.interrupts import interrupt_noted
@@ -72,7 +72,7 @@ class EndgameTrainingError(ValueError):
     """Training that cannot begin or go on."""
 
 
-class TrainingSettings(BaseModel):
+class TrainingSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """How to train.
 
     Attributes:
@@ -86,8 +86,6 @@ class TrainingSettings(BaseModel):
         report_s: seconds between points of the learning curve.
         save_s: seconds between writings of the state.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     optimizer: Literal["adam", "radam"] = "adam"
     learning_rate: float = Field(default=6e-3, gt=0, le=1)
