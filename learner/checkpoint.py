@@ -25,7 +25,8 @@ from torch import Tensor
 from engine.files import atomic_write, sha256_of, sync_folder
 from engine.version import installed_version
 
-from .network import Network, NetworkConfig, NetworkError, check_tensors, make_network, setting_name
+from .network import Network, NetworkConfig, make_network, setting_name
+from .network_base import NetworkError, check_tensors
 
 SCHEMA_VERSION: Literal[1] = 1
 Fields = TypeVar("Fields", bound=BaseModel)

@@ -10,41 +10,10 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Tag
 
 from . import residual, wide
-from .network_base import (
-    COLUMNS,
-    ROWS,
-    Network,
-    NetworkError,
-    Precision,
-    check_tensors,
-    choose_dtype,
-    has_bf16,
-    planes_from_positions,
-    planes_on,
-)
+from .network_base import Network
 from .residual import ResidualConfig, ResidualNetwork
 from .wide import WideConfig, WideNetwork
 
-__all__ = [
-    "COLUMNS",
-    "NETWORKS",
-    "ROWS",
-    "Network",
-    "NetworkConfig",
-    "NetworkError",
-    "Precision",
-    "ResidualConfig",
-    "ResidualNetwork",
-    "WideConfig",
-    "WideNetwork",
-    "check_tensors",
-    "choose_dtype",
-    "has_bf16",
-    "make_network",
-    "planes_from_positions",
-    "planes_on",
-    "setting_name",
-]
 _TAGS = ("residual", "wide")
 
 

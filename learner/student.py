@@ -17,7 +17,8 @@ from .checkpoint import (
     read_info,
     read_tensors,
 )
-from .network import NetworkError, WideConfig, make_network
+from .network import WideConfig, make_network
+from .network_base import NetworkError
 
 STUDENT_FOLDER = "student"
 _OLD_FILE = "student.safetensors"

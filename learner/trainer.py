@@ -12,15 +12,8 @@ from torch import Tensor, nn
 from .batch import TrainingBatch
 from .checkpoint import check_version, read_tensors, write_tensors
 from .loss import training_loss
-from .network import (
-    Network,
-    NetworkConfig,
-    NetworkError,
-    Precision,
-    check_tensors,
-    choose_dtype,
-    planes_on,
-)
+from .network import Network, NetworkConfig
+from .network_base import NetworkError, Precision, check_tensors, choose_dtype, planes_on
 
 STATE_SCHEMA_VERSION: Literal[1] = 1
 

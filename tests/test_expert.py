@@ -164,7 +164,7 @@ def test_accuracy_against_a_slow_one(collection: Path) -> None:
     found = move_accuracy(network, samples)
     batch = expert_batch(samples)
     with torch.no_grad():
-        from learner.network import planes_on
+        from learner.network_base import planes_on
 
         policy, _ = network(planes_on(torch.device("cpu"), batch.positions))
     ranks, raw_ranks = [], []

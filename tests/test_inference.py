@@ -22,7 +22,8 @@ from learner.inference import BackendError, TorchEvaluator, compare, make_evalua
 from learner.inference.backends import KERNELS, BackendName, backend_name
 from learner.inference.evaluator import CPU_BUCKETS
 from learner.inference.numba_evaluator import NumbaEvaluator
-from learner.network import NETWORKS, NetworkError, ResidualConfig, has_bf16, make_network
+from learner.network import NETWORKS, ResidualConfig, make_network
+from learner.network_base import NetworkError, has_bf16
 
 TINY = NETWORKS["tiny"]
 CHAMPION = Path(__file__).parents[1] / "checkpoints" / "champion"

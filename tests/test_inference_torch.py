@@ -11,7 +11,8 @@ from test_network import trained_like
 from engine.encoding import encode_planes
 from learner.inference import TorchEvaluator
 from learner.inference.torch_evaluator import GraphedForward
-from learner.network import NETWORKS, NetworkError, choose_dtype, has_bf16
+from learner.network import NETWORKS
+from learner.network_base import NetworkError, choose_dtype, has_bf16
 
 TINY = NETWORKS["tiny"]
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]

@@ -10,7 +10,8 @@ from engine.encoding import NO_HOP, NUM_POLICY, hop_table, move_logit
 from engine.movegen import generate, new_moves
 from learner.batch import BatchError, TrainingBatch, make_batch
 from learner.loss import cross_entropy, mix_wdl, move_logits, training_loss
-from learner.network import NETWORKS, make_network, planes_on
+from learner.network import NETWORKS, make_network
+from learner.network_base import planes_on
 
 START = (mask_of(range(12)), mask_of(range(20, 32)), 0, 0)
 

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from engine.encoding import encode_planes
 from learner.inference.calibration import random_positions
-from learner.network import NETWORKS, NetworkError, ResidualConfig, make_network, planes_from_positions, planes_on
+from learner.network import NETWORKS, ResidualConfig, make_network
+from learner.network_base import NetworkError, planes_from_positions, planes_on
 from learner.residual import DARK_SQUARES, Block, ConvUnit, PolicyHead
 from learner.residual import SIZES as RESIDUAL
 from learner.wide import SIZES as WIDE

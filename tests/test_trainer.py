@@ -12,7 +12,8 @@ from test_loss import random_samples
 from learner.batch import make_batch
 from learner.checkpoint import CheckpointError, read_tensors, write_tensors
 from learner.loss import training_loss
-from learner.network import NETWORKS, make_network, planes_on
+from learner.network import NETWORKS, make_network
+from learner.network_base import planes_on
 from learner.trainer import Trainer, TrainerConfig, TrainingError
 
 TINY = NETWORKS["tiny"]

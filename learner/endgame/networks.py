@@ -32,7 +32,8 @@ from ..checkpoint import (
     whole_folder,
     write_folder,
 )
-from ..network import NetworkConfig, NetworkError, check_tensors, make_network
+from ..network import NetworkConfig, make_network
+from ..network_base import NetworkError, check_tensors
 from ..residual import DARK_SQUARES
 from .features import MAX_FEATURES, NUM_GROUPS, NUM_PAIRS, encode_many, slice_table
 from .kernels import judge_positions, pool_backward, pool_forward

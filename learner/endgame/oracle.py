@@ -16,7 +16,7 @@ from engine.tablebase.material import MAX_PIECES
 from engine.version import installed_version
 
 from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, one_line, read_fields, whole_folder, write_folder
-from ..network import NetworkError, check_tensors
+from ..network_base import NetworkError, check_tensors
 from ..report import make_writable_folder
 from .data import FLAG_NONE, flags_of
 from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError, log_probabilities, softmax

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.tablebase.material import NUM_CODES
 
 from ..checkpoint import CheckpointError, check_version, read_tensors, write_tensors
-from ..network import NetworkError, check_tensors
+from ..network_base import NetworkError, check_tensors
 from .data import EndgameBatch, EndgameSampler
 from .networks import EndgameNetwork
 from .timed_training import CurvePoint, TimedTrainer, TrainingSettings

@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.encoding import hop_table
 
 from ..loss import move_logits
-from ..network import Network, planes_on
+from ..network_base import Network, planes_on
 from .games import UNKNOWN, ExpertSamples
 
 TOPS = (1, 2, 3, 5, 10)

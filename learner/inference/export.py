@@ -17,7 +17,7 @@ import torch
 from engine.encoding import NUM_PLANES, encode_planes
 from engine.files import atomic_write
 
-from ..network import COLUMNS, ROWS, Network
+from ..network_base import COLUMNS, ROWS, Network
 from .calibration import random_positions
 from .evaluator import BackendError
 from .fidelity import Answers, Fidelity, compare

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 
-from ..network import Network, Precision, choose_dtype, planes_on
+from ..network_base import Network, Precision, choose_dtype, planes_on
 from .evaluator import CPU_BUCKETS, CUDA_BUCKETS, NetworkEvaluator
 
 Run = Callable[[], None]

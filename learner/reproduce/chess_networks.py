@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..endgame.kernels import CEILING
-from ..network import has_bf16
+from ..network_base import has_bf16
 from .chess_positions import CLASSES, MOST_MEN, NO_MAN, NUM_KINDS, canonical
 
 _INFERENCE_BATCH = 2048
