@@ -13,7 +13,7 @@ from search_boards import random_game
 
 from engine.search import LockstepSearch, SearchConfig
 from learner.checkpoint import load_checkpoint
-from learner.inference import TorchEvaluator
+from learner.inference.torch_evaluator import TorchEvaluator
 from selfplay.players import CHAMPION, checkpoint_folder
 
 GOLDEN = Path(__file__).parent / "data" / "champion.json"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from learner.inference import TorchEvaluator
 from learner.inference.calibration import random_positions
+from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS, make_network
 from selfplay import bench
 from selfplay.bench import bare_network_rate, bench_command, network_evaluations_per_second

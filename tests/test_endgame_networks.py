@@ -23,7 +23,7 @@ from learner.endgame.networks import (
     read_card,
     save_endgame_network,
 )
-from learner.inference import TorchEvaluator
+from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS, make_network
 
 PUBLISHED_PARAMETERS = 533_163

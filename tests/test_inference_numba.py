@@ -14,9 +14,9 @@ from test_network import trained_like
 
 from engine.encoding import encode_planes
 from learner.checkpoint import load_checkpoint
-from learner.inference import BackendError, compare, make_evaluator, numba_evaluator, winograd
+from learner.inference import BackendError, make_evaluator, numba_evaluator, winograd
 from learner.inference.backends import KERNELS
-from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR
+from learner.inference.fidelity import MAX_POLICY_KL, MAX_WDL_ERROR, compare
 from learner.inference.lanes import LARGEST_SHORT, WIDTH, bent, load, multiply_add, spread, store
 from learner.inference.numba_evaluator import (
     LARGEST_BATCH,

@@ -7,8 +7,9 @@ from test_inference import moderate
 
 from engine.board import Board
 from engine.search import SearchConfig
-from learner.inference import BackendError, TorchEvaluator, make_evaluator
+from learner.inference import BackendError, make_evaluator
 from learner.inference.numba_evaluator import NumbaEvaluator
+from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, make_config
 from selfplay.players import network_player

@@ -9,8 +9,7 @@ from test_loss import random_positions
 from test_network import trained_like
 
 from engine.encoding import encode_planes
-from learner.inference import TorchEvaluator
-from learner.inference.torch_evaluator import GraphedForward
+from learner.inference.torch_evaluator import GraphedForward, TorchEvaluator
 from learner.network import NETWORKS
 from learner.network_base import NetworkError, choose_dtype, has_bf16
 

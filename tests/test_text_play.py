@@ -82,7 +82,7 @@ def test_two_computers_end_by_themselves() -> None:
 
 def test_first_moves_are_the_networks_in_their_order() -> None:
     torch.manual_seed(0)
-    from learner.inference import TorchEvaluator
+    from learner.inference.torch_evaluator import TorchEvaluator
 
     network = make_network(NETWORKS["tiny"])
     player = SearchPlayer("net", TorchEvaluator(network, precision="float32"), SearchConfig(num_simulations=0))

@@ -17,9 +17,10 @@ from engine.players.spec import parse_player
 from engine.search import CompiledEvaluator, Evaluator, LockstepSearch, SearchConfig
 from engine.tablebase import read_tablebase
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
-from learner.inference import BackendError, TorchEvaluator, WideEvaluator, make_evaluator
+from learner.inference import BackendError, make_evaluator
 from learner.inference.calibration import random_positions
-from learner.inference.wide_evaluator import pack_wide
+from learner.inference.torch_evaluator import TorchEvaluator
+from learner.inference.wide_evaluator import WideEvaluator, pack_wide
 from learner.inference.wide_kernels import BEGINNINGS, PHASE_ROWS, WideWeights
 from learner.network import NETWORKS, Network, WideConfig, make_network
 from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info

@@ -11,16 +11,6 @@ from .wide_evaluator import WideEvaluator
 KERNELS = ("numba", "numba-int16")
 
 
-def backend_name(text: str) -> BackendName:
-    """The backend of that name.
-
-    Raises:
-        BackendError: there is none.
-    """
-    name: BackendName = one_of(text, BackendName, "backend", BackendError)
-    return name
-
-
 def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu") -> NetworkEvaluator:
     """An evaluator by the name of its backend.
 
@@ -33,7 +23,7 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     Raises:
         BackendError: no such backend, or it cannot compute this network.
     """
-    name = backend_name(backend)
+    name: BackendName = one_of(backend, BackendName, "backend", BackendError)
     by_kernels = name in KERNELS or (name == "auto" and device == "cpu")
     if by_kernels and isinstance(network, WideNetwork):
         return WideEvaluator(network)
