@@ -39,7 +39,7 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from error
         if ctx.obj:  # see ``options.Json``
-            print(json.dumps(figures, default=lambda result: result.figures()))  # a ``Result``
+            print(json.dumps(figures))
 
 
 app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=False)

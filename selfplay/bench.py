@@ -3,7 +3,6 @@
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
 from .records import Samples, offsets_of
 from .replay import to_training_batch
 from .requests import BenchRequest
-from .results import Result
 from .threads import choose_device, describe_machine, num_cores, use_single_thread
 
 _PERFT_DEPTH = 10
@@ -151,36 +149,12 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
     )
 
 
-@dataclass(frozen=True)
-class BenchReport(Result):
-    """How fast this machine is. Rates are per second.
-
-    Attributes:
-        network: its size.
-        search_simulations_per_second: "games x simulations" → rate.
-        network_evaluations_per_second: batch → rate.
-        backend_evaluations_per_second: batch → backend → rate; on CPUs only.
-    """
-
-    device: str
-    network: str
-    backend: str
-    perft_leaves_per_second: float
-    search_simulations_per_second: dict[str, float]
-    network_evaluations_per_second: dict[str, float]
-    selfplay_evaluations_per_second: float
-    selfplay_positions_per_second: float
-    selfplay_to_network_ratio: float
-    learner_samples_per_second: float
-    backend_evaluations_per_second: dict[str, dict[str, float]] | None = None
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-def bench_command(request: BenchRequest, quiet: bool) -> BenchReport:
+def bench_command(request: BenchRequest, quiet: bool) -> dict[str, Any]:
     """Measures this machine; see ``crownhead bench --help``.
+
+    Returns:
+        The figures of ``--json``. Rates are per second: of searches by "games x simulations", of the network by batch,
+        of backends, on CPUs only, by batch and then by name.
 
     Raises:
         ConfigError: no network of this size.
@@ -217,7 +191,7 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchReport:
     bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # measured before and after: the machine drifts
     report("selfplay_to_network_ratio", evaluations / bare)
     report("learner_samples_per_second", learner_samples_per_second(network, make_config("quick").trainer, device))
-    return BenchReport(**figures)
+    return figures
 
 
 def _rounded(rates: dict[str, float]) -> dict[str, int]:

@@ -2,8 +2,7 @@
 
 import statistics
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -18,7 +17,6 @@ from .conditions import Conditions
 from .openings import random_board
 from .players import make_player
 from .requests import BenchRequest
-from .results import Result
 
 TIMES_S = (0.1, 1.0, 10.0)
 POSITIONS = 5
@@ -27,30 +25,13 @@ _PLIES = (6, 12, 18, 24, 30)  # of random games that the positions come from
 _SEED = 1
 
 
-@dataclass(frozen=True)
-class BoardRate:
-    """Medians over positions.
-
-    Attributes:
-        seconds: time of one search.
-        simulations, evaluations: per second.
-    """
+class BoardRate(NamedTuple):
+    """Simulations and evaluations per second in searches of this many seconds: medians over positions."""
 
     seconds: float
     simulations: float
     evaluations: float
-
-
-@dataclass(frozen=True)
-class BoardReport(Result):
-    """How fast a player is, by the time it has."""
-
-    player: str
-    rates: list[BoardRate]
-
-    def figures(self) -> dict[str, Any]:
-        """See ``Result.figures``; searches have one thread."""
-        return {"player": self.player, "rates": [{**asdict(rate), "threads": 1} for rate in self.rates]}
+    threads: int = 1
 
 
 def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "auto") -> list[BoardRate]:
@@ -92,13 +73,13 @@ def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, 
     return thinking.thought().count / elapsed, (evaluator.asked - asked) / elapsed
 
 
-def board_rates_command(request: BenchRequest, quiet: bool) -> BoardReport:
-    """See ``crownhead bench --board``."""
+def board_rates_command(request: BenchRequest, quiet: bool) -> dict[str, Any]:
+    """See ``crownhead bench --board``. Returns the figures of ``--json``."""
     assert request.board is not None
-    report = BoardReport(request.board, board_rates(parse_network(request.board), TIMES_S, request.backend))
+    rates = board_rates(parse_network(request.board), TIMES_S, request.backend)
     if not quiet:
-        table = Table("seconds", "simulations/s", "evaluations/s", title=report.player)
-        for rate in report.rates:
+        table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
+        for rate in rates:
             table.add_row(f"{rate.seconds:g}", f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}")
         Console().print(table)
-    return report
+    return {"player": request.board, "rates": [rate._asdict() for rate in rates]}

@@ -25,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_every_figure_is_there() -> None:
-    figures = bench_command(BenchRequest("tiny", backend="torch"), quiet=True).figures()
+    figures = bench_command(BenchRequest("tiny", backend="torch"), quiet=True)
     rates = {key: value for key, value in figures.items() if "per_second" in key or "ratio" in key}
     assert set(rates) == {
         "perft_leaves_per_second",

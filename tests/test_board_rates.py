@@ -34,7 +34,7 @@ def test_rates(network: str) -> None:
 def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
     request = BenchRequest(board=f"{network}@off", backend="torch")
-    figures = board_rates_command(request, quiet=False).figures()
+    figures = board_rates_command(request, quiet=False)
     assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations"}
     assert len(figures["rates"]) == 1
     assert "simulations/s" in capsys.readouterr().out
