@@ -35,7 +35,6 @@ class TrainingBatch:
         return len(self.positions)
 
     def to(self, device: torch.device | str) -> "TrainingBatch":
-        """The same batch on ``device``."""
         moved = {field.name: getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)}
         return TrainingBatch(**moved)
 

@@ -55,7 +55,6 @@ class ResidualConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False
 
     @property
     def size(self) -> str:
-        """The size in words."""
         return f"{self.blocks} blocks of {self.channels} channels"
 
 
@@ -136,8 +135,6 @@ class WdlHead(nn.Module):
 
 
 class ResidualNetwork(Network):
-    """See ``Network``."""
-
     dark_squares: Tensor
     config: ResidualConfig
 
@@ -165,15 +162,12 @@ class ResidualNetwork(Network):
         return board.unflatten(2, (8, 8))
 
     def policy_parts(self) -> list[nn.Module]:
-        """See ``Network.policy_parts``."""
         return [self.policy_head]
 
     def body_parts(self) -> list[nn.Module]:
-        """See ``Network.body_parts``."""
         return [self.stem, self.blocks]
 
     def folded(self) -> "ResidualNetwork":
-        """See ``Network.folded``: batch norms are part of the convolutions."""
         network = super().folded()
         assert isinstance(network, ResidualNetwork)
         for module in network.modules():
@@ -192,5 +186,4 @@ class ResidualNetwork(Network):
         return torch.channels_last
 
     def lay_out(self, layout: torch.memory_format) -> None:
-        """See ``Network.lay_out``."""
         convert_conv2d_weight_memory_format(self, layout)

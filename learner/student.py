@@ -25,7 +25,6 @@ _OLD_FILE = "student.safetensors"
 
 
 def has_student(folder: Path) -> bool:
-    """Whether the folder of a checkpoint has a student."""
     return (folder / STUDENT_FOLDER / INFO_FILE).is_file() or (folder / _OLD_FILE).is_file()
 
 

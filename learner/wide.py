@@ -53,7 +53,6 @@ class WideConfig(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def size(self) -> str:
-        """The size in words."""
         return f"{self.units} units for each of {NUM_PHASES} phases of the game"
 
 
@@ -83,8 +82,6 @@ class Phase(nn.Module):
 
 
 class WideNetwork(Network):
-    """See ``Network``."""
-
     config: WideConfig
 
     _numbers: Tensor
@@ -117,11 +114,9 @@ class WideNetwork(Network):
         return self.policy(_chosen(units, numbers)), _chosen(wdl, numbers)
 
     def policy_parts(self) -> list[nn.Module]:
-        """See ``Network.policy_parts``."""
         return [self.policy]
 
     def body_parts(self) -> list[nn.Module]:
-        """See ``Network.body_parts``."""
         return [phase.wide for phase in self.phases if isinstance(phase, Phase)]
 
     def _phases_of(self, x: Tensor) -> Tensor:

@@ -48,7 +48,6 @@ def _median_rate(measure: Callable[[], int]) -> float:
 
 
 def perft_leaves_per_second() -> float:
-    """Leaves counted per second from the start position."""
     board = Board()
     return _median_rate(lambda: count(board, _PERFT_DEPTH))
 

@@ -41,14 +41,10 @@ class BlunderCounts(TypedDict):
 
 
 class PiecesBlunders(BlunderCounts):
-    """In positions with this number of pieces."""
-
     pieces: int
 
 
 class PlayerBlunders(BlunderCounts):
-    """Of one player."""
-
     player: str
     by_pieces: list[PiecesBlunders]
 

@@ -43,8 +43,6 @@ class Conversion(TypedDict):
 
 
 class PiecesConversion(Conversion):
-    """Of the positions with this number of pieces."""
-
     pieces: int
 
 

@@ -61,7 +61,6 @@ class Decision:
 
     @property
     def pieces(self) -> int:
-        """On the board."""
         own, opp, _ = self.board.words()
         return (own | opp).bit_count()
 
@@ -79,7 +78,6 @@ class Decision:
 
     @property
     def blunder(self) -> bool:
-        """The move has made it worse."""
         before, after = self.change
         return after < before
 

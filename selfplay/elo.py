@@ -85,20 +85,16 @@ class Tally:
 
     @property
     def games(self) -> int:
-        """Number of games."""
         return self.wins + self.draws + self.losses
 
     @property
     def points(self) -> float:
-        """Points of the first player."""
         return self.wins + self.draws / 2
 
     def elo_diff(self) -> EloDiff:
-        """Elo difference with its error; see ``elo_diff``."""
         return elo_diff(self.pairs, self.singles)
 
     def figures(self) -> TallyFigures:
-        """For JSON."""
         diff = self.elo_diff() if self.games else None
         return {
             "games": self.games,

@@ -108,7 +108,6 @@ class Gate:
 
     @property
     def llr(self) -> float:
-        """Log-likelihood ratio of the pairs so far; see ``log_likelihood_ratio``."""
         return log_likelihood_ratio(self.tally.pairs, self.config.elo0, self.config.elo1)
 
     def add(self, pairs: Iterable[Sequence[float]]) -> Decision | None:
@@ -155,7 +154,6 @@ class Gate:
         return wins + draws / 2 >= self.config.score_threshold * (wins + draws + losses) - _ROUNDING
 
     def report(self) -> GateFigures:
-        """For logs and JSON."""
         sprt = self.config.rule == "sprt"
         return {
             "rule": self.config.rule,

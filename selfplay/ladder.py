@@ -219,7 +219,6 @@ class Standings:
                 yield opponent, tally.losses, tally.draws, tally.wins
 
     def figures(self) -> StandingsFigures:
-        """For JSON."""
         return {
             "reference": self.players[0].name,
             "games": sum(tally.games for tally in self.tallies.values()),

@@ -59,7 +59,6 @@ class _Running:
                 return
 
     def ask(self, player: Player) -> Answer:
-        """The player's answer on its clock."""
         turn = self.board.turn
         return ask_timed(player, self.board, self.control, self.clocks[turn], len(self.notes) // 2)
 
@@ -97,7 +96,6 @@ class _Running:
         return self.clocks[turn]
 
     def record(self, player_a: str, player_b: str) -> MatchGame:
-        """The game, which is over."""
         assert self.ended is not None
         winner, termination, error = self.ended
         notes = [MoveNote()] * self.opening.board.ply + self.notes

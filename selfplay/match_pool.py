@@ -58,12 +58,10 @@ class Pairing:
 
     @property
     def players(self) -> tuple[PlayerSpec, PlayerSpec]:
-        """Both."""
         return self.player_a, self.player_b
 
     @property
     def conditions(self) -> Conditions:
-        """What its players are made for."""
         seconds = None if self.control.kind == "none" else self.control.base_s
         batch = _SHARE if self.lockstep else 1
         return Conditions(self.simulations, seconds, backend=self.backend, batch=batch, plain=self.plain)
@@ -84,7 +82,6 @@ class Task:
     starts: tuple[tuple[int, Opening], ...]
 
     def encode(self) -> bytes:
-        """As JSON."""
         starts = [
             (index, opening.name, opening.board.start_fen, [asdict(move) for move in opening.board.move_stack])
             for index, opening in self.starts
@@ -94,7 +91,6 @@ class Task:
 
     @staticmethod
     def decode(data: bytes) -> "Task":
-        """What ``encode`` was given."""
         fields = json.loads(data)
         pairing = fields["pairing"]
         players = {name: parse_player(pairing[name]) for name in ("player_a", "player_b")}
@@ -287,7 +283,6 @@ class _Worker:
         return message
 
     def end(self) -> None:
-        """Tells it to end."""
         self.process.terminate()
 
     def join(self) -> None:

@@ -168,14 +168,11 @@ class MatchResult:
 
     @property
     def games(self) -> int:
-        """Number of games."""
         return len(self.played)
 
     @property
     def errors(self) -> list[str]:
-        """What went wrong in forfeited games."""
         return [f"game {game.index + 1}: {game.error}" for game in self.played if game.error]
 
     def summary(self) -> MatchSummary:
-        """For JSON."""
         return {"player_a": self.player_a, "player_b": self.player_b, **self.tally.figures()}

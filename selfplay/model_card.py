@@ -75,12 +75,10 @@ class Trial:
     simulations: int | None = None
 
     def request(self, player: str) -> MatchRequest:
-        """What plays it."""
         limits = self.simulations, self.seconds
         return MatchRequest(player, self.opponent, self.games, *limits, openings=self.openings, seed=SEED)
 
     def command(self, player: str) -> str:
-        """The command that plays it."""
         limit = f"--seconds {self.seconds:g}" if self.seconds is not None else f"--simulations {self.simulations}"
         rest = f"--games {self.games} {limit} --openings {self.openings} --seed {SEED}"
         return f"crownhead match {player} {self.opponent} {rest}"

@@ -108,7 +108,6 @@ class LadderProgress(_Display):
         self._task = self.progress.add_task("", total=games, completed=kept)
 
     def game(self, game: MatchGame) -> None:
-        """Counts a finished game."""
         self.progress.update(self._task, advance=1, description=self._note(game))
 
     def _note(self, game: MatchGame) -> str:

@@ -204,7 +204,6 @@ class GameRecordBuilder:
 
     @property
     def ply(self) -> int:
-        """Moves made so far."""
         return len(self._moves)
 
     def add_search(

@@ -394,7 +394,6 @@ class TrainRequest:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
         return self.run or Path("runs") / self.preset
 
     @property

@@ -117,7 +117,6 @@ class RunFolder:
         atomic_write(self.state_path, (state.sealed().model_dump_json(indent=2) + "\n").encode())
 
     def checkpoint(self, name: str) -> Path:
-        """Folder of the checkpoint of this name."""
         return self.checkpoints / name
 
     @property

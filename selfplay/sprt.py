@@ -82,7 +82,6 @@ class Sprt:
         return llr_bounds(self.alpha, self.beta)
 
     def report(self) -> SprtFigures:
-        """For JSON."""
         lower, upper = self.bounds
         return {
             "elo0": self.elo0,

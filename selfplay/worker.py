@@ -25,7 +25,6 @@ class Weights:
 
     @staticmethod
     def of(network: Network, digest: str) -> "Weights":
-        """The weights of a network."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
         return Weights(network.config, safetensors.torch.save(tensors), digest)
 

@@ -180,15 +180,12 @@ class Oracle:
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """How each network is used (``Member.settings``)."""
         return [member.settings for member in self.members]
 
     def member_for(self, pieces: int) -> Member:
-        """The member that positions with ``pieces`` pieces belong to."""
         return self.members[self._member_of[pieces]]
 
     def member_of(self, board: Board) -> Member:
-        """The member that a position belongs to."""
         return self.member_for(len(board.piece_map()))
 
     def _shares(self, positions: np.ndarray) -> list[tuple[Member, np.ndarray]]:

@@ -42,7 +42,6 @@ class OracleProgress:
         self.done(share or 0.0, description)
 
     def done(self, completed: float, description: str | None = None) -> None:
-        """Shows how many parts are done."""
         self._progress.update(self._task, completed=completed, description=description)
 
     def tables(self, step: Step) -> None:

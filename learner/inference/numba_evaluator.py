@@ -110,7 +110,6 @@ class NumbaEvaluator(NetworkEvaluator):
 
     @property
     def backend(self) -> str:
-        """See ``NetworkEvaluator.backend``."""
         return "numba" if self.precision == "float32" else f"numba-{self.precision}"
 
     def _load(self, folded: Network) -> None:

@@ -41,7 +41,6 @@ class WideEvaluator(NetworkEvaluator):
 
     @property
     def backend(self) -> str:
-        """See ``NetworkEvaluator.backend``."""
         return "numba-int16"
 
     def _load(self, folded: Network) -> None:

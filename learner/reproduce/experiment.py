@@ -133,7 +133,6 @@ class Experiment:
         return Table(self.title, ["", *(heading for _, _, heading in columns)], rows)
 
     def section(self) -> Section:
-        """The experiment as a part of a report."""
         blocks: list[Block] = [Text(self.question), self.table(), *self.tables, *self.figures, *map(Text, self.notes)]
         return Section(self.title, blocks)
 

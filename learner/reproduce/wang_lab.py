@@ -122,7 +122,6 @@ def _search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
 
 
 def share(right: np.ndarray) -> float:
-    """Share that is true."""
     return float(right.mean())
 
 

@@ -114,7 +114,6 @@ class OracleTrainRequest:
     folder: Tables = None
 
     def execute(self, quiet: bool) -> Any:
-        """Runs the command."""
         from learner.endgame.commands import Beginning, oracle_train_command
         from selfplay.players import network_folder
 

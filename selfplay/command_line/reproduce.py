@@ -91,7 +91,6 @@ class MaddocksRequest:
     seed: RunSeed = 1
 
     def execute(self, quiet: bool) -> Any:
-        """Runs the command."""
         from selfplay.reproduce.maddocks import maddocks_command
 
         return maddocks_command(self, quiet)

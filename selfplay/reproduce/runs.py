@@ -88,7 +88,6 @@ def read_run(folder: Path) -> tuple[RunState, list[Version]]:
 
 
 def played_games(folder: Path) -> int:
-    """Games of self-play in a run."""
     return sum(read_shard_info(path).games for path in RunFolder(folder).shards.glob(f"*{SUFFIX}"))
 
 
