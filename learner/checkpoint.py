@@ -213,6 +213,11 @@ def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, parse_json(path, notes["info"])
 
 
+def with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with ``prefix``, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
     """Writes a folder under a hidden name, then renames it; an older one steps aside and is removed last."""
     fresh, old = _beside(folder, "new"), _beside(folder, "old")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from torch import Tensor, nn
 
 from .batch import TrainingBatch
-from .checkpoint import check_version, read_tensors, write_tensors
+from .checkpoint import check_version, read_tensors, with_prefix, write_tensors
 from .loss import training_loss
 from .network import Network, NetworkConfig
 from .network_base import NetworkError, Precision, check_tensors, choose_dtype, planes_on
@@ -211,8 +211,8 @@ class Trainer:
             check_tensors(tensors, self._expected_tensors(info.steps))
         except NetworkError as error:
             raise TrainingError(f"the training state does not fit: {error}") from error
-        self.network.load_state_dict(_with_prefix(tensors, "network."))
-        self.ema_network.load_state_dict(_with_prefix(tensors, "ema."))
+        self.network.load_state_dict(with_prefix(tensors, "network."))
+        self.ema_network.load_state_dict(with_prefix(tensors, "ema."))
         self.optimizer.state.clear()
         counts_on = self.device if self.config.optimizer == "adamw" else "cpu"  # the fused AdamW counts there
         for name, parameter in self.network.named_parameters():
@@ -259,8 +259,3 @@ class Trainer:
             self.load_state_dict({"tensors": tensors, "info": info})
         except TrainingError as error:
             raise TrainingError(f"{path}: {error}") from error
-
-
-def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with ``prefix``, without it."""
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

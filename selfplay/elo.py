@@ -186,21 +186,6 @@ class EloFit:
         return ratings[player] - ratings[other], CONFIDENCE_95 * math.sqrt(max(0.0, variance))
 
 
-def elo_table(
-    results: Iterable[PairingResult], anchors: Mapping[str, float], prior_draws: float = 1.0
-) -> list[EloRating]:
-    """The table of ``fit_elo``; the same two players may come several times, in either order.
-
-    Which of their games made pairs is not known, so errors are rather too wide than too narrow.
-    """
-    tallies = []
-    for player_a, player_b, wins, draws, losses in results:
-        if player_a == player_b or min(wins, draws, losses) < 0:
-            raise ValueError(f"{player_a} against {player_b}, +{wins} ={draws} -{losses}: no result of two players")
-        tallies.append((player_a, player_b, Tally.of_games(wins, draws, losses)))
-    return list(fit_elo(tallies, anchors, prior_draws).table)
-
-
 def fit_elo(
     tallies: Iterable[tuple[str, str, Tally]], anchors: Mapping[str, float], prior_draws: float = 1.0
 ) -> EloFit:

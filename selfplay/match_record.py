@@ -89,11 +89,6 @@ class MatchGame:
         """PDN result, Black first."""
         return RESULTS[self.winner]
 
-    @property
-    def plies(self) -> int:
-        """Length of the game, the opening's moves included."""
-        return len(self.moves)
-
     def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
         """The game as PDN text; tags about the game itself are set, others may be given."""
         board = Board(self.start_fen)
@@ -165,10 +160,6 @@ class MatchResult:
         for pair in self.pairs:
             tally.add(pair)
         return tally
-
-    @property
-    def games(self) -> int:
-        return len(self.played)
 
     @property
     def errors(self) -> list[str]:

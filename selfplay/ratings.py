@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.files import atomic_write, sha256_of
 
-from .elo import EloRating, PairingResult, elo_table
+from .elo import EloRating, PairingResult, Tally, fit_elo
 
 _VERSION = 2
 _FIRST_NETWORK = "000000"
@@ -53,8 +53,12 @@ class Ratings:
         self.results.append(result)
 
     def table(self) -> list[EloRating]:
-        """The ratings, strongest first; ``reference`` has 0."""
-        return elo_table(self.results, {self.reference: 0.0}) if self.results else []
+        """The ratings, strongest first; ``reference`` has 0.
+
+        Which games made pairs is not known any more, so errors are rather too wide than too narrow.
+        """
+        tallies = [(player_a, player_b, Tally.of_games(*counts)) for player_a, player_b, *counts in self.results]
+        return list(fit_elo(tallies, {self.reference: 0.0}).table) if tallies else []
 
     def save(self) -> None:
         """Writes results and ratings; raises ``StorageError``."""

@@ -4,16 +4,14 @@ Samples are of three kinds: positions of the game that were searched (``GAME``),
 searches (``TREE``), and positions a few random moves beside those (``OFFSHOOT``); see ``tree_samples``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 
 from engine import movegen
-from engine.board import Board
 from engine.fen import START_FEN, Color, format_fen, parse_fen
-from engine.players.base import search_moves
 from engine.players.kernels import play
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
@@ -149,31 +147,17 @@ class GameRecord:
     network: str
     samples: Samples
 
-    def boards(self) -> Iterator[Board]:
-        """The game replayed: the same board before the first move and after each; raises ``RecordError``."""
-        board = Board(self.start_fen)
-        yield board
-        for ply, index in enumerate(self.moves):
-            legal = search_moves(board) if board.legal_moves else []
-            if index >= len(legal):
-                raise RecordError(f"ply {ply}: move number {index} of {len(legal)} legal moves in {board.fen()}")
-            board.push(legal[index])
-            yield board
-
     def positions(self) -> np.ndarray:
-        """The same as words: uint32 [plies + 1, 4], own, opp, kings and reversible plies, seen by the side to move."""
+        """Those of the game, from the first on: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
+
+        Each is seen by its side to move. Raises ``RecordError`` if there is no such move.
+        """
         line = np.zeros((len(self.moves) + 1, 4), np.uint32)
         line[0, :3] = parse_fen(self.start_fen)[1:]
         legal = _replay(line, self.moves, movegen.new_moves())
         if legal < len(self.moves):
             raise RecordError(f"ply {legal}: there is no move number {self.moves[legal]}")
         return line
-
-    def board(self) -> Board:
-        """The final position with all moves made; raises ``RecordError`` as ``boards`` does."""
-        for board in self.boards():
-            final = board
-        return final
 
 
 @njit(cache=True)

@@ -77,11 +77,6 @@ class _PackedSamples:
     def __len__(self) -> int:
         return self._last - self._first
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes allocated; while rows are added, a second copy of one column is held besides."""
-        return sum(array.nbytes for array in (*self._rows.values(), self._offsets, self._policy))
-
     def samples(self) -> Samples:
         """All rows as views, good until the next change."""
         rows = {name: array[self._first : self._last] for name, array in self._rows.items()}

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from replayed import boards_of, final_board
 
 from engine.board import Board, Termination
 from engine.players.base import search_moves
@@ -38,7 +39,7 @@ def test_games_replay_to_what_was_recorded() -> None:
     records = play(SEARCH)
     assert sum(len(record.samples) for record in records) >= 400
     for record in records:
-        boards = [board.copy() for board in record.boards()]
+        boards = [board.copy() for board in boards_of(record)]
         outcome = boards[-1].outcome()
         if record.termination == PLY_CAP:
             assert outcome is None
@@ -62,7 +63,7 @@ def test_games_replay_to_what_was_recorded() -> None:
 def test_every_unsearched_position_was_forced() -> None:
     for record in play(SEARCH):
         searched = set(record.samples.ply.tolist())
-        for ply, board in enumerate(record.boards()):
+        for ply, board in enumerate(boards_of(record)):
             if ply < len(record.moves) and ply not in searched:
                 assert len(search_moves(board)) == 1
 
@@ -109,7 +110,7 @@ def test_resignation_and_its_false_positives() -> None:
     assert stats.resign_checks > 0
     assert 0 <= stats.resign_false <= stats.resign_checks
     for record in resigned:  # the side that resigned is the one to move at the end
-        loser = record.board().turn
+        loser = final_board(record).turn
         assert record.result == (-1 if loser.value == "B" else 1)
     endings = {record.termination for record in records}
     assert endings - {RESIGNATION} <= {termination.name for termination in Termination} | {PLY_CAP}
@@ -143,6 +144,6 @@ def test_games_of_every_way_of_searching_are_whole(evaluator: UniformEvaluator) 
     assert stats.samples == sum(len(record.samples) for record in records) >= 3000
     assert stats.evaluations > 10 * stats.samples
     for record in records:
-        assert record.board().ply == len(record.moves) < 80  # forced moves may go beyond 60
+        assert final_board(record).ply == len(record.moves) < 80  # forced moves may go beyond 60
         policies = np.diff(record.samples.policy_offsets)[record.samples.has_policy]
         assert (policies > 1).all()

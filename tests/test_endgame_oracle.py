@@ -160,9 +160,12 @@ def slow_search(
         (3, 0.6, 0.5),
     ],
 )
-def test_searches_are_the_slow_ones(rounds: int, threshold: float, weight: float) -> None:
+def test_searches_are_the_slow_ones(
+    rounds: int, threshold: float, weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learner.endgame.resolve.STATIC_WEIGHT", weight)
     positions = random_positions(40, 2, 9, seed=rounds)
-    found = resolve(positions, hashed_judge, rounds, threshold, weight)
+    found = resolve(positions, hashed_judge, rounds, threshold)
     for i, position in enumerate(positions):
         value, evaluations, done = slow_search(position, hashed_judge, rounds, threshold, weight)
         assert found.probabilities[i] == pytest.approx(value, abs=1e-4)
@@ -194,11 +197,12 @@ def test_judge_is_asked_once_a_round_and_only_about_quiescent_positions() -> Non
             assert not moves[0].captured
 
 
-def test_exact_judgements_stay_exact() -> None:
+def test_exact_judgements_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = drawn(5000)
     judge = Member(FakeNetwork()).probabilities
     for rounds, weight in ((0, STATIC_WEIGHT), (1, 0.0), (1, STATIC_WEIGHT), (2, STATIC_WEIGHT)):
-        found = resolve(batch.positions, judge, rounds, EVERYWHERE, weight)
+        monkeypatch.setattr("learner.endgame.resolve.STATIC_WEIGHT", weight)
+        found = resolve(batch.positions, judge, rounds, EVERYWHERE)
         assert np.array_equal(found.values, batch.values)
         assert found.confidence.min() > 0.999
 
@@ -209,10 +213,11 @@ def test_a_search_of_nothing_finds_nothing() -> None:
     assert found.probabilities.shape == (0, 3)
 
 
-def test_positions_that_take_many_evaluations_get_no_further_round() -> None:
+def test_positions_that_take_many_evaluations_get_no_further_round(monkeypatch: pytest.MonkeyPatch) -> None:
     positions = drawn(300).positions
-    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE, most_evaluations=5)
     free = resolve(positions, hashed_judge, 3, EVERYWHERE)
+    monkeypatch.setattr("learner.endgame.resolve.MOST_EVALUATIONS", 5)
+    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE)
     grown = bounded.rounds < free.rounds
     assert grown.any()
     assert (bounded.evaluations[grown] >= 5).all()

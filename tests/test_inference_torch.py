@@ -1,7 +1,5 @@
 """The torch evaluator gives the network's own answers, whatever the batch, the padding and the precision."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
@@ -132,18 +130,6 @@ def test_precision_is_chosen_by_the_processor(monkeypatch):
         monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
         assert TorchEvaluator(trained_like(TINY)).dtype == expected
         assert TorchEvaluator(trained_like(TINY), precision="float32").dtype == torch.float32
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*torch.jit")
-@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
-def test_compiled_answers_and_updates():
-    first, second = (trained_like(TINY, seed=seed) for seed in range(2))
-    positions = random_positions(8, seed=9)
-    evaluator = TorchEvaluator(first, precision="float32", batch_buckets=(8,), compile=True)
-    assert_close(evaluator.evaluate(positions), plainly(first, positions), 1e-5)
-    evaluator.update(second)
-    assert_close(evaluator.evaluate(positions), plainly(second, positions), 1e-5)
 
 
 def test_recorded_passes_are_run_again_with_new_positions_and_weights():

@@ -132,7 +132,7 @@ def test_pairs_swap_colours_and_play_to_the_end() -> None:
         outcome = board.outcome()
         assert outcome is not None
         assert (outcome.winner, outcome.termination.name) == (game.winner, game.termination)
-        assert game.plies == board.ply
+        assert len(game.moves) == board.ply
         # every move is the one that this side's player names
         board = Board(game.start_fen)
         for ply, move in enumerate(game.moves):
@@ -209,7 +209,7 @@ def test_seeds_reach_the_players() -> None:
 def test_ply_cap() -> None:
     result = play_match(IndexPlayer("a", 3), IndexPlayer("b", 7), openings(3), 6, max_plies=20)
     for game in result.played:
-        assert (game.termination, game.plies, game.winner, game.result) == (PLY_CAP, 20, None, "1/2-1/2")
+        assert (game.termination, len(game.moves), game.winner, game.result) == (PLY_CAP, 20, None, "1/2-1/2")
     assert (result.tally.elo_diff().score, result.tally.elo_diff().elo) == (0.5, 0)
 
 
@@ -226,12 +226,12 @@ def test_forced_moves_are_not_asked_for() -> None:
 def test_a_faulty_player_loses_and_the_match_goes_on(fault: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         result = play_match(ScriptPlayer("bad", fault, ply=10), IndexPlayer("good", 2), openings(4), 8)
-    assert result.games == 8
+    assert len(result.played) == 8
     assert (result.tally.wins, result.tally.draws, result.tally.losses) == (0, 0, 8)
     assert len(result.errors) == len(caplog.records) == 8
     for game in result.played:
         assert game.termination == FORFEIT
-        assert game.plies >= 10
+        assert len(game.moves) >= 10
         assert (replay(game).turn is Color.BLACK) == game.first_is_black
         assert game.error is not None
         assert game.error.startswith("bad (Black, ply " if game.first_is_black else "bad (White, ply ")
@@ -279,7 +279,7 @@ def test_games_are_reported_in_order_and_can_end_the_match(concurrency: int, mon
     monkeypatch.setattr(match, "CONCURRENCY", concurrency)
     result = play_match(*players, openings(20), 40, on_game=stop_after_seven)
     assert seen == list(range(7))
-    assert result.games == 7
+    assert len(result.played) == 7
     assert result.played == play_match(*players, openings(20), 40).played[:7]
 
 
@@ -290,7 +290,7 @@ def test_gate_ends_a_match() -> None:
         IndexPlayer("good", 2), faulty, openings(20), 40, on_game=lambda game: gate.add_game(game.score) is not None
     )
     assert gate.decision == "promote"
-    assert result.games == gate.tally.games == 20
+    assert len(result.played) == gate.tally.games == 20
     assert gate.tally == result.tally
 
 
@@ -323,4 +323,4 @@ def test_random_players_are_equal() -> None:
     assert abs(result.tally.elo_diff().elo) < 1.5 * result.tally.elo_diff().elo_error
     assert not result.errors
     assert len({game.moves for game in result.played}) == 120
-    assert np.mean([game.plies for game in result.played]) > 30
+    assert np.mean([len(game.moves) for game in result.played]) > 30

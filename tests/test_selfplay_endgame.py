@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from endgame_oracles import TableOracle, board_of, distance_of, endings
+from replayed import boards_of, final_board
 from test_actor import SEARCH, MaterialEvaluator, play
 
 from engine.board import Board
@@ -71,7 +72,7 @@ def test_rescoring_goes_back_to_the_mistake(result: int) -> None:
 @pytest.mark.parametrize(("result", "after"), [(1, [1, 1]), (0, [0, 0]), (-1, [0, 0])])
 def test_rescoring_trusts_no_distance_after_a_repetition(result: int, after: list[int]) -> None:
     record = hand_made(*REPEATED, result)
-    assert record.board().repetitions() == 2
+    assert final_board(record).repetitions() == 2
     assert black_results(rescored(record, TableOracle(True), 3)) == [1] * 6 + after + after[:1]
 
 
@@ -130,7 +131,7 @@ def test_adjudicated_games(tmp_path: Path) -> None:
     assert len(ended) > 3
     played_on = 0
     for record in records:
-        boards = [board.copy() for board in record.boards()]
+        boards = [board.copy() for board in boards_of(record)]
         stops = []
         for ply, board in enumerate(boards):
             own, opp, _ = board.words()

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from replayed import boards_of
 
 from engine import files
 from engine.board import Board
@@ -80,7 +81,7 @@ def test_record_replays_to_the_positions_that_were_searched(records: list[GameRe
         winner = {1: Color.BLACK, -1: Color.WHITE, 0: None}[record.result]
         final, positions = None, record.positions()
         assert len(positions) == len(record.moves) + 1
-        for ply, board in enumerate(record.boards()):
+        for ply, board in enumerate(boards_of(record)):
             final = board
             assert tuple(positions[ply]) == (*board.words(), board.reversible_plies)
             moves = [] if board.outcome() else search_moves(board)
@@ -102,8 +103,8 @@ def test_record_replays_to_the_positions_that_were_searched(records: list[GameRe
 def test_record_with_a_move_that_does_not_exist() -> None:
     builder = GameRecordBuilder("net")
     builder.add_move(7)
-    with pytest.raises(RecordError, match="ply 0: move number 7 of 7"):
-        builder.finish(0, "PLY_CAP").board()
+    with pytest.raises(RecordError, match="ply 0: there is no move number 7"):
+        builder.finish(0, "PLY_CAP").positions()
 
 
 def test_builder_refuses_nonsense() -> None:

@@ -122,7 +122,7 @@ def test_clocks_are_noted() -> None:
     players = Sleeper("a", 0.02), Sleeper("b", 0.0)
     (game,) = play_games(*players, [(1, START[0])], control=control, max_plies=20)
     assert not game.first_is_black
-    assert len(game.notes) == game.plies == 20
+    assert len(game.notes) == len(game.moves) == 20
     assert game.notes[:2] == (MoveNote(), MoveNote())  # of the opening
     left = [5.0, 5.0]
     for ply, note in enumerate(game.notes[2:]):

@@ -85,9 +85,6 @@ class _Rounded(nn.Module):
         step = ROUNDED_STEP / (1 << BITS)
         return weights + ((weights / step).round() * step - weights).detach()
 
-    def right_inverse(self, weights: Tensor) -> Tensor:
-        return weights
-
 
 def train_rounded(network: PairNetwork) -> None:
     """From now on the network is trained as it will judge when its pairs are rounded."""

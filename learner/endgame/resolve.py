@@ -36,9 +36,9 @@ from .data import FLAG_THREATENED, flags_of
 Judge = Callable[[np.ndarray], np.ndarray]
 """Positions uint32 [N, 4] → probabilities float32 [N, 3] of win, draw and loss for the side to move."""
 
-STATIC_WEIGHT = 0.2
+STATIC_WEIGHT = 0.2  # of a position's own judgement beside that of its moves; 0 would be plain negamax
 EVERYWHERE = 2.0  # a threshold that no confidence reaches
-MOST_EVALUATIONS = 2000
+MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round
 _FLOOR = np.float32(1e-6)  # of a probability, before its logarithm is taken
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
 _CHUNK = 1 << 11  # positions searched at a time: bounds the memory, to some hundred MB at worst
@@ -73,39 +73,28 @@ def resolve(
     judge: Judge,
     rounds: int = 0,
     threshold: float = EVERYWHERE,
-    static_weight: float = STATIC_WEIGHT,
-    most_evaluations: int = MOST_EVALUATIONS,
 ) -> Resolved:
     """Searches positions uint32 [N, 4].
 
     Args:
         rounds: 0 is the capture search; 1 with the threshold ``EVERYWHERE`` the one-ply search.
         threshold: only judgements with a smaller probability of the verdict are searched further.
-        static_weight: share of a position's own judgement beside that of its moves; 0 is plain negamax.
-        most_evaluations: a position that has taken this many gets no further round.
     """
     parts = []
     for start in range(0, max(1, len(positions)), _CHUNK):
         part = positions[start : start + _CHUNK]
-        *_, last = search_rounds(part, judge, rounds, threshold, static_weight, most_evaluations)
+        *_, last = search_rounds(part, judge, rounds, threshold)
         parts.append(last)
     return Resolved(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def search_rounds(
-    positions: np.ndarray,
-    judge: Judge,
-    rounds: int,
-    threshold: float,
-    static_weight: float = STATIC_WEIGHT,
-    most_evaluations: int = MOST_EVALUATIONS,
-) -> Iterator[Resolved]:
+def search_rounds(positions: np.ndarray, judge: Judge, rounds: int, threshold: float) -> Iterator[Resolved]:
     """What ``resolve`` says after the capture search and after each round, as long as anything is unsure."""
-    forest = _Forest(positions, judge, static_weight)
+    forest = _Forest(positions, judge)
     forest.grow_captures()
     yield forest.resolved()
     for _ in range(rounds):
-        frontier = forest.unsure(threshold, most_evaluations)
+        frontier = forest.unsure(threshold)
         if len(frontier) == 0:
             return
         forest.rounds[np.unique(forest.origins[frontier])] += 1
@@ -125,9 +114,9 @@ class _Forest:
         values: float32 [M, 3], probabilities carried back.
     """
 
-    def __init__(self, positions: np.ndarray, judge: Judge, static_weight: float) -> None:
+    def __init__(self, positions: np.ndarray, judge: Judge) -> None:
         n = len(positions)
-        self._judge, self._static_weight = judge, np.float32(static_weight)
+        self._judge = judge
         self.positions = np.empty((0, 4), np.uint32)
         self.parents, self.origins = np.empty(0, np.int32), np.empty(0, np.int32)
         self.states = np.empty(0, np.uint8)
@@ -168,12 +157,12 @@ class _Forest:
             self.evaluations += np.bincount(self.origins[new], minlength=len(self.evaluations))
         self.judged = judged
         self.values = np.empty_like(judged)
-        _back_up(self.states, self.parents, judged, self._static_weight, self.values)
+        _back_up(self.states, self.parents, judged, np.float32(STATIC_WEIGHT), self.values)
 
-    def unsure(self, threshold: float, most_evaluations: int) -> np.ndarray:
+    def unsure(self, threshold: float) -> np.ndarray:
         """The ends to be searched further: they and all above them are unsure."""
         marked = np.zeros(len(self.positions), np.bool_)
-        tired = self.evaluations >= most_evaluations
+        tired = self.evaluations >= MOST_EVALUATIONS
         _mark(self.states, self.parents, self.origins, self.values, np.float32(threshold), tired, marked)
         return np.flatnonzero(marked & (self.states == _END))
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from engine.tablebase.material import NUM_CODES
 
-from ..checkpoint import CheckpointError, check_version, read_tensors, write_tensors
+from ..checkpoint import CheckpointError, check_version, read_tensors, with_prefix, write_tensors
 from ..network_base import NetworkError, check_tensors
 from .data import EndgameBatch, EndgameSampler
 from .networks import EndgameNetwork
@@ -153,14 +153,14 @@ class EndgameTrainer(TimedTrainer):
         for name, ours in self._identity().items():
             if info.get("identity", {}).get(name) != ours:
                 raise CheckpointError(f"{path}: the state of another training, its {name} differs")
-        model = _with_prefix(tensors, _MODEL)
+        model = with_prefix(tensors, _MODEL)
         try:
             check_tensors(model, self.network.state_dict())
         except NetworkError as error:
             raise CheckpointError(f"{path}: {error}") from error
         self.network.load_state_dict(model)
         for name, parameter in self._learned.items():
-            self._optimizer.state[parameter] = _with_prefix(tensors, f"{_OPTIMIZER}{name}.")
+            self._optimizer.state[parameter] = with_prefix(tensors, f"{_OPTIMIZER}{name}.")
         self._class_weights = tensors["class_weights"]
         self._slice_losses = tensors["slice_losses"].numpy()
         self.sampler.ends[:] = tensors["slice_ends"].numpy()
@@ -178,7 +178,3 @@ class EndgameTrainer(TimedTrainer):
             "learned": sorted(self._learned),
             "samples": [[m.name for m in sampler.materials], sampler.weights.tolist(), sampler.split, sampler.quiet],
         }
-
-
-def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -8,7 +8,7 @@ fixed memory: positions are copied in and results out.
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -117,7 +117,6 @@ class TorchEvaluator(NetworkEvaluator):
         network, batch_buckets: as for ``NetworkEvaluator``.
         device: where to evaluate.
         precision: "auto" is bf16 where the device multiplies it in hardware, else float32.
-        compile: use ``torch.compile``; the first call with each bucket takes seconds to minutes then.
     """
 
     def __init__(
@@ -126,15 +125,12 @@ class TorchEvaluator(NetworkEvaluator):
         device: torch.device | str = "cpu",
         precision: Precision = "auto",
         batch_buckets: Sequence[int] | None = None,
-        compile: bool = False,
     ) -> None:
         self.device = torch.device(device)
         self.dtype = choose_dtype(self.device, precision)
         self._on_cuda = self.device.type == "cuda"
         self._layout = network.layout(self.device, self.dtype)
-        self._compile = compile
         self._folded: Network | None = None
-        self._forward: Callable[..., Any]
         capture = partial(capture_cuda_graph, self.device)
         self._graphs = GraphedForward(self._outputs, self.device, capture) if self._on_cuda else None
         super().__init__(network, batch_buckets or (CUDA_BUCKETS if self._on_cuda else CPU_BUCKETS))
@@ -148,11 +144,10 @@ class TorchEvaluator(NetworkEvaluator):
     def _load(self, folded: Network) -> None:
         folded = folded.to(self.device, self.dtype)
         folded.lay_out(self._layout)
-        if self._folded is not None:  # what has been compiled or captured reads these tensors
-            self._folded.load_state_dict(folded.state_dict())
-        else:
+        if self._folded is None:
             self._folded = folded
-            self._forward = torch.compile(folded, dynamic=False) if self._compile else folded
+        else:  # what has been captured reads these tensors
+            self._folded.load_state_dict(folded.state_dict())
         if self._on_cuda:
             torch.cuda.current_stream(self.device).synchronize()
 
@@ -170,5 +165,6 @@ class TorchEvaluator(NetworkEvaluator):
 
     def _outputs(self, positions: Tensor) -> Tensor:
         """Policy and win/draw/loss logits side by side, float32 [N, 131], of positions int32 [N, 4], where they are."""
+        assert self._folded is not None
         planes = planes_on(self.device, positions).to(self.dtype).contiguous(memory_format=self._layout)
-        return torch.cat(self._forward(planes), 1).float()
+        return torch.cat(self._folded(planes), 1).float()

@@ -1,0 +1,23 @@
+"""Game records replayed move by move on a board, independently of ``GameRecord.positions``."""
+
+from collections.abc import Iterator
+
+from engine.board import Board
+from engine.players.base import search_moves
+from selfplay.records import GameRecord
+
+
+def boards_of(record: GameRecord) -> Iterator[Board]:
+    """The same board before the first move and after each."""
+    board = Board(record.start_fen)
+    yield board
+    for index in record.moves:
+        board.push(search_moves(board)[index])
+        yield board
+
+
+def final_board(record: GameRecord) -> Board:
+    """The final position, with all moves made."""
+    for board in boards_of(record):
+        final = board
+    return final
