@@ -1,6 +1,7 @@
 """Where progress is shown."""
 
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn
 
 
 def progress_console(quiet: bool) -> Console:
@@ -8,3 +9,11 @@ def progress_console(quiet: bool) -> Console:
     console = Console(stderr=True)
     console.quiet = quiet and not console.is_terminal
     return console
+
+
+class Display(Progress):
+    """Live lines on a terminal; elsewhere none, and only what is printed to its console is seen, unless ``quiet``."""
+
+    def __init__(self, quiet: bool, *columns: ProgressColumn) -> None:
+        console = progress_console(quiet)
+        super().__init__(*columns, console=console, disable=not console.is_terminal)

@@ -1,6 +1,5 @@
 """Figures of a run."""
 
-import io
 from collections.abc import Mapping, Sequence
 
 from .elo import EloRating
@@ -23,6 +22,8 @@ def ratings_image(
         doubling: the axis is in steps of twice as much.
     """
     from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
+
+    from learner.endgame.figures import png_of
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -50,6 +51,4 @@ def ratings_image(
     axes.grid(alpha=0.3)
     if climbed:
         figure.legend(loc="outside lower center", frameon=False)  # beside the lines, where it hides no name
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=120)
-    return image.getvalue()
+    return png_of(figure)

@@ -3,41 +3,25 @@
 from collections import deque
 from collections.abc import Mapping
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from engine.console import progress_console
+from engine.console import Display
 
 from .match_record import MatchGame
 
 _RATE_SECONDS = 30.0
 
 
-class _Display:
-    """A progress bar on a terminal; elsewhere events are shown as lines, or not at all if it is to be quiet."""
-
-    def __init__(self, quiet: bool, *columns: Any) -> None:
-        self.console = progress_console(quiet)
-        self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-
-    def __enter__(self) -> Self:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-
-class TrainingProgress(_Display):
+class TrainingProgress(Display):
     """Listener of a training: one live line with time left, rates and loss; a line for every judged candidate."""
 
     def __init__(self, quiet: bool) -> None:
         left, description = TextColumn("{task.fields[left]}"), TextColumn("{task.description}")
         super().__init__(quiet, TimeElapsedColumn(), BarColumn(20), left, description)
-        self._task = self.progress.add_task("starting", total=None, left="")
-        self._before = 0.0
+        self._task = self.add_task("starting", total=None, left="")
         self._limit: float | None = None
         self._samples: deque[tuple[float, int]] = deque()
         self._loss = ""
@@ -45,7 +29,7 @@ class TrainingProgress(_Display):
     def limit(self, minutes: float, limit: float | None) -> None:
         """How much time the run has used, and how much it may use."""
         self._limit = limit
-        self.progress.update(self._task, total=limit, completed=minutes)
+        self.update(self._task, total=limit, completed=minutes)
 
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
         if event == "begin":
@@ -83,7 +67,7 @@ class TrainingProgress(_Display):
             f"{figures['games']} games, {figures['samples']} samples ({rate:.0f}/s), {figures['steps']} steps,"
             f"{self._loss} best {figures['best']}"
         )
-        self.progress.update(self._task, completed=minutes, description=text, left=left)
+        self.update(self._task, completed=minutes, description=text, left=left)
 
 
 class _Rate(ProgressColumn):
@@ -94,7 +78,7 @@ class _Rate(ProgressColumn):
         return Text("" if rate is None else f"{60 * rate:.3g} games/min", style="progress.data.speed")
 
 
-class LadderProgress(_Display):
+class LadderProgress(Display):
     """Progress of games: how many of all, who plays, rate, time left.
 
     Args:
@@ -105,10 +89,10 @@ class LadderProgress(_Display):
         count = TextColumn("{task.completed}/{task.total} games")
         note = TextColumn("{task.description}")
         super().__init__(quiet, BarColumn(30), count, note, _Rate(), TimeRemainingColumn())
-        self._task = self.progress.add_task("", total=games, completed=kept)
+        self._task = self.add_task("", total=games, completed=kept)
 
     def game(self, game: MatchGame) -> None:
-        self.progress.update(self._task, advance=1, description=self._note(game))
+        self.update(self._task, advance=1, description=self._note(game))
 
     def _note(self, game: MatchGame) -> str:
         return f"{game.black} v {game.white}"

@@ -17,13 +17,13 @@ from selfplay.progress import MatchProgress
 @pytest.fixture
 def progress(monkeypatch: pytest.MonkeyPatch) -> OracleProgress:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
-    monkeypatch.setattr("learner.endgame.progress.progress_console", lambda _: terminal)
+    monkeypatch.setattr("engine.console.progress_console", lambda _: terminal)
     return OracleProgress(quiet=False)
 
 
 def line(progress: OracleProgress) -> str:
     console = Console(file=io.StringIO(), width=80)
-    console.print(progress._progress.get_renderable())
+    console.print(progress.get_renderable())
     return re.sub(r"[━╸╺\s]+", " ", console.file.getvalue()).strip()  # type: ignore[attr-defined]
 
 
@@ -48,7 +48,7 @@ def test_a_description_that_changes_keeps_the_time_left(
     progress: OracleProgress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(progress._progress, "get_time", lambda: now[0])
+    monkeypatch.setattr(progress, "get_time", lambda: now[0])
     progress.phase("training", 60.0)
     for seconds in (10.0, 20.0, 30.0):
         now[0] = 100 + seconds
@@ -84,13 +84,13 @@ def test_quiet_commands_are_quiet_where_nobody_watches(
 
 def test_a_match_tells_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=100, color_system=None)
-    monkeypatch.setattr("selfplay.progress.progress_console", lambda _: terminal)
+    monkeypatch.setattr("engine.console.progress_console", lambda _: terminal)
     display, now = MatchProgress(10, quiet=False), [100.0]
-    monkeypatch.setattr(display.progress, "get_time", lambda: now[0])
+    monkeypatch.setattr(display, "get_time", lambda: now[0])
     for index in range(3):
         now[0] += 4.0
         display.game(MatchGame(index, "start", "a", "b", True, Board().fen(), (), Color.WHITE, "NO_MOVES"))
     console = Console(file=io.StringIO(), width=100)
-    console.print(display.progress.get_renderable())
+    console.print(display.get_renderable())
     shown = re.sub(r"[━╸╺\s]+", " ", console.file.getvalue()).strip()  # type: ignore[attr-defined]
     assert shown == "3/10 games score 0.0% 15 games/min 0:00:28"

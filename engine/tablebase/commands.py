@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..console import progress_console
+from ..console import Display
 from .build import Builder
 from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
@@ -24,11 +24,8 @@ class StepProgress:
     """A bar on standard error while pairs of slices are worked on: rate and time left, by what was worked on here."""
 
     def __init__(self, title: str, quiet: bool) -> None:
-        console = progress_console(quiet)
         columns = TimeElapsedColumn(), BarColumn(20), TextColumn("{task.percentage:.0f} %")
-        self._progress = Progress(
-            *columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal
-        )
+        self._progress = Display(quiet, *columns, TextColumn("{task.description}"))
         self._title = title
         self._task = self._progress.add_task(title, total=None)
         self._began = perf_counter()

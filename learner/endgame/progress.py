@@ -1,52 +1,42 @@
 """Progress of the oracle's commands on standard error."""
 
-from typing import Self
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-from engine.console import progress_console
+from engine.console import Display
 from engine.tablebase.dense import Step
 
 from .training import CurvePoint
 
 
-class OracleProgress:
+class OracleProgress(Display):
     """One live line: what is being done, how far, and the time left; nothing where that is not a terminal.
 
     On a terminal of 80 columns there is room for a description of 56 letters.
     """
 
     def __init__(self, quiet: bool) -> None:
-        self.console = progress_console(quiet)
-        columns = (TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-        self._task = self._progress.add_task("starting", total=None)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        columns = TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn(), TimeRemainingColumn()
+        super().__init__(quiet, *columns)
+        self._task = self.add_task("starting", total=None)
 
     def phase(self, description: str, total: float | None = None) -> None:
         """Begins something else, of ``total`` parts if that is known."""
-        self._progress.remove_task(self._task)  # one that had a total cannot be told that there is none
-        self._task = self._progress.add_task(description, total=total)
+        self.remove_task(self._task)  # one that had a total cannot be told that there is none
+        self._task = self.add_task(description, total=total)
 
     def part(self, description: str, share: float | None) -> None:
         """Shows the share, 0 to 1, of something that is done; None where it is not known."""
-        task, total = self._progress.tasks[0], None if share is None else 1.0
+        task, total = self.tasks[0], None if share is None else 1.0
         if total != task.total or (share or 0.0) < task.completed:
             self.phase(description, total)
         self.done(share or 0.0, description)
 
     def done(self, completed: float, description: str | None = None) -> None:
-        self._progress.update(self._task, completed=completed, description=description)
+        self.update(self._task, completed=completed, description=description)
 
     def tables(self, step: Step) -> None:
         """A pair of slices has been brought into memory."""
-        self._progress.update(self._task, completed=step.done, total=step.total)
+        self.update(self._task, completed=step.done, total=step.total)
 
     def training(self, point: CurvePoint) -> None:
         """A point of the learning curve; the task's total is the training's seconds."""
