@@ -120,11 +120,7 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
 
 
 def read_info(folder: Path | str) -> CheckpointInfo:
-    """Reads ``checkpoint.json`` alone.
-
-    Raises:
-        CheckpointError: it is missing, cut off, of another version, or something else.
-    """
+    """Reads ``checkpoint.json`` alone; raises what ``read_fields`` does."""
     return read_fields(whole_folder(Path(folder)) / INFO_FILE, CheckpointInfo, SCHEMA_VERSION)
 
 
@@ -136,15 +132,7 @@ def read_fields(path: Path, kind: type[Fields], version: int) -> Fields:
     """
     with naming_errors(path):
         text = path.read_bytes()
-    return checked_fields(path, parse_json(path, text), kind, version)
-
-
-def checked_fields(path: Path, fields: Any, kind: type[Fields], version: int) -> Fields:
-    """What a file says of its weights, as ``kind``.
-
-    Raises:
-        CheckpointError: it is of another version, or something else.
-    """
+    fields = parse_json(path, text)
     check_version(path, fields, version)
     try:
         return kind.model_validate(fields)

@@ -54,10 +54,8 @@ def _climbers(request: LadderRequest) -> _Climbers:
     """Those that are asked for: a run's promoted networks, or one network with more and more simulations."""
     if request.doublings is not None:
         first = _FIRST_DOUBLED if request.simulations is None else request.simulations
-        numbers, spec = (
-            [first << doubling for doubling in range(request.doublings + 1)],
-            parse_network(str(request.run)),
-        )
+        numbers = [first << doubling for doubling in range(request.doublings + 1)]
+        spec = parse_network(str(request.run))
         specs = {str(number): replace(spec, simulations=number) for number in numbers}
         places = {str(number): float(number) for number in numbers}
         return _Climbers(specs, places, str(request.run), "simulations per move", True)

@@ -183,7 +183,7 @@ class MatchPool:
     def __exit__(self, *_: object) -> None:
         self._players.close()
         for worker in self._workers:
-            worker.end()
+            worker.process.terminate()
         for worker in self._workers:
             worker.join()
         self._workers.clear()
@@ -233,7 +233,7 @@ class MatchPool:
     def _bury(self, worker: "_Worker", task: Task, deaths: Counter[tuple[Pairing, int]]) -> None:
         """Counts what a process that has died was doing."""
         self._workers.remove(worker)
-        worker.end()
+        worker.process.terminate()
         worker.join()
         pairing = task.pairing
         for index, _ in task.starts:
@@ -281,9 +281,6 @@ class _Worker:
         if message is None:
             self.task = None
         return message
-
-    def end(self) -> None:
-        self.process.terminate()
 
     def join(self) -> None:
         """Waits until it has ended, with force in the end."""

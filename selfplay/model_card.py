@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -26,7 +26,7 @@ from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
 from .convert import ConvertFigures, convert_command
 from .ladder_commands import LadderFigures
-from .match_commands import MatchFigures, match_command
+from .match_commands import match_command
 from .players import checkpoint_folder
 from .requests import CardRequest, ConvertRequest, MatchRequest
 from .run_folder import RunError, RunFolder
@@ -36,31 +36,6 @@ from .threads import choose_device, describe_machine
 CARD_FILE, DATA_FILE, CONFIG_FILE = "README.md", "card.json", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
 ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
-
-
-class CardFigures(TypedDict):
-    """The path of a card, and its data: see ``CardData``."""
-
-    card: str
-    schema_version: int
-    digest: str
-    student: str | None
-    machine: str
-    results: dict[str, Any]
-    ladder: LadderFigures | None
-
-
-class TrialFigures(MatchFigures):
-    """A match, and the command that plays it."""
-
-    command: str
-
-
-class FirstMove(TypedDict):
-    """Seconds from the start of a program to its first move, searched with this number of simulations."""
-
-    seconds: float
-    simulations: int
 
 
 @dataclass(frozen=True)
@@ -111,10 +86,11 @@ class CardData(BaseModel, extra="forbid"):
     ladder: dict[str, Any] | None = None
 
 
-def card_command(request: CardRequest, quiet: bool) -> CardFigures:
+def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
     """Measures a network and writes its card. See ``crownhead card --help``.
 
-    With another student, what the one before has played is measured again.
+    With another student, what the one before has played is measured again. Returns the path of the card, and its data
+    (``CardData``).
 
     Raises:
         ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
@@ -149,7 +125,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
+    return {"card": str(target / CARD_FILE), **data.model_dump()}
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
@@ -210,11 +186,11 @@ def _measurements(
         asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
         return convert_command(asked, quiet)
 
-    def trial(which: Trial) -> Callable[[], TrialFigures]:
+    def trial(which: Trial) -> Callable[[], Mapping[str, Any]]:
         path = _games(target, which)
         asked = replace(which.request(player), pdn=path, resume=True, jobs=request.jobs)
 
-        def play() -> TrialFigures:
+        def play() -> Mapping[str, Any]:
             path.parent.mkdir(exist_ok=True)
             return {"command": which.command("NET"), **match_command(asked, quiet)}
 
@@ -227,7 +203,7 @@ def _measurements(
     return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]
 
 
-def first_move(player: str, simulations: int = 400) -> FirstMove:
+def first_move(player: str, simulations: int = 400) -> dict[str, float]:
     """Seconds from the command ``crownhead engine`` to its first move, the second time, when all is compiled."""
     command = [sys.executable, "-m", "crownhead", "engine", player, "--simulations", str(simulations)]
     seconds = 0.0

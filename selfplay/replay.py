@@ -15,8 +15,8 @@ from engine.files import StorageError, atomic_write, make_folder, remove_stale_t
 from learner.batch import TrainingBatch, make_batch
 from learner.loss import mix_wdl
 
-from .records import GAME, Samples
-from .shards import SUFFIX, ShardError, ShardInfo, read_shard, read_shard_info
+from .records import GAME, ROW_COLUMNS, Samples
+from .shards import COLUMNS, SUFFIX, ShardError, ShardInfo, read_shard, read_shard_info
 
 DAMAGED_SUFFIX = ".damaged"
 LEDGER_NAME = "deleted.json"
@@ -63,14 +63,8 @@ class _PackedSamples:
     def __init__(self, max_bytes: int) -> None:
         self._live_bytes = int((max_bytes - 8) / _GROWTH)  # 8: there is one offset more than rows
         self._first = self._last = 0
-        self._rows: dict[str, np.ndarray] = {
-            "positions": np.empty((0, 4), np.uint32),
-            "search_wdl": np.empty((0, 3), np.float16),
-            "result": np.empty(0, np.uint8),
-            "has_policy": np.empty(0, bool),
-            "ply": np.empty(0, np.uint16),
-            "kind": np.empty(0, np.uint8),
-        }
+        shapes = ((name, *COLUMNS[name]) for name in ROW_COLUMNS)
+        self._rows = {name: np.empty((0, *shape[1:]), dtype) for name, dtype, shape in shapes}
         self._offsets = np.zeros(1, np.int64)
         self._policy = np.empty(0, np.float16)
 

@@ -9,7 +9,7 @@ The payload is one zstd frame per column, in the order of the header's ``columns
 the rules (with the order of moves that indices refer to), the counts, the digests of the networks, the names of the
 terminations, and the SHA-256 of the payload.
 
-For the columns see ``_COLUMNS``: type and shape of G games, M moves, S samples and P policy entries, each in the order
+For the columns see ``COLUMNS``: type and shape of G games, M moves, S samples and P policy entries, each in the order
 they were played. Version 1, which is still read, has no ``kind`` (all are positions of games), and ``sample_counts`` is
 uint16.
 """
@@ -28,7 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
 
-from .records import GAME, NO_RESULT, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, offsets_of
+from .records import GAME, NO_RESULT, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, joined, offsets_of
 
 MAGIC = b"CHSHARD\n"
 SCHEMA_VERSION = 2
@@ -43,7 +43,7 @@ MAX_SAMPLES = 2**23
 MAX_COLUMN_BYTES = 2**28
 
 _PREFIX_BYTES = len(MAGIC) + 4 + 32
-_COLUMNS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+COLUMNS: dict[str, tuple[str, tuple[str, *tuple[int, ...]]]] = {
     "start_positions": ("<u4", ("G", 4)),  # own, opp, kings (seen by the side to move); 1 if that is White, 0 if Black
     "game_result": ("|i1", ("G",)),  # 1 Black won, 0 draw, -1 White won
     "game_termination": ("|u1", ("G",)),  # index into the header's ``terminations``
@@ -60,7 +60,7 @@ _COLUMNS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "ply": ("<u2", ("S",)),
     "kind": ("|u1", ("S",)),
 }
-_FIRST_VERSION = {**_COLUMNS, "sample_counts": ("<u2", ("G",))}
+_FIRST_VERSION = {**COLUMNS, "sample_counts": ("<u2", ("G",))}
 del _FIRST_VERSION["kind"]
 
 
@@ -91,14 +91,14 @@ class _Header(_Version, extra="forbid"):
     payload_sha256: str
 
     @property
-    def layout(self) -> dict[str, tuple[str, tuple[str | int, ...]]]:
+    def layout(self) -> dict[str, tuple[str, tuple[str, *tuple[int, ...]]]]:
         """The columns that this version of the format has."""
-        return _COLUMNS if self.schema_version > 1 else _FIRST_VERSION
+        return COLUMNS if self.schema_version > 1 else _FIRST_VERSION
 
     def shape(self, column: str) -> tuple[int, ...]:
         """The shape that the counts give a column."""
-        sizes = {"G": self.games, "M": self.moves, "S": self.samples, "P": self.policy_entries}
-        return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in _COLUMNS[column][1])
+        rows, *others = COLUMNS[column][1]
+        return ({"G": self.games, "M": self.moves, "S": self.samples, "P": self.policy_entries}[rows], *others)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Shard:
     Attributes:
         sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends;
             ``move_offsets`` likewise.
-        start_positions, game_result, game_termination, game_network: see ``_COLUMNS``.
+        start_positions, game_result, game_termination, game_network: see ``COLUMNS``.
         terminations: names that ``game_termination`` refers to.
     """
 
@@ -182,7 +182,7 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> 
         networks=networks,
         terminations=terminations,
         columns={
-            name: _Column(dtype=_COLUMNS[name][0], shape=array.shape, offset=int(offset), size=len(frames[name]))
+            name: _Column(dtype=COLUMNS[name][0], shape=array.shape, offset=int(offset), size=len(frames[name]))
             for (name, array), offset in zip(columns.items(), offsets[:-1], strict=True)
         },
         payload_sha256=sha256_of(payload),
@@ -260,9 +260,7 @@ def _to_columns(
         turn, *words = parse_fen(fen)
         return (*words, int(turn is Color.WHITE))
 
-    def joined(name: str) -> np.ndarray:
-        return np.concatenate([getattr(record.samples, name) for record in records])
-
+    samples = joined([record.samples for record in records])
     columns = {
         "start_positions": np.array([start(record.start_fen) for record in records]),
         "game_result": np.array([record.result for record in records]),
@@ -271,11 +269,11 @@ def _to_columns(
         "move_counts": np.array([len(record.moves) for record in records]),
         "sample_counts": np.array([len(record.samples) for record in records]),
         "moves": np.concatenate([record.moves for record in records]),
-        "policy_counts": np.concatenate([np.diff(record.samples.policy_offsets) for record in records]),
-        "move_probabilities": joined("move_probabilities"),
-        **{name: joined(name) for name in ROW_COLUMNS},
+        "policy_counts": np.diff(samples.policy_offsets),
+        "move_probabilities": samples.move_probabilities,
+        **{name: getattr(samples, name) for name in ROW_COLUMNS},
     }
-    return {name: columns[name].astype(dtype) for name, (dtype, _) in _COLUMNS.items()}
+    return {name: columns[name].astype(dtype) for name, (dtype, _) in COLUMNS.items()}
 
 
 def _read_header(file: BinaryIO, path: Path) -> _Header:
