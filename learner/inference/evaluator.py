@@ -84,7 +84,7 @@ class NetworkEvaluator(ABC):
         largest = int(self._buckets[-1])
         for start in range(0, n, largest):
             part = slice(start, start + largest)
-            policy_logits[part], wdl_logits[part] = self._evaluate_part(np.ascontiguousarray(positions[part]))
+            self._evaluate_part(np.ascontiguousarray(positions[part]), policy_logits[part], wdl_logits[part])
         return policy_logits, wdl_logits
 
     @property
@@ -101,5 +101,5 @@ class NetworkEvaluator(ABC):
         """Takes over the weights of a folded float32 network on the CPU (``Network.folded``)."""
 
     @abstractmethod
-    def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``evaluate`` for 1 to as many positions as the largest bucket; the result may be reused by the next call."""
+    def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
+        """``evaluate`` for 1 to as many positions as the largest bucket, into arrays of as many rows."""

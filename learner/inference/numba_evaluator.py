@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.bitboard import NUM_SQUARES
-from engine.encoding import NUM_POLICY, encode_planes
+from engine.encoding import encode_planes
 from engine.search.state import SearchState, Settings
 from engine.search.step_loop import StepCounts
 from engine.tablebase.probing import Tables
@@ -131,11 +131,8 @@ class NumbaEvaluator(NetworkEvaluator):
         self._weights = weights
         self._buffers = _room_for(weights, LARGEST_BATCH)
 
-    def _evaluate_part(self, positions: np.ndarray) -> Answers:
-        n = len(positions)
-        policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
+    def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
         forward_many(positions, (self._weights, self._buffers), policy_logits, wdl_logits)
-        return policy_logits, wdl_logits
 
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
         """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""

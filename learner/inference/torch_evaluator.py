@@ -152,7 +152,7 @@ class TorchEvaluator(NetworkEvaluator):
             torch.cuda.current_stream(self.device).synchronize()
 
     @torch.inference_mode()
-    def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
         n, size = len(positions), self._bucket(len(positions))
         words = positions.view(np.int32)
         if self._graphs is not None:
@@ -161,7 +161,7 @@ class TorchEvaluator(NetworkEvaluator):
             self._input.numpy()[:n] = words
             outputs = self._outputs(self._input[:size])[:n]
         both = outputs.numpy()
-        return both[:, :NUM_POLICY], both[:, NUM_POLICY:]
+        policy_logits[:], wdl_logits[:] = both[:, :NUM_POLICY], both[:, NUM_POLICY:]
 
     def _outputs(self, positions: Tensor) -> Tensor:
         """Policy and win/draw/loss logits side by side, float32 [N, 131], of positions int32 [N, 4], where they are."""

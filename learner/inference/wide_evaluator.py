@@ -48,11 +48,8 @@ class WideEvaluator(NetworkEvaluator):
         self._weights = pack_wide(folded)
         self._buffers = _room_for(self._weights, LARGEST_BATCH)
 
-    def _evaluate_part(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        n = len(positions)
-        policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
+    def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
         evaluate_wide(positions, self._weights, self._buffers, policy_logits, wdl_logits)
-        return policy_logits, wdl_logits
 
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
         """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
