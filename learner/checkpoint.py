@@ -11,10 +11,9 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import safetensors.torch
 import torch
@@ -59,8 +58,7 @@ class CheckpointInfo(BaseModel, frozen=True, extra="forbid"):
     crownhead: str
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """A network, in evaluation mode on the CPU, and what is known of it."""
 
     network: Network

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 
@@ -134,16 +134,14 @@ class Figure:
 Block = Text | Table | Figure
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A heading and what stands below it."""
 
     title: str
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """A report: what people read (title, sections) and what programs read (``data``, written as it is)."""
 
     title: str

@@ -163,8 +163,7 @@ class EloRating(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True)
-class EloFit:
+class EloFit(NamedTuple):
     """Ratings of many players, most likely together; the table has the strongest first, equal ones by name.
 
     Attributes:

@@ -1,7 +1,6 @@
 """``crownhead export``: a network as a file for other programs, and on request how true that file is."""
 
 import time
-from dataclasses import asdict
 from typing import NotRequired, TypedDict
 
 from rich.console import Console
@@ -39,7 +38,7 @@ def export_command(request: ExportRequest, quiet: bool) -> ExportFigures:
         "seconds": time.perf_counter() - start,
     }
     if request.check:
-        figures["check"] = asdict(check_export(out, loaded.network))
+        figures["check"] = check_export(out, loaded.network)._asdict()
     if not quiet:
         _print(figures)
     return figures

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from engine.files import sha256_of
 from engine.players.spec import PlayerSpec
@@ -19,8 +18,7 @@ _VERSION = 1
 Verdict = Literal["stronger", "within the error", "weaker"]
 
 
-@dataclass(frozen=True)
-class LadderPlayer:
+class LadderPlayer(NamedTuple):
     """A player on the ladder.
 
     Attributes:
@@ -171,8 +169,7 @@ def _checksum(fields: Mapping[str, Any]) -> str:
     return sha256_of(json.dumps([fields[name] for name in ("settings", "players", "games")]).encode())
 
 
-@dataclass(frozen=True)
-class Standings:
+class Standings(NamedTuple):
     """What a ladder's games say.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -32,8 +33,7 @@ class LadderFigures(StandingsFigures):
     errors: list[str]
 
 
-@dataclass(frozen=True)
-class _Climbers:
+class _Climbers(NamedTuple):
     """Those whose ladder it is, from the first to the last.
 
     Attributes:

@@ -5,9 +5,9 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -38,8 +38,7 @@ _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_o
 ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """A match that every card has."""
 
     name: str

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ class MatchError(ValueError):
     """A match cannot be played as asked."""
 
 
-@dataclass(frozen=True)
-class Opening:
+class Opening(NamedTuple):
     """Where a pair of games starts: a name for the record, and a board with the opening's moves made."""
 
     name: str

@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, NamedTuple
 
 import numpy as np
 import zstandard
@@ -101,8 +101,7 @@ class _Header(_Version, extra="forbid"):
         return ({"G": self.games, "M": self.moves, "S": self.samples, "P": self.policy_entries}[rows], *others)
 
 
-@dataclass(frozen=True)
-class ShardInfo:
+class ShardInfo(NamedTuple):
     """What is known of a shard without reading its columns: how many games, moves and samples it holds, and more.
 
     Attributes:

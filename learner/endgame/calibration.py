@@ -1,9 +1,10 @@
 """Calibration of an oracle on the validation split: temperatures, and where to search at what cost."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -26,8 +27,7 @@ _GIVE_UP = 2.0  # times its share of the budget may one part of the positions ta
 _TEMPERATURES = (0.05, 20.0)
 
 
-@dataclass(frozen=True)
-class SearchChoice:
+class SearchChoice(NamedTuple):
     """How to search, and its share of wrong verdicts and evaluations per position where it was chosen."""
 
     threshold: float

@@ -4,9 +4,8 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from pydantic import BaseModel, Field
@@ -104,8 +103,7 @@ class TrainingSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
         return f"{self.optimizer}, rate {self.learning_rate:g} ({self.schedule}), batch {self.batch_size}"
 
 
-@dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(NamedTuple):
     """A point of the learning curve.
 
     Attributes:

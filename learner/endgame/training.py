@@ -1,7 +1,6 @@
 """Training of endgame networks on endless samples, within a time or a number of positions, resumable at any moment."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -138,7 +137,7 @@ class EndgameTrainer(TimedTrainer):
             "seen": self.seen,
             "steps": self.steps,
             "sampler": str(self.sampler.state),
-            "curve": [asdict(point) for point in self.curve],
+            "curve": [point._asdict() for point in self.curve],
         }
         write_tensors(path, tensors, info)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ RELIABILITY_BINS = 15  # Guo et al. 2017, "On Calibration of Modern Neural Netwo
 HISTOGRAM_EDGES = np.round(np.arange(0.32, 1.001, 0.02), 2)  # the largest of three probabilities is at least 1/3
 
 
-@dataclass(frozen=True, eq=False)
-class Judgements:
+class Judgements(NamedTuple):
     """Answers of the three methods on N positions, at least one, beside the exact values; seen by the side to move.
 
     Attributes:
@@ -40,8 +39,7 @@ class Judgements:
     probabilities: NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """Right answers of each method on some group of positions."""
 
     positions: int
@@ -65,8 +63,7 @@ class Score:
         }
 
 
-@dataclass(frozen=True)
-class Confidence:
+class Confidence(NamedTuple):
     """The oracle's confidence (its largest probability) in right and in wrong answers.
 
     Attributes:
@@ -100,8 +97,7 @@ class ReliabilityBin:
         return self.right / self.count
 
 
-@dataclass(frozen=True)
-class WorstPosition:
+class WorstPosition(NamedTuple):
     """A position where the oracle is wrong and sure of it; ``wdl``: calibrated probabilities. Black is to move."""
 
     fen: str

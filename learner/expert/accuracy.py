@@ -1,7 +1,6 @@
 """How often a network's first moves are the expert's: among legal moves, and among all 128 outputs."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +18,7 @@ PIECES = {"2-4": 4, "5-8": 8, "9-12": 12, "13-16": 16, "17-20": 20, "21-24": 24}
 _BATCH = 2048
 
 
-@dataclass(frozen=True)
-class MoveAccuracy:
+class MoveAccuracy(NamedTuple):
     """Shares of N moves, 0 to 1.
 
     Attributes:

@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,8 +48,7 @@ class ExpertSamples(NamedTuple):
         return ExpertSamples(*(column[rows] for column in self))
 
 
-@dataclass(frozen=True)
-class ExpertGames:
+class ExpertGames(NamedTuple):
     """What a collection held.
 
     Attributes:
@@ -67,8 +65,7 @@ class ExpertGames:
     unfinished: int
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Samples to learn from, to choose by and to measure on; no game is in two of them.
 
     Attributes:

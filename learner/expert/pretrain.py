@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,8 +23,7 @@ _LOOK_STEPS = 25  # between two looks at the clock
 _EVEN = 1 / 3
 
 
-@dataclass(frozen=True)
-class PretrainPoint:
+class PretrainPoint(NamedTuple):
     """Where a training stands. ``epochs``: how often each sample has been drawn, on average."""
 
     seconds: float

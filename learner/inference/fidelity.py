@@ -1,6 +1,6 @@
 """How true a backend is to the network it runs: divergences of its answers on the same positions."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,8 +15,7 @@ MAX_WDL_ERROR = 0.01
 0.0003 and 0.003."""
 
 
-@dataclass(frozen=True)
-class Fidelity:
+class Fidelity(NamedTuple):
     """Differences between a network's answers and a backend's; all are 0 (agreement: 1) where they are the same.
 
     Attributes:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import rich.table
 from rich.console import Console
@@ -40,8 +40,7 @@ def chosen_experiments(
     return names if experiment is None else [experiment]
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """Something that is measured, and shown in a column, or in two where a figure of it was published.
 
     Attributes:
