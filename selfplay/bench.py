@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.board import Board
 from engine.console import progress_console
+from engine.encoding import hop_table
 from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
 from learner.inference import NetworkEvaluator, make_evaluator
@@ -20,7 +21,7 @@ from learner.trainer import Trainer, TrainerConfig
 
 from .actor import Actor
 from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
-from .records import Samples, offsets_of
+from .records import TREE, Samples, found_samples
 from .replay import to_training_batch
 from .requests import BenchRequest
 from .threads import choose_device, describe_machine, num_cores, use_single_thread
@@ -131,21 +132,9 @@ def learner_samples_per_second(network: Network, config: TrainerConfig, device: 
 
 def _uniform_samples(positions: np.ndarray) -> Samples:
     """Samples with uniform policies and drawn results."""
-    from engine.encoding import hop_table
-
     _, counts = hop_table(positions)
-    policies = np.concatenate([np.full(n, 1 / n, np.float16) for n in counts])
-    n = len(positions)
-    return Samples(
-        positions=positions,
-        policy_offsets=offsets_of(counts),
-        move_probabilities=policies,
-        search_wdl=np.tile(np.array([0, 1, 0], np.float16), (n, 1)),
-        result=np.ones(n, np.uint8),
-        has_policy=np.ones(n, bool),
-        ply=np.zeros(n, np.uint16),
-        kind=np.zeros(n, np.uint8),
-    )
+    policies = np.concatenate([np.full(n, 1 / n) for n in counts])
+    return found_samples(TREE, positions, np.tile((0, 1, 0), (len(positions), 1)), counts, policies)
 
 
 def bench_command(request: BenchRequest, quiet: bool) -> dict[str, Any]:

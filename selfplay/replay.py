@@ -241,17 +241,16 @@ class ReplayBuffer:
         return self._shards[first:]
 
     def _load_window(self) -> None:
-        sound = False
-        while not sound:  # a damaged shard makes the window reach further back: begin again
+        while True:
             self._packed = _PackedSamples(self.config.max_memory_bytes)
-            sound = True
             for info in self._inside():
                 shard = _read(read_shard, info.path)
-                if shard is None:
+                if shard is None:  # damaged: the window reaches further back, so begin again
                     self._shards.remove(info)
-                    sound = False
                     break
                 self._append(shard.samples)
+            else:
+                return
 
     def _scan(self) -> list[ShardInfo]:
         paths = (path for path in sorted(self.folder.glob(f"*{SUFFIX}")) if path.name not in self._ledger.deleting)

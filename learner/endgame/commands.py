@@ -189,12 +189,7 @@ def _network_to_train(kind: str | None, net: Path | None, freeze_body: bool) -> 
 def oracle_calibrate_command(
     nets: Sequence[Path], folder: Path | None, out: Path, budget: float, positions: int, seed: int, quiet: bool
 ) -> dict[str, Any]:
-    """Makes an oracle of one or several networks; see ``crownhead oracle calibrate --help``.
-
-    Args:
-        nets: folders of endgame networks, each for the pieces it was trained on. out: gets the oracle.
-        budget: evaluations per position on the mean. positions: drawn from the validation split for each choice.
-    """
+    """Makes an oracle of networks, each for its pieces; see ``crownhead oracle calibrate --help``."""
     torch.set_num_threads(1)
     if not nets:
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")

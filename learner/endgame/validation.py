@@ -121,8 +121,7 @@ class WorstPosition(NamedTuple):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Validation:
+class Validation(NamedTuple):
     """Statistics of the judgements. See ``to_json`` for what each means.
 
     Attributes:

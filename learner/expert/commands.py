@@ -20,10 +20,6 @@ from .pretrain import Pretraining, PretrainPoint
 def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int, quiet: bool) -> dict[str, Any]:
     """Learns from recorded games; see ``crownhead pretrain --help``.
 
-    Args:
-        out: folder of the checkpoint; one that is there is replaced.
-        net: size of a new network, or the folder of a checkpoint to begin with.
-
     Returns:
         The figures of ``--json``. ``seen`` counts moves that ``test`` leaves out, because other games have their
         positions too; ``test_with_seen`` has them.

@@ -43,12 +43,6 @@ def abdalla_command(
 ) -> dict[str, Any]:
     """Does one experiment of Abdalla 2024 or all four; see ``crownhead reproduce abdalla --help``.
 
-    Args:
-        experiment: of ``EXPERIMENTS``; None for all.
-        minutes: of labelling and training. Tests come on top, about a minute.
-        syzygy: folder of the tables of 3 and 4 men; positions that need one it lacks are left out.
-        out: gets the report, after each experiment.
-
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
 

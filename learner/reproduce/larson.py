@@ -85,12 +85,6 @@ def larson_command(
 ) -> dict[str, Any]:
     """Trains both networks and compares them; see ``crownhead reproduce larson --help``.
 
-    Args:
-        games: a collection in PDN.
-        experiment: of ``NETWORKS_COMPARED``; None for both.
-        minutes: of the trainings.
-        out: gets the report, after each network; after Ctrl-C in a training, with what was learnt until then.
-
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
 

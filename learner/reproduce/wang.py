@@ -42,14 +42,6 @@ def wang_command(
 ) -> dict[str, Any]:
     """Does one experiment of Wang 2023 or all five; see ``crownhead reproduce wang --help``.
 
-    Args:
-        experiment: of ``EXPERIMENTS``; None for all.
-        minutes: of all trainings. Tables, tests and coding come on top, some minutes more.
-        pieces: most pieces of the positions, 4 to 6.
-        folder: of the tables; what it lacks is solved in memory. None for the default one.
-        out: gets the report, after each experiment.
-        as_published: Wang's network is trained with the published settings, not with such as learn in minutes.
-
     Returns:
         For each experiment, by name, ``Experiment.to_json``.
 
