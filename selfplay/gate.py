@@ -1,7 +1,7 @@
 """The gate: whether a candidate network takes the place of the best one, decided while they play."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -110,23 +110,17 @@ class Gate:
     def llr(self) -> float:
         return log_likelihood_ratio(self.tally.pairs, self.config.elo0, self.config.elo1)
 
-    def add(self, pairs: Iterable[Sequence[float]]) -> Decision | None:
-        """Takes in pairs: the candidate's scores (0, 1/2 or 1) in both games, or in one left without its second.
-
-        Returns the decision, None while there is none. Pairs after the decision are ignored.
-        """
-        for scores in pairs:
-            if self.decision is None:
-                self.tally.add(scores)
-                self.decision = self._decide()
-        return self.decision
-
     def add_game(self, score: float) -> Decision | None:
-        """Takes in one game; the two games of a pair come one after the other. Returns as ``add`` does."""
+        """Takes in the candidate's score (0, 1/2 or 1) in a game; the two games of a pair come one after the other.
+
+        Returns the decision, None while there is none. It comes after a whole pair, or after the last of all games.
+        """
         self._open_pair.append(score)
-        if len(self._open_pair) == 2 or self.tally.games + 1 == self.config.max_games:
-            scores, self._open_pair = self._open_pair, []
-            return self.add([scores])
+        whole = len(self._open_pair) == 2 or self.tally.games + 1 == self.config.max_games
+        if whole and self.decision is None:
+            self.tally.add(self._open_pair)
+            self._open_pair = []
+            self.decision = self._decide()
         return self.decision
 
     def _decide(self) -> Decision | None:

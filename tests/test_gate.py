@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -12,6 +13,12 @@ from selfplay.elo import expected_score
 from selfplay.gate import Gate, GateConfig, log_likelihood_ratio
 
 SCORES = (0.0, 0.5, 1.0)
+
+
+def add(gate: Gate, pairs: Iterable[Sequence[float]]) -> str | None:
+    for score in itertools.chain.from_iterable(pairs):
+        gate.add_game(score)
+    return gate.decision
 
 
 def slow_log_likelihood_ratio(pairs: list[int], elo0: float, elo1: float) -> float:
@@ -73,7 +80,7 @@ def play(gate: Gate, elo: float, rng: np.random.Generator) -> str:
     score = expected_score(elo)
     while gate.decision is None:
         luck = rng.random(2)
-        gate.add([np.where(luck < score - DRAWS / 2, 1, np.where(luck < score + DRAWS / 2, 0.5, 0)).tolist()])
+        add(gate, [np.where(luck < score - DRAWS / 2, 1, np.where(luck < score + DRAWS / 2, 0.5, 0)).tolist()])
     return gate.decision
 
 
@@ -94,7 +101,7 @@ def test_sprt_decides_at_its_bounds_and_not_before() -> None:
     gate = Gate(config)
     assert gate.llr_bounds == pytest.approx((math.log(0.1 / 0.95), math.log(0.9 / 0.05)))
     for pair in itertools.cycle([(1, 1), (1, 0.5), (0, 1)]):
-        decision = gate.add([pair])
+        decision = add(gate, [pair])
         llr = log_likelihood_ratio(gate.tally.pairs, 0, 60)
         assert gate.llr == llr
         assert (decision is None) == (llr < gate.llr_bounds[1])
@@ -102,18 +109,18 @@ def test_sprt_decides_at_its_bounds_and_not_before() -> None:
             break
     assert decision == "promote"
     before = gate.report()
-    assert gate.add([(0, 0)] * 50) == "promote"  # what comes after the decision is not counted
+    assert add(gate, [(0, 0)] * 50) == "promote"  # what comes after the decision is not counted
     assert gate.report() == before
     losing = Gate(config)
-    assert losing.add([(0, 0.5)] * 100) == "keep"
+    assert add(losing, [(0, 0.5)] * 100) == "keep"
     assert losing.tally.games < 60
 
 
 @pytest.mark.parametrize(("pair", "threshold", "decision"), [((1, 0), 0.5, "promote"), ((1, 0), 0.51, "keep")])
 def test_sprt_at_the_limit_goes_by_the_score(pair: tuple[float, float], threshold: float, decision: str) -> None:
     gate = Gate(GateConfig(elo0=-100, elo1=100, max_games=30, score_threshold=threshold))
-    assert gate.add([pair] * 14) is None
-    assert gate.add([pair]) == decision
+    assert add(gate, [pair] * 14) is None
+    assert add(gate, [pair]) == decision
     assert gate.tally.games == 30
 
 
@@ -161,16 +168,16 @@ def test_rounding_does_not_decide() -> None:
             gate = Gate(GateConfig(rule="winrate", max_games=games, score_threshold=threshold))
             wins = round(threshold * games)
             scores = [0.0] * (games - wins) + [1.0] * wins
-            assert gate.add(zip(scores[::2], scores[1::2], strict=True)) == "promote"
+            assert add(gate, zip(scores[::2], scores[1::2], strict=True)) == "promote"
     gate = Gate(GateConfig(rule="points", max_games=64, points_factor=1.1))
-    assert gate.add([(1, 0)] * 29 + [(1, 0.5)] * 3) == "promote"  # 99 points to 90: 1.1 exactly
+    assert add(gate, [(1, 0)] * 29 + [(1, 0.5)] * 3) == "promote"  # 99 points to 90: 1.1 exactly
 
 
 def test_popic_gate_of_twenty_games() -> None:
     def decide(wins: int, draws: int, losses: int) -> str | None:
         gate = Gate(GateConfig(rule="points", max_games=20))
         scores = [1.0] * wins + [0.5] * draws + [0.0] * losses
-        return gate.add(zip(scores[::2], scores[1::2], strict=True))
+        return add(gate, zip(scores[::2], scores[1::2], strict=True))
 
     assert decide(8, 7, 5) == "promote"  # 31 points to 22
     assert decide(7, 8, 5) == "keep"  # 29 to 23: a factor of 1.26
@@ -190,7 +197,7 @@ def test_report() -> None:
     gate = Gate(GateConfig())
     empty = gate.report()
     assert (empty["games"], empty["elo"], empty["decision"], empty["llr"]) == (0, None, None, 0.0)
-    gate.add([(1, 0.5), (0, 0.5)])
+    add(gate, [(1, 0.5), (0, 0.5)])
     report = gate.report()
     assert list(report) == list(empty)
     diff = gate.tally.elo_diff()
@@ -216,4 +223,4 @@ def test_settings_are_checked() -> None:
         with pytest.raises(ValidationError):
             GateConfig.model_validate(wrong)
     with pytest.raises(ValueError, match="no result"):
-        Gate(GateConfig()).add([(1, 0.7)])
+        add(Gate(GateConfig()), [(1, 0.7)])
