@@ -13,10 +13,9 @@ from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import PdnGame, read_games
 
-from ..endgame.data import held_out
+from ..endgame.data import TEST, TRAIN, VALIDATION, held_out
 
 WIN, DRAW, LOSS, UNKNOWN = 0, 1, 2, 3
-TRAIN, VALIDATION, TEST = 0, 1, 2
 _SPLIT_ENDS = (80, 90)  # of a hundred games, those below the first number are for training
 _BLACK_WON, _WHITE_WON, _DRAWN = "1-0", "0-1", "1/2-1/2"  # results with Black, who moves first, first
 _REPORT_GAMES = 100
