@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -137,12 +137,27 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
     return found_samples(TREE, positions, np.tile((0, 1, 0), (len(positions), 1)), counts, policies)
 
 
-def bench_command(request: BenchRequest, quiet: bool) -> dict[str, Any]:
-    """Measures this machine; see ``crownhead bench --help``.
+class BenchFigures(TypedDict):
+    """How fast this machine is. Rates are per second.
 
-    Returns:
-        The figures of ``--json``. Rates are per second: of searches by "games x simulations", of the network by batch,
-        of backends, on CPUs only, by batch and then by name.
+    Searches are named "games x simulations", networks by batch; backends, on CPUs only, by batch and then by name.
+    """
+
+    device: str
+    network: str
+    backend: str
+    perft_leaves_per_second: float
+    search_simulations_per_second: dict[str, float]
+    network_evaluations_per_second: dict[str, float]
+    selfplay_evaluations_per_second: float
+    selfplay_positions_per_second: float
+    selfplay_to_network_ratio: float
+    learner_samples_per_second: float
+    backend_evaluations_per_second: NotRequired[dict[str, dict[str, float]]]
+
+
+def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
+    """Measures this machine; see ``crownhead bench --help``.
 
     Raises:
         ConfigError: no network of this size.
@@ -179,7 +194,7 @@ def bench_command(request: BenchRequest, quiet: bool) -> dict[str, Any]:
     bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # measured before and after: the machine drifts
     report("selfplay_to_network_ratio", evaluations / bare)
     report("learner_samples_per_second", learner_samples_per_second(network, make_config("quick").trainer, device))
-    return figures
+    return cast(BenchFigures, figures)
 
 
 def _rounded(rates: dict[str, float]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from typing import Any, NamedTuple
+from typing import TypedDict
 
 import numpy as np
 from rich.console import Console
@@ -25,13 +25,20 @@ _PLIES = (6, 12, 18, 24, 30)  # of random games that the positions come from
 _SEED = 1
 
 
-class BoardRate(NamedTuple):
+class BoardRate(TypedDict):
     """Simulations and evaluations per second in searches of this many seconds: medians over positions."""
 
     seconds: float
     simulations: float
     evaluations: float
-    threads: int = 1
+    threads: int
+
+
+class BoardFigures(TypedDict):
+    """How fast a player is, by the time it has."""
+
+    player: str
+    rates: list[BoardRate]
 
 
 def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "auto") -> list[BoardRate]:
@@ -40,15 +47,16 @@ def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "a
     Raises:
         PlayerError, CheckpointError, BackendError: see ``players.make_player``.
     """
-    rates, boards = [], _positions()
+    rates: list[BoardRate] = []
+    boards = _positions()
     for seconds in times_s:
         player = make_player(spec, Conditions(seconds=seconds, backend=backend, device="cpu"))
         assert isinstance(player, SearchPlayer)
         for board in boards:
             _search(player, board, _WARM_UP_S)
         measured = [_search(player, board, seconds) for board in boards]
-        medians = (statistics.median(column) for column in zip(*measured, strict=True))
-        rates.append(BoardRate(seconds, *medians))
+        simulations, evaluations = (statistics.median(column) for column in zip(*measured, strict=True))
+        rates.append(BoardRate(seconds=seconds, simulations=simulations, evaluations=evaluations, threads=1))
     return rates
 
 
@@ -73,13 +81,13 @@ def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, 
     return thinking.thought().count / elapsed, (evaluator.asked - asked) / elapsed
 
 
-def board_rates_command(request: BenchRequest, quiet: bool) -> dict[str, Any]:
-    """See ``crownhead bench --board``. Returns the figures of ``--json``."""
+def board_rates_command(request: BenchRequest, quiet: bool) -> BoardFigures:
+    """See ``crownhead bench --board``."""
     assert request.board is not None
     rates = board_rates(parse_network(request.board), TIMES_S, request.backend)
     if not quiet:
         table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
         for rate in rates:
-            table.add_row(f"{rate.seconds:g}", f"{rate.simulations:,.0f}", f"{rate.evaluations:,.0f}")
+            table.add_row(f"{rate['seconds']:g}", f"{rate['simulations']:,.0f}", f"{rate['evaluations']:,.0f}")
         Console().print(table)
-    return {"player": request.board, "rates": [rate._asdict() for rate in rates]}
+    return {"player": request.board, "rates": rates}

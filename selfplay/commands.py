@@ -97,7 +97,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
             summary = training.run()
         best = run.checkpoint(summary["best"])
         bare = bare_network_rate(load_checkpoint(best).network, config)
-        board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0].evaluations
+        board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0]["evaluations"]
     figures: TrainFigures = {
         **summary,
         "network_evaluations_per_second": round(bare, 1),

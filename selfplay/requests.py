@@ -3,11 +3,10 @@
 A request checks itself. Nothing of the engine is loaded before one is made, so that help is quick.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,10 +16,17 @@ if TYPE_CHECKING:
     from engine.players.spec import NetworkSpec, PlayerSpec
     from engine.players.time_control import TimeControl
 
+    from .bench import BenchFigures
+    from .blunders import BlundersFigures
+    from .board_rates import BoardFigures
+    from .commands import AnalyseFigures, TrainFigures
+    from .convert import ConvertFigures
+    from .export import ExportFigures
+    from .ladder_commands import LadderFigures
+    from .match_commands import MatchFigures
+    from .model_card import CardFigures
     from .sprt import Sprt
 
-Figures = Mapping[str, Any]
-"""What a command has found: the JSON object of ``--json``."""
 Net = Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")]
 Simulations = Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")]
 Seconds = Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")]
@@ -121,7 +127,7 @@ class MatchRequest(Limited):
 
         return None if self.sprt is None else Sprt.parse(self.sprt)
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "MatchFigures":
         from .match_commands import match_command
 
         return match_command(self, quiet)
@@ -171,7 +177,7 @@ class LadderRequest(Limited):
         """The anchors; PlayerError if one is none."""
         return tuple(_player(text) for text in map(str.strip, self.anchors.split(",")) if text)
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "LadderFigures":
         from .ladder_commands import ladder_command
 
         return ladder_command(self, quiet)
@@ -207,7 +213,7 @@ class ConvertRequest(Limited):
         """Who has to win; PlayerError if it is none."""
         return _player(self.player)
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "ConvertFigures":
         from .convert import convert_command
 
         return convert_command(self, quiet)
@@ -247,7 +253,7 @@ class BlundersRequest(Limited):
         """Who is asked; PlayerError if it is none."""
         return None if self.player is None else _player(self.player)
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "BlundersFigures":
         from .blunders import blunders_command
 
         return blunders_command(self, quiet)
@@ -277,7 +283,7 @@ class AnalyseRequest:
         oracle: OracleName = named.oracle if self.oracle is None else one_of(self.oracle, OracleName, "oracle")
         return replace(named, oracle=oracle, ponder=False, impartial=True)
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "AnalyseFigures":
         from .commands import analyse_command
 
         return analyse_command(self, quiet)
@@ -319,7 +325,7 @@ class BenchRequest:
     ] = None
     backend: Backend = "auto"
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "BenchFigures | BoardFigures":
         if self.board is not None:
             from .board_rates import board_rates_command
 
@@ -343,7 +349,7 @@ class CardRequest:
     out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
     jobs: Jobs = None
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "CardFigures":
         from .model_card import card_command
 
         return card_command(self, quiet)
@@ -357,7 +363,7 @@ class ExportRequest:
     out: Annotated[Path, typer.Option(help="The file to write.")]
     check: Annotated[bool, typer.Option("--check", help="Compare it with the network.")] = False
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "ExportFigures":
         from .export import export_command
 
         return export_command(self, quiet)
@@ -408,7 +414,7 @@ class TrainRequest:
         backend = [f"selfplay.backend={self.backend}"] if self.backend else []
         return [*(self.settings or ()), *backend, *minutes]
 
-    def execute(self, quiet: bool) -> Figures:
+    def execute(self, quiet: bool) -> "TrainFigures":
         from .commands import train_command
 
         return train_command(self, quiet)

@@ -24,10 +24,10 @@ def network(tmp_path: Path) -> str:
 
 def test_rates(network: str) -> None:
     rates = board_rates(parse_network(network), (0.2, 0.4), backend="torch")
-    assert [rate.seconds for rate in rates] == [0.2, 0.4]
+    assert [rate["seconds"] for rate in rates] == [0.2, 0.4]
     for rate in rates:
-        assert rate.evaluations > 0
-        assert rate.simulations > 0
+        assert rate["evaluations"] > 0
+        assert rate["simulations"] > 0
     assert torch.get_num_threads() == 1
 
 

@@ -25,7 +25,7 @@ def ray_workers(parent: int) -> list[int]:
         more = {int(pid) for pid, ppid, _ in rows if int(ppid) in family} - family
         family |= more
         grown = bool(more)
-    return [int(pid) for pid, _, command in rows if int(pid) in family and command.startswith("ray::Worker")]
+    return [int(pid) for pid, _, command in rows if int(pid) in family and command.startswith("ray::_RayWorker")]
 
 
 def open_to_the_network(pids: set[int]) -> list[str]:
