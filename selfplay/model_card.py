@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, TypedDict, cast
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -85,11 +85,22 @@ class CardData(BaseModel, extra="forbid"):
     ladder: dict[str, Any] | None = None
 
 
-def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
+class CardFigures(TypedDict):
+    """The path of a card, and its data: see ``CardData``."""
+
+    card: str
+    schema_version: int
+    digest: str
+    student: str | None
+    machine: str
+    results: dict[str, Any]
+    ladder: LadderFigures | None
+
+
+def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     """Measures a network and writes its card. See ``crownhead card --help``.
 
-    With another student, what the one before has played is measured again. Returns the path of the card, and its data
-    (``CardData``).
+    With another student, what the one before has played is measured again.
 
     Raises:
         ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
@@ -124,7 +135,7 @@ def card_command(request: CardRequest, quiet: bool) -> dict[str, Any]:
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
-    return {"card": str(target / CARD_FILE), **data.model_dump()}
+    return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
