@@ -61,6 +61,10 @@ class Network(nn.Module, ABC):
         check_tensors(weights, self.state_dict())
         self.load_state_dict(weights)
 
+    def dtype(self, device: torch.device, precision: Precision) -> torch.dtype:
+        """The type to compute in, see ``choose_dtype``."""
+        return choose_dtype(device, precision)
+
     def layout(self, device: torch.device, dtype: torch.dtype) -> torch.memory_format:
         """The faster memory order of planes and activations."""
         return torch.contiguous_format

@@ -13,7 +13,7 @@ from .batch import TrainingBatch
 from .checkpoint import check_version, read_tensors, with_prefix, write_tensors
 from .loss import training_loss
 from .network import Network, NetworkConfig
-from .network_base import NetworkError, Precision, check_tensors, choose_dtype, planes_on
+from .network_base import NetworkError, Precision, check_tensors, planes_on
 
 STATE_SCHEMA_VERSION: Literal[1] = 1
 
@@ -125,7 +125,7 @@ class Trainer:
     def __init__(self, network: Network, config: TrainerConfig, device: torch.device | str = "cpu") -> None:
         self.config = config
         self.device = torch.device(device)
-        self._dtype = choose_dtype(self.device, config.precision)
+        self._dtype = network.dtype(self.device, config.precision)
         self._layout = network.layout(self.device, self._dtype)
         if config.channels_last is not None:
             self._layout = torch.channels_last if config.channels_last else torch.contiguous_format

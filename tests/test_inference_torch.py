@@ -8,7 +8,7 @@ from test_network import trained_like
 
 from engine.encoding import encode_planes
 from learner.inference.torch_evaluator import GraphedForward, TorchEvaluator
-from learner.network import NETWORKS
+from learner.network import NETWORKS, make_network
 from learner.network_base import NetworkError, choose_dtype, has_bf16
 
 TINY = NETWORKS["tiny"]
@@ -125,6 +125,9 @@ def test_refuses_buckets_that_are_not_positive():
 def test_precision_is_chosen_by_the_processor(monkeypatch):
     cpu = torch.device("cpu")
     assert choose_dtype(cpu, "auto") == (torch.bfloat16 if has_bf16(cpu) else torch.float32)
+    wide = make_network(NETWORKS["wide32"])
+    assert wide.dtype(cpu, "auto") == torch.float32
+    assert wide.dtype(cpu, "bf16") == torch.bfloat16
     for supported, expected in ((True, torch.bfloat16), (False, torch.float32)):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda supported=supported: supported)
         monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)

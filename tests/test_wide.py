@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from search_boards import mixed_boards
 from test_inference import moderate
 
+from engine.bitboard import SQUARE_OF_BIT, squares_of
 from engine.board import Board
 from engine.encoding import encode_planes
 from engine.players.search_player import SearchPlayer
@@ -24,11 +26,15 @@ from learner.inference.wide_evaluator import WideEvaluator, pack_wide
 from learner.inference.wide_kernels import BEGINNINGS, PHASE_ROWS, WideWeights
 from learner.network import NETWORKS, Network, WideConfig, make_network
 from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info
-from learner.wide import NUM_PHASES, WideNetwork
+from learner.wide import NUM_NEIGHBOUR_ROWS, NUM_PHASES, STATE_BEGINS, WideNetwork
 from selfplay.conditions import Conditions
 from selfplay.players import checkpoint_folder, make_player
 
-SIZES = [WideConfig(units=32, hidden=16), WideConfig(units=96, hidden=48)]
+SIZES = [
+    WideConfig(units=32, hidden=16),
+    WideConfig(units=96, hidden=48),
+    WideConfig(units=64, hidden=16, neighbours=True),
+]
 ENDGAMES = ["B:W31,32,27:B1,K10,2", "W:WK18,K19,30:BK1,12,5,9", "B:W18,K22:B7,8,K11,3"]
 CONFIGS = {
     "one leaf": SearchConfig(num_simulations=150),
@@ -47,6 +53,8 @@ def random_wide(config: WideConfig = SIZES[0], seed: int = 1) -> WideNetwork:
     for layer in (module for module in network.modules() if isinstance(module, torch.nn.Linear)):
         layer.weight.normal_(std=0.3)
         layer.bias.normal_()
+    if network.neighbours is not None:
+        network.neighbours.rows[:-1].normal_(std=0.05)
     return network
 
 
@@ -69,16 +77,54 @@ def phase_by_hand(own: int, opp: int, kings: int) -> int:
     return 0 if pieces >= 20 else 1 if pieces >= 16 else 2 if pieces >= 12 else 3
 
 
-def test_each_phase_has_its_own_layer() -> None:
+def neighbour_rows_by_hand(position: np.ndarray) -> list[int]:
+    """Numbers of the rows of all pieces and what is next to them, by rows and columns of the board."""
+    words = [int(word) for word in position[:3]]
+    own, opp, kings = ({divmod(square, 4) for square in squares_of(word)} for word in words)
+    states: dict[tuple[int, int], dict[tuple[str, ...], int]] = {}
+    number = 0
+    for row, place in product(range(8), range(4)):
+        column = 2 * place + 1 - row % 2
+        steps = [(row + up, column + right) for up, right in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
+        inside = [(up, right // 2) for up, right in steps if 0 <= up < 8 and 0 <= right < 8]
+        of_square = states[row, place] = {}
+        for state in product(("empty", "own", "opp"), repeat=len(inside)):
+            of_square[state[::-1]] = number  # the first direction counts least
+            number += 1
+        if (row, place) in own | opp:
+            found = tuple("own" if at in own else "opp" if at in opp else "empty" for at in inside)
+            states[row, place] = {found: of_square[found]}
+    kind = {at: 2 * (at in opp) + (at in kings) for at in own | opp}
+    return sorted(kind[at] * number + next(iter(states[at].values())) for at in own | opp)
+
+
+def test_neighbours_are_those_on_the_board() -> None:
+    network = random_wide(SIZES[2])
+    assert network.neighbours is not None
+    seen = set()
+    for position in np.concatenate([KINGS, random_positions(300)]):
+        wanted = neighbour_rows_by_hand(position)
+        seen.update(wanted)
+        pieces = torch.from_numpy(encode_planes(position[None])).flatten(1)[:, :128]
+        expected = network.neighbours.rows[wanted].sum(0)
+        np.testing.assert_allclose(network.neighbours(pieces)[0].numpy(), expected.numpy(), atol=1e-5)
+    assert len(seen) > 500
+    assert max(seen) < NUM_NEIGHBOUR_ROWS
+
+
+@pytest.mark.parametrize("config", [SIZES[0], SIZES[2]], ids=str)
+def test_each_phase_has_its_own_layer(config: WideConfig) -> None:
     positions = np.concatenate([KINGS, random_positions(1000)])
-    network = random_wide()
+    network = random_wide(config)
     policy, wdl = (answer.numpy() for answer in network(torch.from_numpy(encode_planes(positions))))
     seen = set()
     for position, logits, results in zip(positions, policy, wdl, strict=True):
         number = phase_by_hand(*position[:3].tolist())
         seen.add(number)
         phase = network.phases[number]
-        units = torch.relu(phase.wide(torch.from_numpy(encode_planes(position[None]).reshape(-1)[:129])))
+        x = torch.from_numpy(encode_planes(position[None]).reshape(-1)[:129])
+        around = 0 if network.neighbours is None else network.neighbours(x[None, :128])[0]
+        units = torch.relu(phase.wide(x) + around)
         np.testing.assert_allclose(logits, network.policy(units).numpy(), atol=1e-4)
         np.testing.assert_allclose(results, phase.wdl(torch.relu(phase.hidden(units))).numpy(), atol=1e-4)
     assert seen == set(range(NUM_PHASES))
@@ -107,8 +153,11 @@ def by_integers(position: np.ndarray, weights: WideWeights, hidden: int) -> tupl
     """What the kernels compute of one position, step by step, in Python's integers."""
     own, opp, kings = (int(word) for word in position[:3])
     phase, units = phase_by_hand(own, opp, kings), len(weights.policy) // 128
-    rows = weights.rows.reshape(8, PHASE_ROWS, units)[phase].astype(object)
+    all_rows = weights.rows.reshape(-1, units).astype(object)
+    rows, neighbours = all_rows[phase * PHASE_ROWS :], all_rows[8 * PHASE_ROWS :]
     sums = rows[min(int(position[3]), 80)].copy()
+    if len(neighbours):
+        sums += neighbours[neighbour_rows_by_hand(position)].sum(0)
     for bit in range(32):
         for pieces, kind in ((own, 0), (opp, 2)):
             if pieces >> bit & 1:
@@ -134,17 +183,24 @@ def test_kernels_say_what_integers_say(config: WideConfig) -> None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("config", [SIZES[0], SIZES[2]], ids=str)
 @pytest.mark.parametrize("change", [1.0, 1e-6, 1e6])
-def test_no_sum_is_too_large(change: float) -> None:
+def test_no_sum_is_too_large(change: float, config: WideConfig) -> None:
     """Not even of twelve pieces a side where they count most, with all units at their greatest."""
-    network = random_wide()
+    network = random_wide(config)
     for phase in network.phases:
         phase.wide.weight *= change
         phase.hidden.weight[:, 3] *= 1000
     weights = pack_wide(network)
     units = len(weights.policy) // 128
-    rows = np.abs(weights.rows.reshape(8, PHASE_ROWS, units).astype(np.int64))
-    sides = np.sort(rows[:, BEGINNINGS:].reshape(8, 2, 2, 32, units).max(2), 2)[:, :, -12:]
+    all_rows = np.abs(weights.rows.reshape(-1, units).astype(np.int64))
+    rows = all_rows[: 8 * PHASE_ROWS].reshape(8, PHASE_ROWS, units)
+    pieces = rows[:, BEGINNINGS:].reshape(8, 4, 32, units)
+    if network.neighbours is not None:
+        states = all_rows[8 * PHASE_ROWS :].reshape(4, -1, units)
+        most = np.stack([states[:, first:end].max(1) for first, end in pairwise(STATE_BEGINS)], 1)
+        pieces = pieces + most[:, SQUARE_OF_BIT]
+    sides = np.sort(pieces.reshape(8, 2, 2, 32, units).max(2), 2)[:, :, -12:]
     greatest = rows[:, :BEGINNINGS].max(1) + sides.sum((1, 2))
     assert 30_000 < greatest.max() <= 32767
     for products in (
@@ -198,7 +254,7 @@ def assert_same(compiled: LockstepSearch, plain: LockstepSearch) -> None:
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_searches_in_compiled_code_are_those_step_by_step(config: SearchConfig) -> None:
-    evaluator = WideEvaluator(random_wide())
+    evaluator = WideEvaluator(random_wide(SIZES[2]))
     assert isinstance(evaluator, CompiledEvaluator)
     boards = [board for board in mixed_boards(seed=3) if len(board.distinct_moves) > 1]
     assert len(boards) > 8
@@ -227,7 +283,7 @@ def test_new_weights_are_used_and_others_refused() -> None:
 
 @pytest.mark.parametrize("backend", ["auto", "numba", "numba-int16", "torch-float32"])
 def test_every_backend_computes_wide_networks(backend: str) -> None:
-    network, asked = random_wide(), random_positions(20)
+    network, asked = random_wide(SIZES[2]), random_positions(20)
     exact = TorchEvaluator(network, precision="float32").evaluate(asked)
     evaluator = make_evaluator(network, backend)
     assert isinstance(evaluator, TorchEvaluator if "torch" in backend else WideEvaluator)

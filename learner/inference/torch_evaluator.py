@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 
-from ..network_base import Network, Precision, choose_dtype, planes_on
+from ..network_base import Network, Precision, planes_on
 from .evaluator import CPU_BUCKETS, CUDA_BUCKETS, NetworkEvaluator
 
 Run = Callable[[], None]
@@ -127,7 +127,7 @@ class TorchEvaluator(NetworkEvaluator):
         batch_buckets: Sequence[int] | None = None,
     ) -> None:
         self.device = torch.device(device)
-        self.dtype = choose_dtype(self.device, precision)
+        self.dtype = network.dtype(self.device, precision)
         self._on_cuda = self.device.type == "cuda"
         self._layout = network.layout(self.device, self.dtype)
         self._folded: Network | None = None

@@ -3,7 +3,7 @@
 import numpy as np
 from torch import Tensor
 
-from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
+from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES, SQUARE_OF_BIT
 from engine.encoding import NUM_POLICY, REVERSIBLE_SCALE
 from engine.fen import MAX_PIECES
 from engine.search.state import SearchState, Settings
@@ -11,7 +11,16 @@ from engine.search.step_loop import StepCounts
 from engine.tablebase.probing import Tables
 
 from ..network_base import Network
-from ..wide import NUM_PHASES, NUM_PIECES, PHASES, WideNetwork
+from ..wide import (
+    NUM_NEIGHBOUR_ROWS,
+    NUM_PHASES,
+    NUM_PIECES,
+    PHASES,
+    STATE_BEGINS,
+    STATE_STEPS,
+    Neighbours,
+    WideNetwork,
+)
 from .evaluator import BackendError, NetworkEvaluator
 from .lanes import LARGEST_SHORT
 from .numba_evaluator import blocked, filled, padded, paired, steps_of
@@ -22,6 +31,7 @@ from .winograd import filled_rows
 
 LARGEST_BATCH = 64
 _MOST_PIECES = 2 * MAX_PIECES
+_STATES = np.column_stack([STATE_BEGINS[:-1], STATE_STEPS])[SQUARE_OF_BIT]
 
 
 class WideEvaluator(NetworkEvaluator):
@@ -64,15 +74,17 @@ def pack_wide(network: WideNetwork) -> WideWeights:
     phases = [{name: _numbers(tensor) for name, tensor in phase.state_dict().items()} for phase in network.phases]
     units = -(-network.config.units // STRIP) * STRIP
     rows = np.stack([_rows(phase["wide.weight"], phase["wide.bias"], units) for phase in phases])
-    bounds = np.stack([_bounds(of_phase) for of_phase in rows]).max(0) + np.finfo(np.float32).tiny
-    gains = (LARGEST_SHORT - _MOST_PIECES) / bounds  # rounding may add half a step for each row
+    states = _neighbour_rows(network.neighbours, units)
+    bounds = np.stack([_bounds(of_phase, states) for of_phase in rows]).max(0) + np.finfo(np.float32).tiny
+    gains = (LARGEST_SHORT - 2 * _MOST_PIECES) / bounds  # rounding may add half a step for each row
     hidden = np.stack([_filled(phase["hidden.weight"].T, units) for phase in phases]) / gains[:, None]
     hidden_steps = steps_of(hidden)
     policy = padded(_numbers(network.policy.weight).T, units, NUM_POLICY) / gains[:, None]
     policy_steps = steps_of(policy[None])[0]
     return WideWeights(
         phases=PHASES,
-        rows=np.rint(rows * gains).astype(np.int16).ravel(),
+        states=_STATES,
+        rows=np.rint(np.concatenate([*rows, states]) * gains).astype(np.int16).ravel(),
         policy=np.rint(policy / policy_steps).astype(np.int16).T.ravel(),
         policy_scale=policy_steps.astype(np.float32),
         policy_bias=_numbers(network.policy.bias),
@@ -98,9 +110,20 @@ def _rows(weight: np.ndarray, bias: np.ndarray, units: int) -> np.ndarray:
     return padded(np.concatenate([counted, by_bit.reshape(NUM_PIECES, -1)]), PHASE_ROWS, units).astype(np.float64)
 
 
-def _bounds(rows: np.ndarray) -> np.ndarray:
-    """More than any position's sums of a phase's rows, and than what sums go through: [units]."""
-    kinds = np.abs(rows[BEGINNINGS:]).reshape(2, 2, NUM_SQUARES, -1).max(1)  # a square has a man or a king
+def _neighbour_rows(neighbours: Neighbours | None, units: int) -> np.ndarray:
+    """The rows of pieces and what is next to them, [``NUM_NEIGHBOUR_ROWS`` or 0, units]."""
+    if neighbours is None:
+        return np.zeros((0, units))
+    return padded(_numbers(neighbours.rows)[:-1], NUM_NEIGHBOUR_ROWS, units).astype(np.float64)
+
+
+def _bounds(rows: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """More than any position's sums of a phase's rows and neighbours', and than what sums go through: [units]."""
+    pieces = np.abs(rows[BEGINNINGS:]).reshape(4, NUM_SQUARES, -1)
+    if len(states):
+        of_square = np.abs(states).reshape(4, -1, states.shape[1])
+        pieces[:, BIT_OF_SQUARE] += np.maximum.reduceat(of_square, STATE_BEGINS[:-1], 1)
+    kinds = pieces.reshape(2, 2, NUM_SQUARES, -1).max(1)  # a square has a man or a king
     most = np.sort(kinds, 1)[:, -MAX_PIECES:].sum((0, 1))
     bounds: np.ndarray = np.abs(rows[:BEGINNINGS]).max(0) + most
     return bounds
@@ -117,7 +140,7 @@ def _room_for(weights: WideWeights, positions: int) -> WideBuffers:
         ones=np.ones(BLOCK, np.float32),
         places=np.zeros(positions, np.int64),
         ends=np.zeros(NUM_PHASES, np.int64),
-        rows=np.zeros(1 + _MOST_PIECES, np.int64),
+        rows=np.zeros(1 + 2 * _MOST_PIECES, np.int64),
         hops=np.zeros(NUM_POLICY + DOTS, np.int64),
         begins=np.zeros(NUM_POLICY + DOTS, np.int64),
         is_wanted=np.zeros(NUM_POLICY, np.bool_),

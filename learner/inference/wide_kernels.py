@@ -3,7 +3,7 @@
 The wide layer of a position's phase adds up the weights of the pieces that are on the board: two thirds of its inputs
 are never on, and none has a value but one. Of the policy a search computes what belongs to legal moves: some eight
 logits of 128. Sums of the wide layer, and what they are multiplied by, are 16-bit integers: half of the memory to read,
-and twice as many numbers an instruction.
+and twice as many numbers an instruction. A network with neighbours adds a second row for each piece.
 """
 
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.bitboard import NUM_SQUARES, lowest_bit, popcount
+from engine.bitboard import NUM_SQUARES, lowest_bit, popcount, step
 from engine.board import REVERSIBLE_PLIES_TO_DRAW
 from engine.encoding import MAX_HOPS, NUM_POLICY, hop_indices
 from engine.search.step_loop import search_steps
 
-from ..wide import NUM_PHASES
+from ..wide import NUM_NEIGHBOUR_ROWS, NUM_PHASES
 from .lanes import WIDTH, spread
 from .shorts import DOTS, STRIP, dot_rows, sum_rows
 from .tiles import BLOCK, ROWS, multiply_tiles
@@ -27,6 +27,7 @@ BEGINNINGS = REVERSIBLE_PLIES_TO_DRAW + 1
 _KINDS = 4  # of pieces
 PHASE_ROWS = BEGINNINGS + _KINDS * NUM_SQUARES
 """Rows of a phase."""
+_STATES = NUM_NEIGHBOUR_ROWS // _KINDS
 
 
 class WideWeights(NamedTuple):
@@ -34,8 +35,9 @@ class WideWeights(NamedTuple):
 
     Attributes:
         phases: ``learner.wide.PHASES``.
+        states: int64 [32, 5], by the bits of squares: ``learner.wide.STATE_BEGINS`` and ``STATE_STEPS``.
         rows: int16 [PHASE_ROWS, units]: ``BEGINNINGS``, then own men, own kings, the opponent's men and kings by the
-            bits of their squares.
+            bits of their squares; behind those of the last phase, where there are neighbours, their rows.
         policy: int16 [128, units].
         hidden: int16, matrices in tiles with inputs in pairs, see ``tiles``.
         policy_scale, hidden_scale: float32, what their integers are multiplied by.
@@ -44,6 +46,7 @@ class WideWeights(NamedTuple):
     """
 
     phases: np.ndarray
+    states: np.ndarray
     rows: np.ndarray
     policy: np.ndarray
     policy_scale: np.ndarray
@@ -61,7 +64,7 @@ class WideBuffers(NamedTuple):
     Attributes:
         places: int64 [positions], their rows in ``units``, ``hidden`` and ``wdl``: each phase has whole tiles.
         ends: int64 [phases], where the rows of each end.
-        rows: int64 [25], where the weights of one position's beginning and pieces begin.
+        rows: int64 [49], where the weights of one position's beginning and pieces begin.
         hops: int64 [128 + DOTS], logits of the policy that are wanted of one position.
         begins: int64 [128 + DOTS], where their weights begin.
         is_wanted: bool [128], whether a logit is among them.
@@ -120,6 +123,36 @@ def _list_pieces(pieces, first, units, rows, n):
 
 
 @njit(inline="always")
+def _list_states(pieces, first, around, states, units, rows, n):
+    """Adds where the weights of the pieces of one kind and what is next to them begin; returns the new number."""
+    while pieces != 0:
+        bit = np.int64(lowest_bit(pieces))
+        state = first + states[bit, 0]
+        for direction in range(4):
+            own, opp = around[direction] >> np.uint32(bit), around[4 + direction] >> np.uint32(bit)
+            state += states[bit, 1 + direction] * np.int64((own & np.uint32(1)) + 2 * (opp & np.uint32(1)))
+        rows[n] = state * units
+        pieces = np.uint32(pieces & (pieces - np.uint32(1)))
+        n += 1
+    return n
+
+
+@njit(inline="always")
+def _list_neighbours(position, states, units, rows, n):
+    """Adds to ``rows`` those of pieces and what is next to them; returns the new number."""
+    own, opp, kings = position[0], position[1], position[2]
+    around = (
+        step(own, 2), step(own, 3), step(own, 0), step(own, 1),
+        step(opp, 2), step(opp, 3), step(opp, 0), step(opp, 1),
+    )  # fmt: skip
+    first = np.int64(NUM_PHASES * PHASE_ROWS)
+    n = _list_states(np.uint32(own & ~kings), first, around, states, units, rows, n)
+    n = _list_states(np.uint32(own & kings), first + _STATES, around, states, units, rows, n)
+    n = _list_states(np.uint32(opp & ~kings), first + 2 * _STATES, around, states, units, rows, n)
+    return _list_states(np.uint32(opp & kings), first + 3 * _STATES, around, states, units, rows, n)
+
+
+@njit(inline="always")
 def _list_rows(position, phase, units, rows):
     """Lists where the weights of a position's beginning and pieces begin; returns their number."""
     own, opp, kings = position[0], position[1], position[2]
@@ -138,6 +171,8 @@ def _wide_layer(positions, weights, buffers):
     units, rows = _units_of(weights), buffers.rows
     for i in range(positions.shape[0]):
         count = _list_rows(positions[i], _phase_of(positions[i], weights), units, rows)
+        if weights.rows.size > NUM_PHASES * PHASE_ROWS * units:
+            count = _list_neighbours(positions[i], weights.states, units, rows, count)
         for unit in range(0, units, STRIP):
             sum_rows(weights.rows, rows, count, unit, buffers.units, place(buffers.places[i], unit, units))
 
