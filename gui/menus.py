@@ -114,6 +114,10 @@ class MenuScene(Scene):
         """Adds a button; the foot of the menu shows ``meaning`` while it is selected."""
         self.menu.add.button(title, action).set_attribute("meaning", meaning)
 
+    def opener(self, page: Callable[..., Scene], **details: Any) -> Callable[[], None]:
+        """What opens another page, made with ``details``."""
+        return lambda: self.app.go.show(partial(page, **details))
+
     def selector(
         self, title: str, items: Sequence[tuple[str, Any]], value: object, change: Callable[[Any], None], meaning: str
     ) -> Any:

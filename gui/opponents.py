@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from engine.errors import DraughtsError
 from engine.players import Player, PlayerError, make_simple_player
@@ -67,20 +67,14 @@ class OpponentSpec(BaseModel):
     seconds: float = Field(1.0, ge=0.05, le=600, description="per move, where strength is seconds")
     rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
     depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
-    search: SearchConfig = Field(BOARD_SEARCH, description="network: settings of its search")
+    search: Annotated[SearchConfig, BeforeValidator(present_search)] = Field(
+        BOARD_SEARCH, description="network: settings of its search"
+    )
     vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
-    backend: BackendName = Field("auto", description="network: what computes it")
-
-    @field_validator("search", mode="before")
-    @classmethod
-    def _present_search(cls, fields: Any) -> Any:
-        return present_search(fields)
-
-    @field_validator("backend", mode="before")
-    @classmethod
-    def _present_backend(cls, name: Any) -> Any:
-        return present_backend(name)
+    backend: Annotated[BackendName, BeforeValidator(present_backend)] = Field(
+        "auto", description="network: what computes it"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "OpponentSpec":

@@ -94,19 +94,9 @@ def _setting(name: str, field: FieldInfo, group: str, label: str, needs: str) ->
     bounds = {
         sign: getattr(bound, sign) for bound in field.metadata for sign in ("gt", "ge", "le") if hasattr(bound, sign)
     }
+    least, most = bounds.get("gt", bounds.get("ge")), _MOST.get(name, bounds.get("le"))
     meaning = (field.description or "").replace("``", "")
-    return Setting(
-        name,
-        label,
-        meaning,
-        group,
-        kind,
-        bounds.get("gt", bounds.get("ge")),
-        _MOST.get(name, bounds.get("le")),
-        "gt" in bounds,
-        choices,
-        needs,
-    )
+    return Setting(name, label, meaning, group, kind, least, most, "gt" in bounds, choices, needs)
 
 
 SETTINGS: tuple[Setting, ...] = tuple(

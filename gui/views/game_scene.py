@@ -38,17 +38,8 @@ class GameScene(SceneWithBoard):
         self.thought = ThoughtPanel(facts.thought_head(None, ()))
         self.table, self.line = MovesTable(facts.table_state(None, None, 0)), LinePanel()
         self.graph, self.moves = GraphPanel(facts.graph_state(self.controller, None)), MoveList()
-        self.panels = [
-            self.status,
-            self.bar,
-            *self.players,
-            self.tools,
-            self.thought,
-            self.table,
-            self.line,
-            self.graph,
-            self.moves,
-        ]
+        self.panels = [self.status, self.bar, *self.players, self.tools]
+        self.panels += [self.thought, self.table, self.line, self.graph, self.moves]
         self._seen: tuple[int, int, Board] | None = None  # game, ply and board of the last frame
         self.row: int | None = None  # pointed at: row of the table, move of the line, ply of graph and list
         self.pv: int | None = None

@@ -26,6 +26,15 @@ OPENINGS = (
     ("a set-up position", "position"),
 )
 CLOCKS = ("-", "1/5", "1/10", "1/30", "1/60", "60+1", "180+2", "300+3", "600+5", "1800+20")
+SCENES = (  # button of the main menu, what it opens, what that is
+    ("New game …", Action.NEW_GAME, "Who plays, how strong, from which position, with which clock"),
+    ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
+    ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
+    ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
+    ("How to play", Action.TUTORIAL, "The rules of English draughts, with examples"),
+    ("Keys", Action.HELP, "What every key does"),
+    ("Preferences …", Action.SETTINGS, "Themes, letters, board, sounds"),
+)
 STATUS_TEXT = {"std": "", "mail": "added for mail play", "barred": "barred: loses a piece or the game"}
 
 
@@ -80,23 +89,8 @@ class MainPage(MenuScene):
         if session.nodes and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
         self.button("Play", self._play, self._described())
-        self.button(
-            "New game …",
-            partial(go.open, Action.NEW_GAME),
-            "Who plays, how strong, from which position, with which clock",
-        )
-        self.button(
-            "Games and positions …", partial(go.open, "files"), "Load, save, copy and paste; games kept by themselves"
-        )
-        self.button(
-            "Set up a position …", partial(go.open, Action.SETUP), "Place the pieces, then play or analyse from there"
-        )
-        self.button(
-            "Game report", partial(go.open, Action.REPORT), "Accuracy of both sides and the moves that cost most"
-        )
-        self.button("How to play", partial(go.open, Action.TUTORIAL), "The rules of English draughts, with examples")
-        self.button("Keys", partial(go.open, Action.HELP), "What every key does")
-        self.button("Preferences …", partial(go.open, Action.SETTINGS), "Themes, letters, board, sounds")
+        for title, scene, meaning in SCENES:
+            self.button(title, partial(go.open, scene), meaning)
         self.button("Quit", app.quit, "Unfinished games are kept")
 
     def _described(self) -> str:
@@ -126,7 +120,7 @@ class NewGamePage(MenuScene):
     board = True
 
     def fill(self) -> None:
-        app, preferences = self.app, self.app.preferences
+        preferences = self.app.preferences
         self.button("Start", self._start, "Begins the game")
         self.preference("Players", MODES, "mode", "Who sits at the board")
         if preferences.mode == "human-agent":
@@ -141,7 +135,7 @@ class NewGamePage(MenuScene):
         if preferences.opening == "ballot":
             ballot = ballots()[preferences.ballot - 1]
             title = f"Ballot {ballot.number}:  {ballot}"
-            self.button(title, lambda: app.go.show(BallotPage), "Choose one of the 174 ballots")
+            self.button(title, self.opener(BallotPage), "Choose one of the 174 ballots")
         clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # an unusual one of the preferences comes last
         labels = [(TimeControl.parse(text).label, text) for text in clocks]
         self.preference("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
@@ -153,11 +147,8 @@ class NewGamePage(MenuScene):
             self.rebuild()
 
     def _opponent(self, title: str, who: str) -> None:
-        self.button(
-            f"{title}: {stored_spec(self.app, who).label} …",
-            lambda: self.app.go.show(partial(OpponentPage, who=who)),
-            "Kind and strength of the agent, and every setting of its search",
-        )
+        meaning = "Kind and strength of the agent, and every setting of its search"
+        self.button(f"{title}: {stored_spec(self.app, who).label} …", self.opener(OpponentPage, who=who), meaning)
 
     def _start(self) -> None:
         if self.app.preferences.opening == "position":
@@ -195,7 +186,7 @@ class OpponentPage(MenuScene):
         if spec.kind == "network":
             name = next((e.label for e in app.opponents.checkpoints() if e.folder == spec.checkpoint), spec.name)
             meaning = "Choose one of the checkpoints, by its Elo"
-            self.button(f"Network: {name} …", lambda: app.go.show(partial(CheckpointPage, opponent=self)), meaning)
+            self.button(f"Network: {name} …", self.opener(CheckpointPage, opponent=self), meaning)
         if spec.kind == "external":
             meaning = "How the engine is started; it speaks the Hub protocol, version 2"
             self.text_input("Command", spec.command or "", 200, meaning, onchange=self.guard(self._command))
@@ -210,17 +201,13 @@ class OpponentPage(MenuScene):
 
     def _network(self, spec: OpponentSpec) -> None:
         """Adds what only networks can do."""
+        change = partial(self.change, rebuild=False)
         meaning = "Games differ: the noise and the temperature of the search are used"
-        self.selector("Vary its moves", ON_OFF, spec.vary, lambda on: self.change(vary=on, rebuild=False), meaning)
+        self.selector("Vary its moves", ON_OFF, spec.vary, lambda on: change(vary=on), meaning)
         meaning = "It searches on while you think, and answers sooner or better"
-        self.selector(
-            "Think in your time", ON_OFF, spec.ponder, lambda on: self.change(ponder=on, rebuild=False), meaning
-        )
-        self.button(
-            "Settings of the search …",
-            lambda: self.app.go.show(partial(SearchPage, opponent=self)),
-            "Exploration, temperature, noise, oracle and all the others",
-        )
+        self.selector("Think in your time", ON_OFF, spec.ponder, lambda on: change(ponder=on), meaning)
+        meaning = "Exploration, temperature, noise, oracle and all the others"
+        self.button("Settings of the search …", self.opener(SearchPage, opponent=self), meaning)
 
     def _kind(self, kind: str) -> None:
         command = self.spec.command or ("engine" if kind == "external" else None)
@@ -253,14 +240,18 @@ class OpponentPage(MenuScene):
         slider.set_attribute("meaning", "Left and right arrow make it weaker and stronger")
 
 
-class CheckpointPage(MenuScene):
-    """The list of networks with their Elo."""
-
-    title = "Networks"
+class _PageOfOpponent(MenuScene):
+    """What is chosen for an opponent on a page of its own."""
 
     def __init__(self, app: "App", opponent: OpponentPage) -> None:
         super().__init__(app)
         self.opponent = opponent
+
+
+class CheckpointPage(_PageOfOpponent):
+    """The list of networks with their Elo."""
+
+    title = "Networks"
 
     def fill(self) -> None:
         self.button("The shipped network", lambda: self._choose(None), "Comes with the program")
@@ -275,14 +266,10 @@ class CheckpointPage(MenuScene):
         self.leave()
 
 
-class SearchPage(MenuScene):
+class SearchPage(_PageOfOpponent):
     """Every setting of the search."""
 
     title = "Settings of the search"
-
-    def __init__(self, app: "App", opponent: OpponentPage) -> None:
-        super().__init__(app)
-        self.opponent = opponent
 
     def fill(self) -> None:
         group = ""
