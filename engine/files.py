@@ -14,6 +14,7 @@ from typing import IO, BinaryIO
 WINDOWS = os.name == "nt"
 LARGEST_TEXT = 64 << 20  # bytes; a game in PDN has about 1,000
 _TEMPORARY = re.compile(r".+\.\d+-[0-9a-f]{8}\.tmp")  # as ``atomic_write`` names them: others' are left alone
+_STALE_S = 60.0
 _REPLACE_ATTEMPTS = 10
 _REPLACE_PAUSE_S = 0.05
 
@@ -107,20 +108,13 @@ def make_folder(path: str | os.PathLike[str]) -> None:
         raise StorageError(error.errno, f"cannot make the folder {path}: {why}") from error
 
 
-def remove_stale_temporaries(folder: str | os.PathLike[str], older_than_s: float = 60.0) -> int:
-    """Removes what ``atomic_write`` left in a folder when its process was killed; returns how many files went.
-
-    Younger files than ``older_than_s`` seconds stay: another process may be writing them.
-    """
-    removed = 0
+def remove_stale_temporaries(folder: str | os.PathLike[str]) -> None:
+    """Removes what ``atomic_write`` left in a folder when its process was killed; another process may be writing those
+    that are less than a minute old."""
     for path in Path(folder).iterdir():
-        if not _TEMPORARY.fullmatch(path.name):
-            continue
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime >= older_than_s:
+            if _TEMPORARY.fullmatch(path.name) and time.time() - path.stat().st_mtime >= _STALE_S:
                 path.unlink()
-                removed += 1
-    return removed
 
 
 def _replace(source: Path, target: Path) -> None:

@@ -11,6 +11,8 @@ from engine.tablebase import MissingTableError, Tablebase, read_tablebase
 
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
+ORACLE_PIECES = 6  # the most that the oracle is asked about: up to there its accuracy is measured
+TABLE_PIECES = 8  # the most that the tables are asked about
 _KEPT = 512  # verdicts
 _CLOSING = 0.5  # seconds that ``close`` waits for the thread
 _MOST_SHOWN = 0.999  # an oracle can be wrong: never shown as 100 %
@@ -76,19 +78,15 @@ class EndgameInfo:
     Args:
         read_tables: opens the tables, once, when the first position with few pieces comes.
         oracle: judges a position; None where it has no opinion.
-        oracle_pieces, table_pieces: the most pieces that oracle and tables are asked about; the oracle's accuracy is
-            measured up to this number.
     """
 
     def __init__(
         self,
         read_tables: Callable[[], Tablebase] = read_tablebase,
         oracle: Callable[[Board], OracleAnswer | None] | None = None,
-        oracle_pieces: int = 6,
-        table_pieces: int = 8,
     ) -> None:
         self._read_tables: Callable[[], Tablebase] | None = read_tables
-        self._oracle, self._oracle_pieces, self._table_pieces = oracle, oracle_pieces, table_pieces
+        self._oracle = oracle
         self._tables: Tablebase | None = None
         self._known: dict[str, Verdict] = {}  # FEN → verdict, the oldest first
         self._closed = False
@@ -104,8 +102,8 @@ class EndgameInfo:
     def looking_up(self, board: Board) -> bool:
         """Whether the board's position is being looked up, or will be as soon as it is asked for again."""
         own, opp, _ = board.words()
-        most = max(self._table_pieces, self._oracle_pieces if self._oracle is not None else 0)
-        return not self._closed and (own | opp).bit_count() <= most and board.fen() not in self._known
+        asked = (own | opp).bit_count() <= max(TABLE_PIECES, ORACLE_PIECES)
+        return asked and not self._closed and board.fen() not in self._known
 
     def close(self) -> None:
         """Waits a moment for the thread and closes the tables; may be called again."""
@@ -130,13 +128,13 @@ class EndgameInfo:
         if not board.legal_moves:
             return Verdict(board.fen(), board.turn)
         try:
-            tables = self._open_tables() if pieces <= self._table_pieces else None
+            tables = self._open_tables() if pieces <= TABLE_PIECES else None
             if tables is not None and pieces <= tables.max_pieces:
                 exact, plies = _probe(tables, board)
         except Exception as error:  # a damaged file, say: the game goes on without
             errors.append(_one_line("tables", error))
         try:
-            if self._oracle is not None and pieces <= self._oracle_pieces:
+            if self._oracle is not None and pieces <= ORACLE_PIECES:
                 answer = self._oracle(board)
         except Exception as error:
             errors.append(_one_line("oracle", error))

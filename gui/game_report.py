@@ -84,9 +84,9 @@ class GameReport:
         marks = [move.accuracy for move in self.moves if move.color is color and not move.forced]
         return sum(marks) / len(marks) if marks else None
 
-    def worst(self, count: int = 5, color: Color | None = None) -> tuple[MoveReport, ...]:
-        """The moves that lost the most, of one side or of both, the worst first; none that lost nothing."""
-        bad = [move for move in self.moves if move.loss >= NOTICEABLE and color in (None, move.color)]
+    def worst(self, count: int) -> tuple[MoveReport, ...]:
+        """The moves that lost the most, the worst first; none that lost nothing."""
+        bad = [move for move in self.moves if move.loss >= NOTICEABLE]
         return tuple(sorted(bad, key=lambda move: -move.loss)[:count])
 
     def counts(self, color: Color) -> dict[Judgement, int]:

@@ -142,19 +142,16 @@ def key_label(key: str) -> str:
     return "+".join(_LABELS.get(part, part.title()) for part in parts)
 
 
-def keys_of(action: Action, scene: str = "game") -> str:
-    """The keys for an action, ``Ctrl+Z or U``; "" if it has none in this scene."""
-    return " or ".join(key_label(key) for bound in _bound(scene) if bound.action is action for key in bound.keys)
+def keys_of(action: Action) -> str:
+    """The keys for an action in a game, ``Ctrl+Z or U``."""
+    keys = (key for bound in BINDINGS if "game" in bound.scenes and bound.action is action for key in bound.keys)
+    return " or ".join(map(key_label, keys))
 
 
 def help_rows(scene: str) -> list[tuple[str, str, str]]:
     """The help page of a scene: heading, keys, and what they do, in the order of the table."""
-    return [(bound.group, _keys_text(bound), bound.text) for bound in _bound(scene)]
-
-
-def _bound(scene: str) -> list[Binding]:
-    return [bound for bound in BINDINGS if scene in bound.scenes]
-
-
-def _keys_text(bound: Binding) -> str:
-    return "0-9, -, x" if bound.keys == _DIGITS else " or ".join(key_label(key) for key in bound.keys)
+    return [
+        (bound.group, "0-9, -, x" if bound.keys == _DIGITS else " or ".join(map(key_label, bound.keys)), bound.text)
+        for bound in BINDINGS
+        if scene in bound.scenes
+    ]

@@ -57,10 +57,9 @@ def preferences_path() -> Path:
     return platformdirs.user_config_path("crownhead", appauthor=False) / FILE_NAME
 
 
-def load_preferences(path: Path | None = None) -> tuple[Preferences, str]:
+def load_preferences(path: Path) -> tuple[Preferences, str]:
     """What the file says, or the defaults where there is none or it is broken; and a line that says what was wrong and
     where the broken file went, "" if all is well. Never raises."""
-    path = path or preferences_path()
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -76,9 +75,8 @@ def load_preferences(path: Path | None = None) -> tuple[Preferences, str]:
         return Preferences(), _set_aside(path, _first_error(error))
 
 
-def save_preferences(preferences: Preferences, path: Path | None = None) -> None:
+def save_preferences(preferences: Preferences, path: Path) -> None:
     """Writes the preferences; raises ``StorageError``, and then the file is as it was."""
-    path = path or preferences_path()
     make_folder(path.parent)
     atomic_write(path, preferences.model_dump_json(indent=2).encode() + b"\n")
 

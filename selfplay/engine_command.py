@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from engine.hub.params import Param, Value
-from engine.hub.server import Identity, serve
+from engine.hub.server import serve
 from engine.players import Player, PlayerError, make_simple_player
 from engine.players.spec import CHAMPION, MAX_SIMULATIONS, BackendName, NetworkSpec, OracleName, why_no_network
 from engine.version import installed_version
@@ -21,10 +21,10 @@ _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a 
 
 def engine_command(request: EngineRequest) -> None:
     """Serves until standard input ends. The other program can change simulations, oracle, contempt and backend."""
-    spec, identity = request.spec, Identity(version=installed_version())
+    spec, version = request.spec, installed_version()
     if not isinstance(spec, NetworkSpec):
         player = make_simple_player(spec)
-        serve(lambda _: player, sys.stdin, sys.stdout, identity=identity, params=[])
+        serve(lambda _: player, sys.stdin, sys.stdout, version=version, params=[])
         return
     _check_folder(spec)
     simulations = request.simulations if spec.simulations is None else spec.simulations
@@ -47,7 +47,7 @@ def engine_command(request: EngineRequest) -> None:
 
         return made_beside_compiling(make_network)
 
-    serve(make, sys.stdin, sys.stdout, identity=identity, params=params)
+    serve(make, sys.stdin, sys.stdout, version=version, params=params)
 
 
 def _check_folder(spec: NetworkSpec) -> None:

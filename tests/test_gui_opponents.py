@@ -15,6 +15,7 @@ from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPl
 from engine.players.alphabeta import MAX_DEPTH
 from engine.search import SearchConfig
 from engine.tablebase import open_tablebase
+from gui import endgame_info
 from gui.endgame_info import EndgameInfo, Verdict
 from gui.opponents import (
     KIND_NAMES,
@@ -301,7 +302,9 @@ def test_exact_results_are_those_of_the_tables(endgames: Callable[..., EndgameIn
     assert (verdict.fen, verdict.oracle, verdict.error) == (board.fen(), None, None)
 
 
-def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(endgames: Callable[..., EndgameInfo]) -> None:
+def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(
+    endgames: Callable[..., EndgameInfo], monkeypatch: pytest.MonkeyPatch
+) -> None:
     go, asked = threading.Event(), []
 
     def oracle(board: Board) -> Answer:
@@ -309,7 +312,8 @@ def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(endgames: Ca
         asked.append(board.fen())
         return Answer((0.0, 0.01, 0.99999), "loss", 0.99999, "two-ply search")
 
-    info, board = endgames(oracle=oracle, oracle_pieces=10), Board("W:W21,22,K4,30,31:B1,2,3,K9")
+    monkeypatch.setattr(endgame_info, "ORACLE_PIECES", 10)
+    info, board = endgames(oracle=oracle), Board("W:W21,22,K4,30,31:B1,2,3,K9")
     for _ in range(50):
         assert info.ask(board) is None
     go.set()
@@ -331,7 +335,7 @@ def test_what_fails_is_told_in_one_line_and_the_rest_stands(endgames: Callable[.
     def oracle(board: Board) -> Answer:
         return Answer((0.2, 0.7, 0.1), "draw", 0.7, "network")
 
-    info = endgames(broken, oracle, 10)
+    info = endgames(broken, oracle)
     verdict = lookup(info, Board("W:WK14,K15:BK12"))
     assert (verdict.exact, verdict.error) == (None, "tables: disk gone")
     assert verdict.lines == ("Oracle: Draw, 70.0% sure (network)", "tables: disk gone")
@@ -341,7 +345,7 @@ def test_what_fails_is_told_in_one_line_and_the_rest_stands(endgames: Callable[.
     def crash(board: Board) -> None:
         raise ZeroDivisionError
 
-    verdict = lookup(endgames(oracle=crash, oracle_pieces=10), Board("W:WK14,K15:BK12"))
+    verdict = lookup(endgames(oracle=crash), Board("W:WK14,K15:BK12"))
     assert (verdict.exact, verdict.error) == ("win", "oracle: ZeroDivisionError")
 
 

@@ -102,5 +102,5 @@ def test_every_setting_is_described() -> None:
 def test_the_place_is_the_platforms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("platformdirs.user_config_path", lambda *names, **options: tmp_path / names[0])
     assert preferences_path() == tmp_path / "crownhead" / "preferences.json"
-    save_preferences(Preferences(bottom="black"))
-    assert load_preferences()[0].bottom == "black"
+    save_preferences(Preferences(bottom="black"), preferences_path())
+    assert load_preferences(preferences_path())[0].bottom == "black"

@@ -87,8 +87,7 @@ def test_the_formula_by_hand() -> None:
     assert third.loss == 0.0  # the only move gives nothing away, whatever the later search says
     assert report.accuracy(Color.BLACK) == pytest.approx(100 * 2**-1.2)  # the forced move does not count
     assert report.accuracy(Color.WHITE) == 100.0
-    assert report.worst() == (first,)
-    assert report.worst(color=Color.WHITE) == ()
+    assert report.worst(5) == (first,)
     assert report.counts(Color.BLACK) == {"inaccuracy": 0, "mistake": 1, "blunder": 0}
 
 
@@ -190,7 +189,7 @@ def test_a_game_without_moves() -> None:
     report = finished(GameReview(Board(), AlphaBetaPlayer(2)))
     assert (report.moves, len(report.graph)) == ((), 1)
     assert report.accuracy(Color.BLACK) is None
-    assert report.worst() == ()
+    assert report.worst(5) == ()
     over = Board("B:W21:B")
     assert finished(GameReview(over, AlphaBetaPlayer(2))).graph == (0.0,)
 

@@ -185,7 +185,8 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
 def test_a_broken_file_is_said_on_the_page(app: App, tmp_path: Path, text: str, part: str) -> None:
     app.begin(plan(Color.BLACK), menu=False)
     (tmp_path / "bad.pdn").write_text(text)
-    page = LoadPage(app, tmp_path)
+    app.preferences.last_folder = str(tmp_path)
+    page = LoadPage(app)
     app.go.show(lambda app: page)
     said: list[tuple[str, bool]] = []
     page.say = lambda text, alarm=False: said.append((text, alarm))

@@ -83,10 +83,18 @@ def make(tmp_path: Path) -> Make:
     def player(changes: str = "", log: str = "", **arguments: object) -> HubPlayer:
         path = tmp_path / "fake.py"
         path.write_text(FAKE.format(changes=changes, log=log))
-        arguments = {"patience": PATIENCE, "start_patience": PATIENCE} | arguments
-        return HubPlayer(f"{sys.executable} {path}", **arguments)  # type: ignore[arg-type]
+        patience = arguments.pop("patience", PATIENCE)
+        arguments = {"start_patience": PATIENCE} | arguments
+        made = HubPlayer(f"{sys.executable} {path}", **arguments)  # type: ignore[arg-type]
+        made.patience = patience  # type: ignore[assignment]
+        return made
 
     return player
+
+
+def pid_of(player: HubPlayer) -> int | None:
+    """Number of the engine's process, None while there is none."""
+    return None if player._engine is None else player._engine._process.pid
 
 
 def gone(pid: int | None) -> bool:
@@ -112,14 +120,14 @@ def soon(condition: Callable[[], bool]) -> bool:
 def test_it_plays_and_leaves(make: Make) -> None:
     threads = threading.active_count()
     with make() as player:
-        assert player.pid is None
+        assert pid_of(player) is None
         assert str(player.choose([Board()])[0]) == "11-15"
-        pid = player.pid
+        pid = pid_of(player)
         assert not gone(pid)
         assert [str(move) for move in player.choose([Board(), Board()])] == ["11-15", "11-15"]
-        assert player.pid == pid
+        assert pid_of(player) == pid
     assert gone(pid)
-    assert player.pid is None
+    assert pid_of(player) is None
     assert threading.active_count() == threads
     assert str(player.choose([Board()])[0]) == "11-15"  # starts again
     player.close()
@@ -129,27 +137,26 @@ def test_it_plays_and_leaves(make: Make) -> None:
 def test_what_it_is_told(make: Make, tmp_path: Path) -> None:
     log = tmp_path / "log"
     declare = 'def hub(): say(\'param name=variant value=normal type=enum values="normal english"\', "wait")\n'
-    with make(declare, str(log), seconds=0.5, depth=3, params={"book": "my book"}) as player:
+    with make(declare, str(log), seconds=0.5) as player:
         played = Board()
         player.choose([played])
         for text in ("11-15", "22-18", "15x22", "25x18", "9-13", "29-25"):
             played.push_pdn(text)
         with pytest.raises(EngineError, match="illegal"):
             player.choose([played])
-    assert log.read_text().splitlines()[:6] == [
+    assert log.read_text().splitlines()[:5] == [
         "hub",
         "set-param name=variant value=english",
-        'set-param name=book value="my book"',
         "init",
         "new-game",
         f"pos pos={format_pos(Board())}",
     ]
     moves = "11-15 22-18 15x22x18 25x18x22 9-13 29-25"
-    assert log.read_text().splitlines()[6:11] == [
-        "level depth=3 move-time=0.5",
+    assert log.read_text().splitlines()[5:10] == [
+        "level move-time=0.5",
         "go think",
         f'pos pos={format_pos(Board())} moves="{moves}"',  # the same game goes on
-        "level depth=3 move-time=0.5",
+        "level move-time=0.5",
         "go think",
     ]
     log.unlink()
@@ -162,7 +169,7 @@ def test_what_it_is_told(make: Make, tmp_path: Path) -> None:
 def test_a_forced_move_is_not_asked_for(make: Make) -> None:
     player = make()
     assert str(player.choose([Board("B:W18,32:B14,K1")])[0]) == "14x23"
-    assert player.pid is None
+    assert pid_of(player) is None
     with pytest.raises(PlayerError, match="the game is over"):
         player.choose([Board("B:WK32:B")])
 
@@ -208,7 +215,7 @@ def test_misbehaviour_has_a_message(make: Make, changes: str, said: str) -> None
     assert said in text
     assert text.startswith(f"engine '{os.path.basename(sys.executable)} fake.py': ")
     assert len(text.splitlines()) == 1
-    assert player.pid is None
+    assert pid_of(player) is None
 
 
 @pytest.mark.parametrize(
@@ -227,7 +234,7 @@ def test_a_hanging_engine_is_ended(make: Make, changes: str, said: str) -> None:
     player = make(changes, **{"start_patience" if slow_start else "patience": 0.3})
     if not slow_start:
         player._ready()
-    pid, begun = player.pid, time.monotonic()
+    pid, begun = pid_of(player), time.monotonic()
     with pytest.raises(EngineError) as caught:
         player.choose([Board()])
     assert said in str(caught.value)
@@ -248,7 +255,7 @@ def go():
     thinking = player.begin(Board())
     while thinking.advance(0.1):
         pass
-    pid, child = player.pid, thinking.thought().count
+    pid, child = pid_of(player), thinking.thought().count
     assert child > 0
     assert not gone(child)
     begun = time.monotonic()
@@ -311,14 +318,15 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
 def test_without_anybody_left_it_ends(make: Make, tmp_path: Path) -> None:
     player = make()
     player.choose([Board()])
-    pid = player.pid
+    pid = pid_of(player)
     del player
     gc.collect()
     assert soon(lambda: gone(pid))
     make()  # writes the program
     code = (
         f"from engine.players import *; from engine.board import Board\n"
-        f"p = HubPlayer({sys.executable + ' ' + str(tmp_path / 'fake.py')!r}); p.choose([Board()]); print(p.pid)"
+        f"p = HubPlayer({sys.executable + ' ' + str(tmp_path / 'fake.py')!r}); p.choose([Board()])\n"
+        "print(p._engine._process.pid)"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert run.stderr == ""
@@ -414,9 +422,9 @@ def test_its_text(make: Make) -> None:
             parse_player(text)
     with pytest.raises(PlayerSpecError, match="is no player: there is no program"):
         make_simple_player(HubSpec("/no/such/program --x"))
-    for limits in ({"seconds": 0}, {"depth": -1}, {"nodes": 0}, {"seconds": float("nan")}, {"seconds": float("inf")}):
+    for seconds in (0, -1, float("nan"), float("inf")):
         with pytest.raises(PlayerError, match="not more than 0"):
-            HubPlayer(sys.executable, **limits)
+            HubPlayer(sys.executable, seconds)
 
 
 @pytest.mark.parametrize(
@@ -431,7 +439,8 @@ def test_the_match_goes_on(tmp_path: Path, fault: str, ply: int, said: str) -> N
     """Whatever the engine does it loses that game with a message, and is there for the next one."""
     path, patience = tmp_path / "faulty.py", 1.5 if "sleep" in fault else PATIENCE
     path.write_text(REAL.format(fault=fault, ply=ply))
-    with HubPlayer(f"{sys.executable} {path}", seconds=0.1, patience=patience) as engine:
+    with HubPlayer(f"{sys.executable} {path}", seconds=0.1) as engine:
+        engine.patience = patience
         result = play_match(engine, RandomPlayer(), make_openings("random:3", 1, 3), 2)
     assert result.tally.losses == 2
     assert [game.termination for game in result.played] == [FORFEIT] * 2

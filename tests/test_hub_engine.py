@@ -22,7 +22,7 @@ from engine.board import Board, Move
 from engine.hub.messages import Message, parse_message
 from engine.hub.notation import format_pos, parse_move, play_moves, turned_pos
 from engine.hub.params import Param
-from engine.hub.server import Identity, PlayerMaker, serve
+from engine.hub.server import PlayerMaker, serve
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import Deepening
 from selfplay.match import play_match
@@ -35,14 +35,14 @@ ENGINE = f"""#!{sys.executable}
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from engine.hub.params import Param
-from engine.hub.server import Identity, serve
+from engine.hub.server import serve
 from engine.players import AlphaBetaPlayer
 
 serve(
     lambda values: AlphaBetaPlayer(values["depth"]),
     sys.stdin,
     sys.stdout,
-    identity=Identity(version="1.2", author="A. U. Thor"),
+    version="1.2",
     params=[Param("depth", 4, "int", 1, 64)],
 )
 """
@@ -190,9 +190,8 @@ def test_changed_parameters_make_a_new_player_and_close_the_old(talks: Talks) ->
 
 def test_identity(talks: Talks) -> None:
     output = io.StringIO()
-    identity = Identity("Some One", "2", "A B", "Nowhere")
-    serve(lambda _: RandomPlayer(), io.StringIO("hub\nquit\n"), output, identity=identity)
-    assert output.getvalue().splitlines()[0] == 'id name="Some One" version=2 author="A B" country=Nowhere'
+    serve(lambda _: RandomPlayer(), io.StringIO("hub\nquit\n"), output, version="2 b")
+    assert output.getvalue().splitlines()[0] == 'id name=Crownhead version="2 b"'
 
 
 # Searching
@@ -498,7 +497,7 @@ def test_pydraughts_plays_a_game(engine: str) -> None:
 
 
 def test_our_client_plays_matches_with_it(engine: str) -> None:
-    with HubPlayer(engine, depth=3, params={"depth": "3"}) as client:
+    with HubPlayer(engine, 0.2) as client:
         result = play_match(client, RandomPlayer(), make_openings("random:3", 1, 1), 2)
         assert result.tally.wins == 2
         assert result.errors == []

@@ -1,12 +1,13 @@
 """Parameters of an engine: what the ``param`` lines of the Hub protocol declare and ``set-param`` sets."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from .messages import HubError, format_message, shown
 
-Value = bool | int | float | str
+Value = bool | int | str
 
 
 @dataclass(frozen=True)
@@ -15,23 +16,23 @@ class Param:
 
     Attributes:
         value: to begin with.
-        type: ``bool`` (``true`` or ``false``), ``int``, ``real``, ``string`` or ``enum``.
-        least, most: of a number.
+        type: ``bool`` (``true`` or ``false``), ``int`` or ``enum``.
+        least, most: of an int.
         values: of an enum.
     """
 
     name: str
     value: Value
-    type: Literal["bool", "int", "real", "string", "enum"]
-    least: float | None = None
-    most: float | None = None
+    type: Literal["bool", "int", "enum"]
+    least: int = 0
+    most: int = 0
     values: Sequence[str] = ()
 
     def declaration(self) -> str:
         """The line that tells of it."""
-        args: dict[str, object] = {"name": self.name, "value": _written(self.value), "type": self.type}
-        limits = {"min": self.least, "max": self.most, "values": " ".join(self.values) or None}
-        return format_message("param", args | {name: value for name, value in limits.items() if value is not None})
+        value = str(self.value).lower() if self.type == "bool" else self.value
+        limits = {"bool": {}, "int": {"min": self.least, "max": self.most}, "enum": {"values": " ".join(self.values)}}
+        return format_message("param", {"name": self.name, "value": value, "type": self.type, **limits[self.type]})
 
     def read(self, text: str) -> Value:
         """The value that a text names.
@@ -39,31 +40,16 @@ class Param:
         Raises:
             HubError: it names none.
         """
-        value: Value | None = text
-        if self.type == "bool":
-            value = {"true": True, "false": False}.get(text)
-        elif self.type == "enum":
-            value = text if text in self.values else None
-        elif self.type != "string":
-            value = self._number(text)
-        if value is None:
-            raise HubError(f"{self.name} cannot be {shown(text)}: {self.declaration()}")
-        return value
-
-    def _number(self, text: str) -> Value | None:
-        try:
-            value = int(text) if self.type == "int" else float(text)
-        except ValueError:
-            return None
-        least = -float("inf") if self.least is None else self.least
-        most = float("inf") if self.most is None else self.most
-        return value if least <= value <= most and abs(value) < float("inf") else None
+        if self.type == "bool" and text in ("true", "false"):
+            return text == "true"
+        if self.type == "enum" and text in self.values:
+            return text
+        with contextlib.suppress(ValueError):
+            if self.type == "int" and self.least <= int(text) <= self.most:
+                return int(text)
+        raise HubError(f"{self.name} cannot be {shown(text)}: {self.declaration()}")
 
 
 VARIANT = Param("variant", "english", "enum", values=("english",))
 POSITIONS = Param("positions", "auto", "enum", values=("auto", "straight", "turned"))
 """How the other program writes positions, see ``notation``."""
-
-
-def _written(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -49,11 +49,6 @@ class LineProcess:
             thread.start()
 
     @property
-    def pid(self) -> int:
-        """Number of the process."""
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
         """Whether it has not ended."""
         return self._process.poll() is None

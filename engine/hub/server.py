@@ -10,7 +10,6 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from ..board import Board
@@ -23,6 +22,7 @@ from .notation import parse_pos, play_moves, read_game, turned_pos
 from .params import POSITIONS, VARIANT, Param, Value
 from .thinking import Mode, Search, answer
 
+NAME = "Crownhead"
 PlayerMaker = Callable[[Mapping[str, Value]], Player]
 _LEAVE = 2.0  # seconds that ``quit`` waits for the searching thread
 _MODES: tuple[Mode, ...] = ("think", "analyze", "ponder")
@@ -30,23 +30,8 @@ _WARM_UP = 0.1  # seconds of the search that a new player makes
 _SHOWN = 300  # characters of an error
 
 
-@dataclass(frozen=True)
-class Identity:
-    """What the engine says of itself; empty texts are left out."""
-
-    name: str = "Crownhead"
-    version: str = ""
-    author: str = ""
-    country: str = ""
-
-
 def serve(
-    make_player: PlayerMaker,
-    stdin: TextIO,
-    stdout: TextIO,
-    *,
-    identity: Identity | None = None,
-    params: Sequence[Param] = (),
+    make_player: PlayerMaker, stdin: TextIO, stdout: TextIO, *, version: str = "", params: Sequence[Param] = ()
 ) -> None:
     """Serves a player until ``quit``, or until ``stdin`` has ended and what was asked for has been answered.
 
@@ -54,13 +39,14 @@ def serve(
         make_player: called with the values of ``params`` by name, in a thread of its own: at ``init``, and before a
             search if they have been changed. What it raises becomes an ``error`` message, and it is called again for
             the next search. Only the search of a ``WatchablePlayer`` can be told how long to take, and be stopped.
+        version: what the engine says of itself, beside its name; nothing if "".
         params: what can be set, beside ``variant`` and ``positions``.
     """
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")
     write = _Output(stdout)
     worker = _Worker(make_player, write)
-    session = _Session(worker, write, identity or Identity(), params)
+    session = _Session(worker, write, version, params)
     write.when_broken = session.stop
     try:
         if all(session.take(line) for line in read_lines(stdin)):
@@ -177,10 +163,8 @@ class _Worker:
 class _Session:
     """What the other program has set, and what it asks for; all is done at once or ordered from the worker."""
 
-    def __init__(
-        self, worker: _Worker, write: Callable[[str], None], identity: Identity, params: Sequence[Param]
-    ) -> None:
-        self._worker, self._write, self._identity = worker, write, identity
+    def __init__(self, worker: _Worker, write: Callable[[str], None], version: str, params: Sequence[Param]) -> None:
+        self._worker, self._write, self._version = worker, write, version
         self._params = {param.name: param for param in (VARIANT, POSITIONS, *params)}
         self._own = {param.name for param in params}
         self._values = {name: param.value for name, param in self._params.items()}
@@ -231,7 +215,7 @@ class _Session:
         return {name: value for name, value in self._values.items() if name in self._own}
 
     def _hub(self, _: dict[str, str]) -> None:
-        self._write(format_message("id", {name: text for name, text in vars(self._identity).items() if text}))
+        self._write(format_message("id", {"name": NAME} | ({"version": self._version} if self._version else {})))
         for param in self._params.values():
             self._write(param.declaration())
         self._write("wait")

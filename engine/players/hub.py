@@ -5,7 +5,6 @@ import shlex
 import shutil
 import time
 import weakref
-from collections.abc import Mapping
 from typing import NoReturn
 
 from ..board import Board, Move
@@ -21,7 +20,6 @@ PREFIX = "hub:"
 DEFAULT_SECONDS = 1.0
 _START_PATIENCE = 60.0  # seconds until an engine is ready
 _PATIENCE = 10.0  # seconds beyond twice its time that an engine gets for a move
-_PATIENCE_UNTIMED = 600.0  # seconds for a move that is limited by depth or nodes
 _STOP_PATIENCE = 5.0  # seconds between stop and the move
 _MOST_STARTS = 3  # failures to start, one after another, until it is given up
 _MOST_STRANGE = 1000  # lines in one answer that are not understood
@@ -41,50 +39,29 @@ class HubPlayer(OneByOne):
 
     Args:
         command: program and arguments, split as a shell does, but run without one.
-        seconds, depth, nodes: limits per move; without any, ``DEFAULT_SECONDS``.
-        params: set in the engine before it gets ready.
-        patience: seconds until an engine that has not moved is given up; by default twice its time and ten more, or ten
-            minutes if its time is not limited.
+        seconds: per move; ``DEFAULT_SECONDS`` if None.
         start_patience: seconds until one that is not ready is given up.
 
     Attributes:
         name: ``hub:COMMAND``.
         title: what the engine calls itself (``id name=...``); "" before it has started.
+        patience: seconds until an engine that has not moved is given up.
         one_game_at_a_time: for ``selfplay.match``: games side by side would confuse it.
 
     Raises:
         PlayerSpecError: the command names no program.
-        PlayerError: a limit is not above 0.
+        PlayerError: the time is not above 0.
     """
 
     one_game_at_a_time = True
 
-    def __init__(
-        self,
-        command: str,
-        seconds: float | None = None,
-        depth: int | None = None,
-        nodes: int | None = None,
-        *,
-        params: Mapping[str, str] | None = None,
-        patience: float | None = None,
-        start_patience: float = _START_PATIENCE,
-    ) -> None:
+    def __init__(self, command: str, seconds: float | None = None, *, start_patience: float = _START_PATIENCE) -> None:
         self.name, self.title = PREFIX + command.strip(), ""
         self._argv = split_command(command)
         if shutil.which(self._argv[0]) is None:
             shown, program = _shortened(self.name), _shortened(self._argv[0])
             raise PlayerSpecError(f"{shown!r} is no player: there is no program {program!r}")
-        if (seconds, depth, nodes) == (None, None, None):
-            seconds = DEFAULT_SECONDS
-        limits = {"depth": depth, "nodes": nodes, "move-time": seconds}
-        self._level: dict[str, float] = {name: limit for name, limit in limits.items() if limit is not None}
-        for name, limit in self._level.items():
-            if not 0 < limit < _ENDLESS:
-                raise PlayerError(f"{self.name}: {name} is {limit}, not more than 0")
-        self._own_patience = patience
-        self.patience, self.start_patience = self._patience_for(seconds), start_patience
-        self._params = dict(params or {})
+        self.seconds, self.start_patience = DEFAULT_SECONDS if seconds is None else seconds, start_patience
         self._engine: LineProcess | None = None
         # Ends the engine when nobody refers to the player any more.
         self._finalizer: weakref.finalize[..., HubPlayer] | None = None
@@ -102,13 +79,9 @@ class HubPlayer(OneByOne):
 
     @seconds.setter
     def seconds(self, seconds: float) -> None:
-        others = {name: limit for name, limit in self._level.items() if name in ("depth", "nodes")}
-        self._level, self.patience = {**others, "move-time": seconds}, self._patience_for(seconds)
-
-    def _patience_for(self, seconds: float | None) -> float:
-        if self._own_patience is not None:
-            return self._own_patience
-        return _PATIENCE_UNTIMED if seconds is None else 2 * seconds + _PATIENCE
+        if not 0 < seconds < _ENDLESS:
+            raise PlayerError(f"{self.name}: move-time is {seconds}, not more than 0")
+        self._level, self.patience = {"move-time": seconds}, 2 * seconds + _PATIENCE
 
     def seed(self, seed: int) -> None:
         """Without effect: the protocol knows no random numbers."""
@@ -175,11 +148,6 @@ class HubPlayer(OneByOne):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def pid(self) -> int | None:
-        """Number of the engine's process, None while there is none."""
-        return None if self._engine is None else self._engine.pid
-
     def _end(self, farewell: str | None = None) -> None:
         """Ends the process, if there is one."""
         if self._engine is not None:
@@ -225,9 +193,8 @@ class HubPlayer(OneByOne):
         variants = declared.get("variant", {}).get("values", "english").replace(",", " ").split()
         if "english" not in variants:
             self.fail(f"it does not play English draughts, but {', '.join(variants) or 'nothing'}")
-        params = ({"variant": "english"} if "variant" in declared else {}) | self._params
-        for name, value in params.items():
-            engine.send(format_message("set-param", {"name": name, "value": value}))
+        if "variant" in declared:
+            engine.send("set-param name=variant value=english")
         engine.send("init")
         self._until("ready", deadline)
 

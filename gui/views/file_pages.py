@@ -54,7 +54,7 @@ class FilesPage(MenuScene):
     def fill(self) -> None:
         app, session = self.app, self.app.controller.session
         kept = "Every game is kept from its first move; nothing is lost in a crash"
-        self.button("Games kept by themselves …", lambda: app.go.show(KeptPage), kept)
+        self.button("Games kept by themselves …", self.opener(KeptPage), kept)
         self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
@@ -96,10 +96,10 @@ class LoadPage(MenuScene):
 
     title = "Load a PDN file"
 
-    def __init__(self, app: "App", folder: Path | None = None) -> None:
+    def __init__(self, app: "App") -> None:
         super().__init__(app)
         last = last_folder(app)
-        self.folder = folder or (last if last.is_dir() else Path.home())
+        self.folder = last if last.is_dir() else Path.home()
         self._reading: Future[PdnGames] | None = None
         self._path = self.folder
 
