@@ -5,15 +5,14 @@ that lose a piece or the game.
 """
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from .board import Board
 
 
-@dataclass(frozen=True)
-class Ballot:
+class Ballot(NamedTuple):
     """An opening of three plies.
 
     Attributes:

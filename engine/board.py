@@ -45,8 +45,7 @@ class Termination(enum.Enum):
     REVERSIBLE_PLIES = "80 plies without capture or man move"
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a game ended; ``winner`` is None for a draw."""
 
     termination: Termination
@@ -66,8 +65,7 @@ class _State(NamedTuple):
     reversible_plies: int
 
 
-@dataclass(frozen=True)
-class LegalMove:
+class LegalMove(NamedTuple):
     """A legal capture path or step: the move it is, every square of it, and the position it leads to (mover's view)."""
 
     move: Move

@@ -1,11 +1,11 @@
 """Games that save themselves after every move, so that a crash loses nothing. Several windows may share a folder."""
 
+import contextlib
 import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import platformdirs
 
@@ -22,8 +22,7 @@ _LOCK = "window.lock"  # held by the first window, as long as it lives
 _LOOKED_AT = 10  # files in which a game to recover is looked for
 
 
-@dataclass(frozen=True)
-class SavedGame:
+class SavedGame(NamedTuple):
     """A game that saved itself.
 
     Attributes:
@@ -115,8 +114,7 @@ class Autosave:
         """
         if self.folder.is_dir() and not self._hold():
             return None
-        readable = (game for game in self.games(_LOOKED_AT) if not game.error)
-        newest = next(readable, None)
+        newest = next((game for game in self.games(_LOOKED_AT) if not game.error), None)
         return newest if newest is not None and newest.result == "*" else None
 
     def _files(self) -> list[tuple[float, Path]]:
@@ -152,11 +150,9 @@ class Autosave:
     def _hold(self) -> bool:
         """Whether this is the first window that uses the folder; the lock ends with the process, however it ends."""
         if self._lock is None:
-            try:
+            with contextlib.suppress(OSError):
                 self._lock = _locked(self.folder / _LOCK)
-            except OSError:
-                return False
-        return True
+        return self._lock is not None
 
     def _remove_oldest(self, newest: Path) -> None:
         remove_stale_temporaries(self.folder)

@@ -2,8 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from engine.board import Board
 from engine.fen import Color
@@ -38,8 +37,7 @@ class OracleAnswer(Protocol):
     def source(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What is known of a position, seen by its side to move.
 
     Attributes:

@@ -8,8 +8,7 @@ over its moves that had an alternative.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from engine.board import Board, Move
 from engine.fen import Color
@@ -36,8 +35,7 @@ def judge(loss: float) -> Judgement:
     return words[-1] if words else ""
 
 
-@dataclass(frozen=True)
-class MoveReport:
+class MoveReport(NamedTuple):
     """The move made in the position after ``ply`` moves.
 
     Attributes:
@@ -72,8 +70,7 @@ class MoveReport:
         return judge(self.loss)
 
 
-@dataclass(frozen=True)
-class GameReport:
+class GameReport(NamedTuple):
     """What is known so far: the moves in their order, and the expected score of Black in every position (``graph``)."""
 
     moves: tuple[MoveReport, ...] = ()
@@ -95,8 +92,7 @@ class GameReport:
         return {word: words.count(word) for word in LEAST_LOSS}
 
 
-@dataclass(frozen=True)
-class _Opinion:
+class _Opinion(NamedTuple):
     """Of one position: the mover's expected score, and its best move, None where the game is over."""
 
     score: float

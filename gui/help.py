@@ -1,7 +1,7 @@
 """Every key and what it does. The help page, the tooltips and the dispatch of keys all read this one table."""
 
 import enum
-from dataclasses import dataclass
+from typing import NamedTuple
 
 SCENES = ("menu", "game", "setup", "tutorial", "help", "report")
 
@@ -16,8 +16,7 @@ Action = enum.StrEnum(  # what a key can do
 )
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(NamedTuple):
     """An action with its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
 
     action: Action

@@ -15,7 +15,7 @@ from engine.errors import DraughtsError
 from .help import Action, action_for
 from .messages import without_fen
 from .preferences import Preferences
-from .views.board_view import BoardPicture, BoardView, Motion, sorted_pieces
+from .views.board_view import BoardView, Motion, picture_of
 from .views.geometry import Rect
 from .views.scene import Scene, key_of
 from .views.theme import Theme, mix
@@ -249,11 +249,7 @@ class MenuScene(Scene):
         self.menu.draw(surface)
         if self.board_rect is not None:
             self._board_view.forget()
-            session = self.app.controller.session
-            last = session.last_move
-            picture = BoardPicture(
-                sorted_pieces(session.board.piece_map()), self.app.go.game.flipped, False, last.path if last else ()
-            )
+            picture = picture_of(self.app.controller.session.board, self.app.go.game.flipped, False)
             self._board_view.draw(surface, self.board_rect, picture, theme, Motion())
         selected = self.menu.get_selected_widget()
         meaning = selected.get_attribute("meaning", "") if selected is not None else ""

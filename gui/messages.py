@@ -1,8 +1,7 @@
 """What a game has to say to its players, in one line. No pygame."""
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.fen import Color
 
@@ -20,8 +19,7 @@ def without_fen(text: str) -> str:
     return _WHERE.sub("", _QUOTED_FEN.sub("position: ", text))
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """What goes on, in one line; ``kind`` is ``calm``, ``busy``, ``warn`` or ``over``; ``progress`` 0 to 1 or None."""
 
     text: str

@@ -5,9 +5,8 @@ import re
 import secrets
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -195,8 +194,7 @@ def strength_text(spec: OpponentSpec) -> str:
     return f"{spec.amount} {one if spec.amount == 1 else more}"
 
 
-@dataclass(frozen=True)
-class CheckpointEntry:
+class CheckpointEntry(NamedTuple):
     """A network to choose from: rating and half of its 95 % interval are None where it has none."""
 
     name: str

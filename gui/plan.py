@@ -1,7 +1,7 @@
 """What is settled before a game: who plays, from where, with which clock. No pygame."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.fen import START_FEN, Color
 from engine.players.time_control import TimeControl
@@ -31,8 +31,7 @@ class PlayerNames:
         return names | dict.fromkeys(humans, PERSON)
 
 
-@dataclass(frozen=True)
-class GamePlan:
+class GamePlan(NamedTuple):
     """What the menu decides before a game.
 
     Attributes:
@@ -41,9 +40,7 @@ class GamePlan:
     """
 
     humans: frozenset[Color] = frozenset({Color.BLACK})
-    agents: Mapping[Color, OpponentSpec] = field(
-        default_factory=lambda: {color: OpponentSpec(kind="network") for color in Color}
-    )
+    agents: Mapping[Color, OpponentSpec] = dict.fromkeys(Color, OpponentSpec(kind="network"))
     fen: str = START_FEN
     opening: tuple[str, ...] = ()
-    control: TimeControl = field(default_factory=TimeControl)
+    control: TimeControl = TimeControl()

@@ -1,7 +1,6 @@
 """The settings of a search as a menu shows them: every field of ``SearchConfig`` with its meaning and range."""
 
-from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -48,8 +47,7 @@ class SettingError(DraughtsError):
     """A value that a setting cannot take; one line."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One field of ``SearchConfig``.
 
     Attributes:

@@ -3,8 +3,9 @@
 import datetime
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
+from typing import NamedTuple
 
 from engine.board import RESULTS, Board, Move, Outcome
 from engine.errors import DraughtsError, FenError
@@ -24,8 +25,7 @@ class SessionError(DraughtsError):
     """What is asked for does not fit the state of the game."""
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(NamedTuple):
     """How a game ended: the winner (None for a draw, and for ``0-0``, a loss of both), a reason like ``White resigned``
     (or ""), and the PDN result, Black first."""
 

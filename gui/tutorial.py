@@ -1,13 +1,12 @@
 """The rules of English draughts in a few illustrated pages."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.board import Board, Move
 from engine.fen import START_FEN
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """A page of the tutorial.
 
     Attributes:
@@ -133,11 +132,6 @@ class Tutorial:
     def step(self) -> int:
         """Example moves shown so far."""
         return self.board.ply
-
-    @property
-    def last_move(self) -> Move | None:
-        """The example move shown last."""
-        return self.board.peek() if self.board.ply else None
 
     def go_to(self, index: int) -> None:
         """Opens a page, the first or the last if there is none of this index."""

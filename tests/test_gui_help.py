@@ -121,13 +121,13 @@ def test_what_the_pages_claim() -> None:
 
 def test_reading_on_and_back() -> None:
     tutorial = Tutorial()
-    assert (tutorial.index, tutorial.step, tutorial.last_move) == (0, 0, None)
+    assert (tutorial.index, tutorial.step) == (0, 0)
     tutorial.go_to(-1)
     assert tutorial.index == 0
     tutorial.go_to(1)
     assert tutorial.page is PAGES[1]
     assert str(tutorial.show_move()) == "10-14"
-    assert (tutorial.step, str(tutorial.last_move)) == (1, "10-14")
+    assert (tutorial.step, str(tutorial.board.peek())) == (1, "10-14")
     assert str(tutorial.show_move()) == "23-19"
     assert tutorial.show_move() is None
     assert tutorial.step == 2

@@ -170,7 +170,8 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     assert app.go.scene is app.go.game
     assert app.controller.session.names[Color.BLACK] == "C"
     (tmp_path / "two.pdn").write_text(TWO_GAMES)
-    app.go.show(partial(LoadPage, folder=tmp_path))
+    app.preferences.last_folder = str(tmp_path)
+    app.go.show(LoadPage)
     press(app, *["down"] * 3)  # the path, the folder above, games/, the file
     press(app, "return")
     for _ in range(200):

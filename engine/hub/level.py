@@ -1,8 +1,7 @@
 """How long to think: the ``level`` command of the Hub protocol."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..players.time_control import clock_share
 from .messages import HubError, shown
@@ -11,8 +10,7 @@ _GREATEST = 1e15  # of any number here
 Number = TypeVar("Number", int, float)
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """Limits of a search; the first that is reached ends it.
 
     Attributes:

@@ -2,16 +2,14 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .messages import HubError, format_message, shown
 
 Value = bool | int | str
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(NamedTuple):
     """A parameter that the other program may set.
 
     Attributes:
@@ -31,8 +29,10 @@ class Param:
     def declaration(self) -> str:
         """The line that tells of it."""
         value = str(self.value).lower() if self.type == "bool" else self.value
-        limits = {"bool": {}, "int": {"min": self.least, "max": self.most}, "enum": {"values": " ".join(self.values)}}
-        return format_message("param", {"name": self.name, "value": value, "type": self.type, **limits[self.type]})
+        args: dict[str, object] = {"name": self.name, "value": value, "type": self.type}
+        if self.type == "int":
+            args |= {"min": self.least, "max": self.most}
+        return format_message("param", args | ({"values": " ".join(self.values)} if self.type == "enum" else {}))
 
     def read(self, text: str) -> Value:
         """The value that a text names.

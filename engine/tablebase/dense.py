@@ -7,9 +7,8 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -240,8 +239,7 @@ class DenseDistances(_Dense):
         return halves
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One pair that has just been done.
 
     Attributes:

@@ -12,10 +12,10 @@ exist and stay empty: a sixth of all, for steps that are mere additions. Where t
 position stands in several words, once for each of them being left out; all agree.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -59,8 +59,7 @@ SLICE = np.dtype(
 )
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The words of one pair of slices.
 
     Attributes:
@@ -95,8 +94,7 @@ def layout_of(material: Material) -> Layout:
     return Layout(pair, roamer, counts, order, sizes, tuple(strides), words)
 
 
-@dataclass(frozen=True)
-class Placements:
+class Placements(NamedTuple):
     """All places of k alike pieces: ``masks`` [R] uint32 by rank, and where one step of one piece leads.
 
     The steps of rank r are ``first[r] .. first[r + 1]``: ``targets`` [S] uint32 (the square stepped to) and ``ranks``

@@ -6,8 +6,7 @@
 Values know neither draws by repetition nor the 80-ply rule.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -107,17 +106,18 @@ class Tablebase:
     def compiled(self) -> Tables:
         """What a compiled search looks up by itself, see ``LeafOracle.compiled``."""
         with self._lock:
-            if self._store is None:
-                raise ValueError("these tables were closed; open them again")
-            return self._store.compiled()
+            return self._opened().compiled()
+
+    def _opened(self) -> BlockStore:
+        if self._store is None:
+            raise ValueError("these tables were closed; open them again")
+        return self._store
 
     def _probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
         """Scores int64 [N], 0 where nothing is known, and whether something is, bool [N]."""
         positions = _checked(positions)
         with self._lock:
-            if self._store is None:
-                raise ValueError("these tables were closed; open them again")
-            scores, states = self._store.probe(positions, distances)
+            scores, states = self._opened().probe(positions, distances)
         there = (states & ABSENT) == 0
         scores[~there] = 0
         return scores, there
@@ -173,10 +173,9 @@ def _checked(positions: np.ndarray) -> np.ndarray:
     return positions
 
 
-@contextmanager
 def open_tablebase(
     folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True
-) -> Iterator[Tablebase]:
+) -> closing[Tablebase]:
     """Opens the tables of a folder for as long as the block lasts.
 
     Args:
@@ -188,11 +187,7 @@ def open_tablebase(
         TableFileError: a file is damaged or foreign.
         OSError: the folder is not there or cannot be read.
     """
-    tables = read_tablebase(folder, cache_bytes, shipped)
-    try:
-        yield tables
-    finally:
-        tables.close()
+    return closing(read_tablebase(folder, cache_bytes, shipped))
 
 
 def read_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True) -> Tablebase:

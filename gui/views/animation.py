@@ -1,8 +1,8 @@
 """Moves in motion: where the piece is at a time, and how far the captured ones have faded. Free of pygame."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from engine.board import Move
 from engine.fen import Color
@@ -18,8 +18,7 @@ def eased(share: float) -> float:
     return share * share * (3 - 2 * share)
 
 
-@dataclass(frozen=True)
-class MoveAnimation:
+class MoveAnimation(NamedTuple):
     """A move on its way along ``path``, from the time ``begin`` in seconds, with ``hop`` seconds per step or jump.
 
     Attributes:

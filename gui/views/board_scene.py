@@ -1,7 +1,6 @@
 """A board with a text and buttons beside it: what setting up, tutorial and report have in common."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pygame
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """A heading, paragraphs (separated by empty lines) and lines of warning."""
 
     title: str

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pygame
 
+from engine.board import Board
 from engine.fen import Color
 
 from .animation import MoveAnimation
@@ -15,8 +17,7 @@ from .text import Text
 from .theme import RGB, Theme, mix
 
 
-@dataclass(frozen=True)
-class Arrow:
+class Arrow(NamedTuple):
     """A move under thought: its squares, its share of attention (0 to 1: the width), and whether it is a hint."""
 
     path: tuple[int, ...]
@@ -24,8 +25,7 @@ class Arrow:
     hint: bool = False
 
 
-@dataclass(frozen=True)
-class BoardPicture:
+class BoardPicture(NamedTuple):
     """What is to be seen on the board, apart from things in motion.
 
     Attributes:
@@ -60,6 +60,12 @@ class BoardPicture:
 def sorted_pieces(pieces: Mapping[int, tuple[Color, bool]]) -> tuple[tuple[int, Color, bool], ...]:
     """A piece map in the form that a ``BoardPicture`` holds."""
     return tuple((number, *pieces[number]) for number in sorted(pieces))
+
+
+def picture_of(board: Board, flipped: bool, numbers: bool, **marks: Any) -> BoardPicture:
+    """A board with its last move marked; ``marks``: other attributes of the picture, or another ``last``."""
+    marks = {"last": board.move_stack[-1].path if board.move_stack else ()} | marks
+    return BoardPicture(sorted_pieces(board.piece_map()), flipped, numbers, **marks)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.board import Board, Move
+from engine.board import Board
 from engine.fen import Color
 
 from ..controller import GameController
@@ -118,12 +118,12 @@ def move_list_state(controller: GameController, scroll: int, hovered: int | None
     return MoveListState(tuple(session.texts), first, session.ply, result, scroll, hovered)
 
 
-def line_board(snapshot: Snapshot, moves: int) -> tuple[Board, Move | None]:
-    """The board after some moves of the principal variation, and the last of them."""
+def line_board(snapshot: Snapshot, moves: int) -> Board:
+    """The board after some moves of the principal variation."""
     board = Board(snapshot.fen)
     for move in snapshot.pv[:moves]:
         board.push(move)
-    return board, snapshot.pv[moves - 1] if moves else None
+    return board
 
 
 def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:

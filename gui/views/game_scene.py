@@ -12,7 +12,7 @@ from ..messages import Message
 from . import game_facts as facts
 from .animation import animate
 from .board_scene import SceneWithBoard
-from .board_view import BoardPicture, sorted_pieces
+from .board_view import BoardPicture, picture_of
 from .game_keys import TOOLS, GameKeys
 from .geometry import Rect, game_layout, panel_heights, square_under
 from .move_panels import LinePanel, MoveList, MovesTable
@@ -175,11 +175,8 @@ class GameScene(SceneWithBoard):
     def picture(self) -> BoardPicture:
         snapshot = self.controller.thinker.snapshot
         if self.pv is not None and snapshot is not None and self.pv < len(snapshot.pv):
-            board, last = facts.line_board(snapshot, self.pv + 1)
-            return BoardPicture(
-                sorted_pieces(board.piece_map()), self.flipped, self.app.preferences.show_numbers,
-                last.path if last else (), ghost=True,
-            )  # fmt: skip
+            board = facts.line_board(snapshot, self.pv + 1)
+            return picture_of(board, self.flipped, self.app.preferences.show_numbers, ghost=True)
         self.motion.dragged = self.controller.input.selected if self.controller.input.dragging else None
         plain = self.motion.animation is not None
         return facts.board_picture(self.controller, self.app.preferences, self.flipped, self.row, plain)

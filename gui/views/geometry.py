@@ -1,8 +1,8 @@
 """Where things lie in the window: rectangles, squares of the board, layouts for any window size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import pygame
 
@@ -71,8 +71,7 @@ def text_unit(width: int, height: int, scale: float = 1.0) -> int:
     return min(unit, max(10, height // 22), max(10, width // 26))
 
 
-@dataclass(frozen=True)
-class GameLayout:
+class GameLayout(NamedTuple):
     """Places of the game's parts.
 
     Attributes:

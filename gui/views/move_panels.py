@@ -1,6 +1,6 @@
 """Panels made of moves: the table of moves under thought, the principal variation, the moves of the game."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pygame
 
@@ -11,8 +11,7 @@ from .theme import mix
 from .widgets import Panel, Style
 
 
-@dataclass(frozen=True)
-class TableRow:
+class TableRow(NamedTuple):
     """A move of the table as text; ``share`` of the visits, 0 to 1; ``proof``: what has been proved, or ""."""
 
     move: str
@@ -24,8 +23,7 @@ class TableRow:
     proof: str = ""
 
 
-@dataclass(frozen=True)
-class TableState:
+class TableState(NamedTuple):
     rows: tuple[TableRow, ...]
     hovered: int | None = None
 
@@ -85,8 +83,7 @@ class MovesTable(Panel[TableState]):
             wdl_strip(surface, Rect(right - width, y - height // 2, width, height), row.wdl, style.theme)
 
 
-@dataclass(frozen=True)
-class LineState:
+class LineState(NamedTuple):
     """A line of play: a heading, its moves with numbers, and the one pointed at."""
 
     title: str
@@ -132,8 +129,7 @@ class LinePanel(Panel[LineState]):
             x += width
 
 
-@dataclass(frozen=True)
-class MoveListState:
+class MoveListState(NamedTuple):
     """The moves of a game as PDN.
 
     Attributes:

@@ -1,6 +1,6 @@
 """The panels of a game that show plain facts: message, players, balance, verdict, graph."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pygame
 
@@ -70,8 +70,7 @@ class StatusPanel(Panel[Message]):
             surface.fill(theme.accent, (track.x, track.y, round(track.w * message.progress), track.h))
 
 
-@dataclass(frozen=True)
-class PlayerState:
+class PlayerState(NamedTuple):
     """A player: ``clock`` is "" without one, ``pieces`` the men and kings left, ``low`` a clock near its end."""
 
     color: Color
@@ -148,8 +147,7 @@ def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> No
         x = end
 
 
-@dataclass(frozen=True)
-class ThoughtHead:
+class ThoughtHead(NamedTuple):
     """The heading of the analysis: shares (else a hint), value, effort (what counts most first), and what the endgame
     tables say."""
 
@@ -203,8 +201,7 @@ class ThoughtPanel(Panel[ThoughtHead]):
             x += width
 
 
-@dataclass(frozen=True)
-class GraphState:
+class GraphState(NamedTuple):
     """Expected score of Black (0 to 1, None unknown) after every ply, the ply shown, and plies to mark."""
 
     scores: tuple[float | None, ...]

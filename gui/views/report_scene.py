@@ -1,7 +1,6 @@
 """The report on a game: accuracy of both sides, the graph, and the moves that lost the most with the better ones."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pygame
 
@@ -10,7 +9,7 @@ from engine.fen import Color
 from ..game_report import GameReport, MoveReport
 from ..help import Action
 from .board_scene import BoardScene, Passage
-from .board_view import Arrow, BoardPicture, sorted_pieces
+from .board_view import Arrow, BoardPicture, picture_of
 from .geometry import Rect
 from .panels import GraphPanel, GraphState
 from .shapes import rounded
@@ -21,13 +20,10 @@ if TYPE_CHECKING:
     from ..app import App
 
 _WORST = 8
-
-
 MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
 
 
-@dataclass(frozen=True)
-class MistakesState:
+class MistakesState(NamedTuple):
     rows: tuple[MistakeRow, ...]
     chosen: int | None
 
@@ -80,13 +76,9 @@ class ReportScene(BoardScene):
         self._worst: tuple[MoveReport, ...] = ()
         adviser = app.controller.adviser()
         self._number = app.thinker.review_game(self.boards[-1], adviser) if self.session.nodes else None
+        steps = {"first": "«", "previous": "‹", "next": "›", "last": "»"}
         self.set_buttons(
-            (
-                Button("first", label="«"),
-                Button("previous", label="‹"),
-                Button("next", label="›"),
-                Button("last", label="»"),
-            ),
+            tuple(Button(name, label=label) for name, label in steps.items()),
             (Button("play", label="Play on"), Button("leave", label="Back")),
         )
 
@@ -136,16 +128,13 @@ class ReportScene(BoardScene):
         return f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
 
     def picture(self) -> BoardPicture:
-        board = self.boards[self.ply]
-        arrows: tuple[Arrow, ...] = ()
-        last: tuple[int, ...] = board.move_stack[-1].path if board.move_stack else ()
+        marks: dict[str, object] = {}
         if self.chosen is not None and self.chosen < len(self._worst):
             move = self._worst[self.chosen]
             if self.ply == move.ply:
-                arrows = (Arrow(move.move.path, 0.45), Arrow(move.best.path, 0.8, hint=True))
-                last = ()
-        pieces = sorted_pieces(board.piece_map())
-        return BoardPicture(pieces, self.flipped, self.app.preferences.show_numbers, last, arrows=arrows)
+                arrows = Arrow(move.move.path, 0.45), Arrow(move.best.path, 0.8, hint=True)
+                marks = {"arrows": arrows, "last": ()}
+        return picture_of(self.boards[self.ply], self.flipped, self.app.preferences.show_numbers, **marks)
 
     def _choose(self, index: int) -> None:
         if self._worst:

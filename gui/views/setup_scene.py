@@ -90,20 +90,18 @@ class SetupScene(BoardScene):
     def press(self, name: str) -> None:
         setup = self.setup
         self._said = ""
+        deeds: dict[str, Callable[[], object]] = {
+            Action.SET_TURN: lambda: setup.set_turn(setup.turn.other),
+            Action.SET_CLEAR: setup.clear,
+            Action.SET_START: lambda: setup.load_fen(START_FEN),
+            Action.SET_SWAP: setup.swap_colors,
+            Action.SET_DONE: lambda: self._begin(analyse=False),
+            Action.ANALYSE: lambda: self._begin(analyse=True),
+        }
         if name in TOOLS:
             setup.tool = TOOLS[Action(name)]
-        elif name == Action.SET_TURN:
-            setup.set_turn(setup.turn.other)
-        elif name == Action.SET_CLEAR:
-            setup.clear()
-        elif name == Action.SET_START:
-            setup.load_fen(START_FEN)
-        elif name == Action.SET_SWAP:
-            setup.swap_colors()
-        elif name in (Action.SET_DONE, Action.ANALYSE):
-            self._attempt(lambda: self._begin(analyse=name == Action.ANALYSE))
         else:
-            self.leave()
+            self._attempt(deeds.get(name, self.leave))
 
     def _begin(self, analyse: bool) -> None:
         fen, plan = self.setup.fen(), plan_of(self.app)

@@ -23,19 +23,14 @@ def smooth(
     return pygame.transform.smoothscale(large, (max(1, width), max(1, height)))
 
 
-@lru_cache(maxsize=256)
 def disc(diameter: int, color: RGB) -> pygame.Surface:
     """A filled circle."""
-
-    def paint(surface: pygame.Surface, k: int) -> None:
-        pygame.draw.circle(surface, color, (diameter * k / 2, diameter * k / 2), diameter * k / 2)
-
-    return smooth(diameter, diameter, paint)
+    return ring(diameter, color, 0)
 
 
 @lru_cache(maxsize=256)
 def ring(diameter: int, color: RGB, width: int, dashes: int = 0) -> pygame.Surface:
-    """A circle's outline, whole or of ``dashes`` arcs."""
+    """A circle's outline, whole or of ``dashes`` arcs; filled if ``width`` is 0."""
 
     def paint(surface: pygame.Surface, k: int) -> None:
         center, radius = diameter * k / 2, diameter * k / 2

@@ -11,15 +11,12 @@ REGULAR, BOLD = pygame_menu.font.FONT_OPEN_SANS, pygame_menu.font.FONT_OPEN_SANS
 _KEPT = 1500  # rendered texts
 
 
-def _font(size: int, bold: bool = False) -> pygame.font.Font:
-    return pygame.font.Font(BOLD if bold else REGULAR, max(6, size))
-
-
 class Text:
     """Renders and measures text; sizes are heights of body text in pixels."""
 
     def __init__(self) -> None:
-        self.font = cache(_font)  # of this object: fonts must not outlive the pygame that made them
+        # Of this object: fonts must not outlive the pygame that made them.
+        self.font = cache(lambda size, bold=False: pygame.font.Font(BOLD if bold else REGULAR, max(6, size)))
         self._rendered = lru_cache(maxsize=_KEPT)(
             lambda text, size, color, bold: self.font(size, bold).render(text, True, color)
         )

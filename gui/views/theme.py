@@ -1,7 +1,6 @@
 """Colours of the board and of the window. Nothing is told by colour alone: shapes, outlines and text say it too."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 RGB = tuple[int, int, int]
 
@@ -12,8 +11,7 @@ def mix(one: RGB, other: RGB, share: float) -> RGB:
     return red, green, blue
 
 
-@dataclass(frozen=True)
-class PieceColors:
+class PieceColors(NamedTuple):
     """A side's pieces: face, rim and the engraving on the face."""
 
     face: RGB
@@ -21,8 +19,7 @@ class PieceColors:
     mark: RGB
 
 
-@dataclass(frozen=True)
-class Theme:
+class Theme(NamedTuple):
     """Colours of everything drawn.
 
     Attributes:

@@ -6,7 +6,7 @@ from ..help import Action
 from ..tutorial import PAGES, Tutorial
 from .animation import animate
 from .board_scene import BoardScene, Passage
-from .board_view import BoardPicture, sorted_pieces
+from .board_view import BoardPicture, picture_of
 from .widgets import Button
 
 if TYPE_CHECKING:
@@ -47,13 +47,8 @@ class TutorialScene(BoardScene):
         self._buttons()
 
     def picture(self) -> BoardPicture:
-        tutorial = self.tutorial
-        last = tutorial.last_move
-        return BoardPicture(
-            sorted_pieces(tutorial.board.piece_map()),
-            last=last.path if last is not None else (),
-            marked=frozenset(tutorial.page.highlights) if tutorial.step == 0 else frozenset(),
-        )
+        marked = frozenset(self.tutorial.page.highlights) if self.tutorial.step == 0 else frozenset()
+        return picture_of(self.tutorial.board, False, True, marked=marked)
 
     def press(self, name: str) -> None:
         self.motion.animation = None

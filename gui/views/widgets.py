@@ -1,8 +1,7 @@
 """Parts that every scene uses: the style, panels that repaint only when they changed, buttons, tooltips, questions."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import pygame
 
@@ -15,8 +14,7 @@ from .theme import Theme, mix
 State = TypeVar("State", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """What drawing needs to know everywhere: ``unit`` is the height of body text in pixels."""
 
     theme: Theme
@@ -61,8 +59,7 @@ class Panel(Generic[State]):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Button:
+class Button(NamedTuple):
     """A button of a toolbar or a question, with a picture or a label; ``name``: the caller's key for what it does."""
 
     name: str
