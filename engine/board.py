@@ -15,7 +15,7 @@ from .fen import START_FEN, Color, format_fen, parse_fen, pieces_of, to_number
 REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
 REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
 _SHOWN = 40  # characters of a wrong text that a message repeats
-_MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
+MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
 
 
 @dataclass(frozen=True)
@@ -161,14 +161,15 @@ class Board:
         """PDN number → (colour, is king) of every piece."""
         return pieces_of(self.turn, *self.words())
 
-    def _legal_paths(self) -> list[LegalMove]:
+    def legal_paths(self) -> list[LegalMove]:
+        """Every legal path; several may be one move."""
         if self._legal is None:
             self._legal = generated_moves(*self.words(), self.turn, distinct=False)
         return self._legal
 
     def _legal_path(self, move: Move) -> LegalMove:
         """The legal path that is this move, or one of them; raises ``IllegalMoveError`` if none is."""
-        for legal in self._legal_paths():
+        for legal in self.legal_paths():
             if legal.move == move and move.path in ((), legal.move.path):
                 return legal
         raise IllegalMoveError(self._why_illegal(str(move)))
@@ -176,7 +177,7 @@ class Board:
     @property
     def legal_moves(self) -> list[Move]:
         """The legal moves, each once (several paths of one capture are one move). Draw rules do not end the list."""
-        return list(dict.fromkeys(legal.move for legal in self._legal_paths()))
+        return list(dict.fromkeys(legal.move for legal in self.legal_paths()))
 
     @property
     def distinct_moves(self) -> list[Move]:
@@ -229,7 +230,7 @@ class Board:
             IllegalMoveError: the move is not legal here.
         """
         path, ends = self._legal_path(move).move.path, (move.start, move.end)
-        sharing = sum((legal.move.start, legal.move.end) == ends for legal in self._legal_paths())
+        sharing = sum((legal.move.start, legal.move.end) == ends for legal in self.legal_paths())
         squares = path if sharing > 1 else ends
         return ("x" if move.captured else "-").join(map(str, squares))
 
@@ -239,10 +240,10 @@ class Board:
         Raises:
             IllegalMoveError: the text is no move, or fits no legal move, or several.
         """
-        if not _MOVE_TEXT.fullmatch(text):
+        if not MOVE_TEXT.fullmatch(text):
             raise IllegalMoveError(f"{text[:_SHOWN]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
         squares = tuple(int(number) for number in re.split("[-x:]", text))
-        paths = [legal.move for legal in self._legal_paths()]
+        paths = [legal.move for legal in self.legal_paths()]
         fits = [move for move in paths if move.path == squares]
         if not fits:
             fits = [move for move in paths if _names(squares, move.path)]
@@ -278,7 +279,7 @@ class Board:
         A side without a move loses. The third occurrence of a position with the same side to move and 80 consecutive
         plies without a capture and without a man moving are draws.
         """
-        if not self._legal_paths():
+        if not self.legal_paths():
             return Outcome(Termination.NO_MOVES, self.turn.other)
         if self.repetitions() >= REPETITIONS_TO_DRAW:
             return Outcome(Termination.REPETITION, None)

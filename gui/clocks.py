@@ -32,14 +32,13 @@ class Clock:
         self._now = now
         self.reset(control or TimeControl())
 
-    def reset(self, control: TimeControl | None = None) -> None:
-        """Full times and nobody's running; the time control stays if left out."""
-        if control is not None:
-            self.control = control
+    def reset(self, control: TimeControl, left: Mapping[Color, float] | None = None) -> None:
+        """Nobody's time runs; both are full, but where ``left`` gives the seconds."""
+        self.control = control
         self.running: Color | None = None
         self.paused = False
         self._since = self._now()  # when the time now running was last added to the accounts
-        self._left = dict.fromkeys(Color, self.control.base_s)
+        self._left = dict.fromkeys(Color, control.base_s) | dict(left or {})
 
     def start(self, color: Color) -> None:
         """Lets the time of ``color`` run; with a time for every move, the whole of it."""
@@ -114,11 +113,6 @@ class Clock:
             mover = mover.other
         if self.running is not None:
             self.running = mover
-
-    def set_left(self, left: Mapping[Color, float]) -> None:
-        """Sets the times of sides, in seconds."""
-        self._settle()
-        self._left |= left
 
     def _unsettled(self, color: Color) -> float:
         """Seconds of ``color`` that have run since the accounts were settled."""

@@ -84,8 +84,7 @@ class GameController:
         """Play goes on in the session's game, between the players of ``plan``, with ``left`` seconds on the clocks."""
         self.thinker.forget()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
-        self.clock.reset(plan.control)
-        self.clock.set_left(left or {})
+        self.clock.reset(plan.control, left)
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
         self.scores, self._line = {}, []
@@ -175,11 +174,15 @@ class GameController:
         session = self.session
         if self._asked is not None or session.board.outcome() is not None:
             return
-        color = session.board.turn
+        people = session.board.turn in self.humans
         if self.agent_to_move and not self.paused:
-            self._request(self.agents[color], "play", self.clock.budget(color, session.ply // 2))
-        elif self.analysing and (color in self.humans or self.paused or self.browsing or session.is_over):
+            self._request_move()
+        elif self.analysing and (people or self.paused or self.browsing or session.is_over):
             self._request(self.adviser(), "analyse")
+
+    def _request_move(self) -> None:
+        color = self.session.board.turn
+        self._request(self.agents[color], "play", self.clock.budget(color, self.session.ply // 2))
 
     def _request(self, spec: OpponentSpec, mode: Mode, seconds: float | None = None) -> None:
         number = self.thinker.request(self.session.board, spec, mode, seconds)
@@ -309,10 +312,9 @@ class GameController:
             self.paused = False
             self._set_clock()
         elif not self.session.is_over and not self.session.board.outcome():
-            color = self.session.board.turn
             self._drop_request()
             self.browsing = self.paused = False
-            self._request(self.agents[color], "play", self.clock.budget(color, self.session.ply // 2))
+            self._request_move()
 
     def toggle_pause(self) -> None:
         """Agents and clocks wait, or go on."""

@@ -19,20 +19,7 @@ Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
 HALVING_LOSS = 0.1  # expected score; the loss that halves a move's accuracy
 LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "blunder": 0.2}
 _SLICE = 0.02  # seconds between two looks at the clock
-
-
 NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertainty
-
-
-def move_accuracy(loss: float) -> float:
-    """Accuracy, 0 to 100, of a move that gave away ``loss`` of expected score."""
-    return 100.0 * 2.0 ** (-loss / HALVING_LOSS)
-
-
-def judge(loss: float) -> Judgement:
-    """The word for a move that gave away ``loss`` of expected score."""
-    words = [word for word, least in LEAST_LOSS.items() if loss >= least]
-    return words[-1] if words else ""
 
 
 class MoveReport(NamedTuple):
@@ -62,12 +49,13 @@ class MoveReport(NamedTuple):
     @property
     def accuracy(self) -> float:
         """0 to 100; see the module."""
-        return move_accuracy(self.loss)
+        return 100.0 * 2.0 ** (-self.loss / HALVING_LOSS)
 
     @property
     def judgement(self) -> Judgement:
         """One word for it; empty for a good move."""
-        return judge(self.loss)
+        words = [word for word, least in LEAST_LOSS.items() if self.loss >= least]
+        return words[-1] if words else ""
 
 
 class GameReport(NamedTuple):

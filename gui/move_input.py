@@ -8,14 +8,13 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from engine.board import Board, LegalMove, Move
+from engine.board import MOVE_TEXT, Board, LegalMove, Move
 from engine.errors import IllegalMoveError
 from engine.fen import NUMBERS, Color
 
-from .move_reasons import capture_message, legal_paths, why_not, why_not_piece
+from .move_reasons import capture_message, why_not, why_not_piece
 from .squares import cursor_step, square_between
 
-_MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
 _TYPEABLE = frozenset("0123456789-x:")
 _LONGEST_TYPED = 40
 
@@ -67,7 +66,7 @@ class MoveInput:
         self._fresh = False  # the press under way selected its piece, so releasing it there is a first click
         self.dragging = False
         active = not closed and self.board.turn in self.colors and self.board.outcome() is None
-        self._legal: list[LegalMove] = legal_paths(self.board) if active else []
+        self._legal: list[LegalMove] = self.board.legal_paths() if active else []
         self._pieces = self.board.piece_map()
         self.movable = frozenset(legal.move.start for legal in self._legal)
         self.must_capture = any(legal.move.captured for legal in self._legal)
@@ -165,8 +164,8 @@ class MoveInput:
             return None
         try:
             return self._finish(self.board.parse_pdn(text.strip()))
-        except IllegalMoveError:
-            self.message = self._why_text(text.strip())
+        except IllegalMoveError as error:
+            self.message = self._why_text(text.strip()) or str(error)
             return None
 
     def cancel(self) -> bool:
@@ -300,8 +299,9 @@ class MoveInput:
         return f"the game is over: {outcome.termination.value}" if outcome else f"it is {self.board.turn}'s move"
 
     def _why_text(self, text: str) -> str:
-        if not _MOVE_TEXT.fullmatch(text):
-            return f"{text[:_LONGEST_TYPED]!r} is not a move (like 11-15, 15x22 or 2x9x18)"
+        """Why no legal move is written so; "" if none at all is."""
+        if not MOVE_TEXT.fullmatch(text):
+            return ""
         squares = [int(number) for number in re.split("[-x:]", text)]
         if outside := [number for number in squares if not 1 <= number <= NUMBERS]:
             return f"there is no square {outside[0]}"

@@ -1,16 +1,11 @@
 """Why a try at moving is refused, in one line a player can act on."""
 
-from engine.board import Board, LegalMove, generated_moves
+from engine.board import Board
 from engine.fen import Color
 
 from .squares import row_column, square_between
 
 _SHOWN = 3  # captures that a message names
-
-
-def legal_paths(board: Board) -> list[LegalMove]:
-    """Every legal path; several may be one move."""
-    return generated_moves(*board.words(), board.turn, distinct=False)
 
 
 def capture_message(board: Board) -> str:

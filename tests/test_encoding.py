@@ -92,7 +92,7 @@ def test_hop_table_is_the_boards_paths() -> None:
         found = [tuple(int(hop) for hop in row if hop != NO_HOP) for row in rows]
         assert not any(found[count:])
         by_position: dict[tuple[int, int, int], list[tuple[int, ...]]] = {}
-        for legal in board._legal_paths():
+        for legal in board.legal_paths():
             by_position.setdefault(legal.after, []).append(tuple(expected_hops(board, legal.move.path)))
         assert count == len(by_position)
         for hops, ways in zip(found[:count], by_position.values(), strict=True):  # in the order of generation
@@ -251,5 +251,5 @@ def test_a_circle_is_one_move() -> None:
     board = Board(CIRCLE)
     table, counts = hop_table(stack([board]))
     assert counts.tolist() == [1]
-    assert len(board._legal_paths()) == 2
-    assert table[0, 0].tolist() == expected_hops(board, board._legal_paths()[0].move.path)
+    assert len(board.legal_paths()) == 2
+    assert table[0, 0].tolist() == expected_hops(board, board.legal_paths()[0].move.path)

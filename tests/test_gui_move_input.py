@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.board import Board, Move
 from engine.fen import Color
 from gui.move_input import MoveInput
-from gui.move_reasons import legal_paths, why_not, why_not_piece
+from gui.move_reasons import why_not, why_not_piece
 from gui.squares import cursor_step, number_at, row_column
 
 CIRCLE = "B:W6,7,14,15:BK2"
@@ -298,7 +298,7 @@ def test_ambiguous_ends_are_entered_square_by_square() -> None:
     """Over 6 and 14, or over 7 and 15: other pieces are taken, so these are two moves."""
     board = Board("B:W6,7,14,15,22,23:BK2")
     for end in (25, 27):
-        ways = {legal.move for legal in legal_paths(board) if legal.move.end == end}
+        ways = {legal.move for legal in board.legal_paths() if legal.move.end == end}
         assert len(ways) == 2
         moves = MoveInput(board)
         assert played(moves, 2, end) == ""
@@ -314,7 +314,7 @@ def test_every_legal_path_can_be_entered_in_every_manner() -> None:
     fens = [CIRCLE, FORK, TWO_WAYS, DIAMOND, SPLIT, SAME_ENDS, "W:WK10:B6,7,14,15,22,23", "B:W18,19,26,27:BK15,12"]
     for fen in fens:
         board = Board(fen)
-        for legal in legal_paths(board):
+        for legal in board.legal_paths():
             path = legal.move.path
             step = MoveInput(board, one_click=False, auto_complete=False)
             assert played(step, *path) == str(legal.move)
@@ -358,7 +358,7 @@ def test_any_events_leave_a_sound_state(one_click: bool, auto_complete: bool, da
             board.copy().push(made)
             assert moves.path == ()
         assert moves.selected == (moves.path[0] if moves.path else None)
-        assert not moves.path or any(p.move.path[: len(moves.path)] == moves.path for p in legal_paths(board))
+        assert not moves.path or any(p.move.path[: len(moves.path)] == moves.path for p in board.legal_paths())
         assert len(moves.jumped) == (len(moves.path) - 1 if moves.must_capture and moves.path else 0)
         assert "\n" not in moves.message
         assert moves.board.fen() == board.fen()

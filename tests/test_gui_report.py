@@ -9,7 +9,7 @@ import pytest
 from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer, MoveThought, Purpose, Thought
-from gui.game_report import GameReport, GameReview, judge, move_accuracy
+from gui.game_report import GameReport, GameReview, MoveReport
 from gui.opponents import Opponents, OpponentSpec
 from gui.thinker import Thinker
 
@@ -92,9 +92,21 @@ def test_the_formula_by_hand() -> None:
 
 
 def test_accuracy_and_judgement() -> None:
-    assert [move_accuracy(loss) for loss in (0.0, 0.1, 0.2, 1.0)] == pytest.approx([100.0, 50.0, 25.0, 100 / 1024])
+    def made(loss: float) -> MoveReport:
+        move = Board().legal_moves[0]
+        return MoveReport(0, Color.BLACK, move, "", False, move, "", loss, 0.0)
+
+    assert [made(loss).accuracy for loss in (0.0, 0.1, 0.2, 1.0)] == pytest.approx([100.0, 50.0, 25.0, 100 / 1024])
     losses = (0.0, 0.049, 0.05, 0.1, 0.19, 0.2, 1.0)
-    assert [judge(loss) for loss in losses] == ["", "", "inaccuracy", "mistake", "mistake", "blunder", "blunder"]
+    assert [made(loss).judgement for loss in losses] == [
+        "",
+        "",
+        "inaccuracy",
+        "mistake",
+        "mistake",
+        "blunder",
+        "blunder",
+    ]
 
 
 def test_a_move_that_turns_out_better_than_the_best_gains_nothing() -> None:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"

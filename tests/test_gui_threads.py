@@ -107,8 +107,8 @@ def test_engines_that_do_not_quit_are_ended_side_by_side(tmp_path: Path) -> None
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert player.title == "Stubborn"
-        assert player.pid is not None
-        pids.append(player.pid)
+        assert player._engine is not None
+        pids.append(player._engine._process.pid)
     begin = time.monotonic()
     thinker.close()
     assert time.monotonic() - begin < 6  # each takes two seconds

@@ -96,7 +96,7 @@ class SearchPlayer:
             search = self.begin(boards[0])
             search.advance(deadline - time.perf_counter())
             return [search.choose()]
-        self._think(boards, self.explore)
+        self.think(boards, self.explore)
         chosen = []
         for slot, (board, legal) in enumerate(zip(boards, moves, strict=True)):
             win, _, loss = self._search.result(slot).wdl
@@ -105,11 +105,8 @@ class SearchPlayer:
             chosen.append(legal[self._search.choose(slot, temperature)])
         return chosen
 
-    def think(self, boards: Sequence[Board]) -> LockstepSearch:
-        """Searches the boards without noise and returns the trees, board by board in the slots 0, 1, ..."""
-        return self._think(boards, False)
-
-    def _think(self, boards: Sequence[Board], explore: bool) -> LockstepSearch:
+    def think(self, boards: Sequence[Board], explore: bool = False) -> LockstepSearch:
+        """Searches the boards and returns the trees, board by board in the slots 0, 1, ..."""
         if len(boards) > self._search.slots:
             self._search = LockstepSearch(self.config, len(boards), leaf_oracle=self._leaf_oracle)
             _reseed(self._search, self._seed)
@@ -155,8 +152,8 @@ class SearchPlayer:
             self._watched[purpose] = TreeSearch(trees, self.evaluator, _SLICE, explore)
         search = self._watched[purpose]
         # Not by the slices in which a caller advances: those are too short for any plan.
-        search.plan_until(math.inf if self.seconds is None else time.perf_counter() + _PLANNING * self.seconds)
-        search.set_board(board, pondering)
+        deadline = math.inf if self.seconds is None else time.perf_counter() + _PLANNING * self.seconds
+        search.set_board(board, pondering, deadline)
         return search
 
 
@@ -188,8 +185,13 @@ class TreeSearch:
         _reseed(self._trees, seed)
         self._board = None
 
-    def set_board(self, board: Board, pondering: bool) -> None:
-        """Begins anew, with what an earlier search found of the position; PlayerError if there is no legal move."""
+    def set_board(self, board: Board, pondering: bool, deadline: float) -> None:
+        """Begins anew, with what an earlier search found of the position; PlayerError if there is no legal move.
+
+        Args:
+            deadline: see ``LockstepSearch.plan_until``.
+        """
+        self._trees.plan_until(deadline)
         moves = search_moves(board)
         if not self._follow(board):
             self._trees.set_board(0, board)
@@ -197,10 +199,6 @@ class TreeSearch:
         self._asked, self._finished = min(self._made() + self._step, self._wanted), False
         self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
-
-    def plan_until(self, deadline: float) -> None:
-        """See ``LockstepSearch.plan_until``."""
-        self._trees.plan_until(deadline)
 
     def _follow(self, board: Board) -> bool:
         """Plays the moves that lead from the earlier board to this one; False if it is another game."""

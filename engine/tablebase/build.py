@@ -52,13 +52,10 @@ def peak_bytes(pieces: int, distance: bool) -> int:
     peak = 0
     for pair in pairs:
         in_memory.add(pair)
-        peak = max(peak, sum(_words_in_memory(other) for other in [*in_memory, pair]))
+        words = (layout_of(other).words * (1 if other.symmetric else 2) for other in [*in_memory, pair])
+        peak = max(peak, sum(words))
         in_memory.difference_update(spent(pairs, pair, in_memory))
     return peak * (DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0))
-
-
-def _words_in_memory(pair: Material) -> int:
-    return layout_of(pair).words * (1 if pair.symmetric else 2)
 
 
 def _check_memory(pieces: int, distance: bool) -> None:

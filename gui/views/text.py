@@ -64,10 +64,7 @@ class Text:
                     line = longer
             lines.append(self.cut(line, size, width, bold))
         if most is not None and len(lines) > most:
-            last = lines[most - 1].removesuffix("…")
-            while last and self.width(f"{last}…", size, bold) > width:
-                last = last[:-1].rstrip()
-            lines[most - 1 :] = [f"{last}…"]
+            lines[most - 1 :] = [self.cut(lines[most - 1].removesuffix("…") + "…", size, width, bold)]
         return lines
 
     def draw(

@@ -87,7 +87,8 @@ class Buttons(Panel[ButtonsState]):
         """Where each button lies."""
         size, gap = round(self._size_units * unit), max(2, unit // 4)
         if any(button.label for button in self.buttons):
-            return self._labelled(size, gap)
+            line, _ = self.rect.cut_top(size)
+            return list(zip(self.buttons, line.columns(len(self.buttons), gap * 2), strict=True))
         per_row = max(1, (self.rect.w + gap) // (size + gap))
         count = len(self.buttons)
         if count > per_row:
@@ -96,14 +97,9 @@ class Buttons(Panel[ButtonsState]):
         places = []
         for index, button in enumerate(self.buttons):
             row, column = divmod(index, per_row)
-            places.append(
-                (button, Rect(self.rect.x + column * (width + gap), self.rect.y + row * (size + gap), width, size))
-            )
+            x, y = self.rect.x + column * (width + gap), self.rect.y + row * (size + gap)
+            places.append((button, Rect(x, y, width, size)))
         return places
-
-    def _labelled(self, size: int, gap: int) -> list[tuple[Button, Rect]]:
-        row = Rect(self.rect.x, self.rect.y, self.rect.w, min(size, self.rect.h))
-        return list(zip(self.buttons, row.columns(len(self.buttons), gap * 2), strict=True))
 
     def at(self, point: tuple[int, int], unit: int) -> Button | None:
         """The button under a point, whether enabled or not."""
