@@ -27,7 +27,6 @@ class Color(enum.Enum):
 
     @property
     def other(self) -> "Color":
-        """The opponent."""
         return Color.WHITE if self is Color.BLACK else Color.BLACK
 
     def __str__(self) -> str:

@@ -117,7 +117,6 @@ class PdnGame:
 
     @property
     def start_fen(self) -> str:
-        """The position that the game starts from."""
         return START_FEN if self.headers.get("SetUp") == "0" else self.headers.get("FEN") or START_FEN
 
     def board(self) -> Board:

@@ -122,7 +122,6 @@ class App:
             scene.resize(Rect(0, 0, width, height), self.style)
 
     def toggle_fullscreen(self) -> None:
-        """Full screen and back."""
         self.preferences.fullscreen = not self.preferences.fullscreen
         self.open_window()
 
@@ -143,13 +142,11 @@ class App:
         return True
 
     def next_theme(self) -> None:
-        """Goes round the themes."""
         names = list(THEMES)
         self.preferences.theme = names[(names.index(self.style.theme.name) + 1) % len(names)]
         self.restyle()
 
     def zoom(self, factor: float) -> None:
-        """Makes letters and buttons larger or smaller."""
         self.preferences.ui_scale = round(min(4.0, max(0.5, self.scale * factor)), 2)
         self.restyle()
 
@@ -208,7 +205,6 @@ class App:
     # --- the loop
 
     def loop(self) -> None:
-        """Runs until the window is closed."""
         self.running = True
         while self.running:
             for event in self._events():

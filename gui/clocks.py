@@ -66,7 +66,6 @@ class Clock:
         self.paused = True
 
     def resume(self) -> None:
-        """Time runs on after ``pause``."""
         self._settle()
         self.paused = False
 

@@ -69,7 +69,6 @@ class GameController:
     # --- beginning
 
     def start(self, plan: GamePlan) -> None:
-        """Begins a game."""
         self.session.new_game(plan.fen, self._names.of(plan.humans, plan.agents), plan.opening)
         self.autosave.begin()
         self.resume(plan)
@@ -132,7 +131,6 @@ class GameController:
         self.save()
 
     def save(self) -> None:
-        """Has the game and its players kept as they are."""
         self.autosave.save(self.session, Seats.of(self.humans, self.agents, self.clock))
 
     def _place(self) -> tuple[int, int, str]:
@@ -229,13 +227,11 @@ class GameController:
         self.notice, self.alarm = without_fen(text), alarm
 
     def message(self) -> Message:
-        """The line for the status panel."""
         return message_of(self)
 
     # --- actions
 
     def make(self, move: Move) -> None:
-        """Makes a move for the side to move."""
         color, ply = self.session.board.turn, self.session.ply
         self._drop_request()
         try:
@@ -298,7 +294,6 @@ class GameController:
             self._set_clock()
 
     def ask_hint(self) -> None:
-        """Looks for a move to suggest."""
         if self.session.board.outcome() is None and not self.session.is_over and not self.agent_to_move:
             self._drop_request()
             self._request(self.adviser(), "hint", seconds=3.0)
@@ -344,7 +339,6 @@ class GameController:
         return turn if turn in self.humans else next(iter(self.humans), None)
 
     def resign(self) -> None:
-        """The person gives up."""
         color = self.person()
         if color is not None:
             self._attempt(lambda: self.session.resign(color))
@@ -356,7 +350,6 @@ class GameController:
             answer_offer(self)
 
     def answer_draw(self, accept: bool) -> None:
-        """The other side's answer."""
         self._attempt(lambda: self.session.answer_draw(accept))
 
     def _attempt(self, action: Callable[[], None]) -> bool:

@@ -55,7 +55,6 @@ class Verdict(NamedTuple):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The verdict in words."""
         lines = []
         if self.exact is not None:
             distance = "" if self.plies is None else f" in {self.plies} {'ply' if self.plies == 1 else 'plies'}"

@@ -43,7 +43,6 @@ class MoveReport(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """Expected score given away."""
         return self.before - self.after
 
     @property
@@ -151,7 +150,6 @@ class GameReview:
             self._board.push(self._moves[ply])
 
     def _report_of(self, move: Move, before: _Opinion, after: float) -> MoveReport:
-        """The report of a move made on the present board."""
         board, best = self._board, before.best
         assert best is not None  # a move was made, so the game was not over
         forced = len(search_moves(board)) == 1

@@ -83,14 +83,12 @@ class MenuScene(Scene):
     # --- for subclasses
 
     def fill(self) -> None:
-        """Adds the widgets."""
         raise NotImplementedError
 
     def poll(self) -> None:
         """Once a frame, while the menu is shown."""
 
     def say(self, text: str, alarm: bool = False) -> None:
-        """Shows one line at the foot of the menu."""
         self._foot, self._stale = (without_fen(text), alarm), True
 
     def attempt(self, action: Callable[[], object]) -> bool:
@@ -135,7 +133,6 @@ class MenuScene(Scene):
         self.selector(title, items, now, partial(self.prefer, field), meaning)
 
     def prefer(self, field: str, value: object) -> None:
-        """A value was chosen for a preference."""
         setattr(self.app.preferences, field, value)
 
     def text_input(self, title: str, value: str, most: int, meaning: str, **options: Any) -> Any:

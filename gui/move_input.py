@@ -108,7 +108,6 @@ class MoveInput:
         return None
 
     def click(self, square: int | None) -> Move | None:
-        """The button goes down and up on a square."""
         return self.press(square) or self.release(square)
 
     def hover(self, square: int | None) -> None:
@@ -152,7 +151,6 @@ class MoveInput:
         self.typed = (self.typed + allowed)[:_LONGEST_TYPED]
 
     def backspace(self) -> None:
-        """Takes the last typed character back."""
         self.typed = self.typed[:-1]
 
     def enter_text(self, text: str) -> Move | None:

@@ -130,7 +130,6 @@ class OpponentSpec(BaseModel):
 
     @property
     def label(self) -> str:
-        """Long, for menus."""
         name = self.name if self.kind in ("network", "external") else KIND_NAMES[self.kind]
         strength = strength_text(self)
         return f"{name}, {strength}" if strength else name
@@ -205,7 +204,6 @@ class CheckpointEntry(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name and rating."""
         if self.elo is None:
             return f"{self.name} — not rated"
         spread = "" if self.plus_minus is None else f" ± {self.plus_minus:.0f}"
@@ -240,7 +238,6 @@ class Opponents:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Those that can be made."""
         return tuple(kind for kind in KIND_NAMES if kind in self._factories)
 
     def checkpoints(self) -> tuple[CheckpointEntry, ...]:

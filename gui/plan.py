@@ -26,7 +26,6 @@ class PlayerNames:
         return new
 
     def of(self, humans: frozenset[Color], agents: Mapping[Color, OpponentSpec]) -> dict[Color, str]:
-        """The names of those who play."""
         names = {color: self._titles.get(spec, spec.name) for color, spec in agents.items()}
         return names | dict.fromkeys(humans, PERSON)
 

@@ -68,7 +68,6 @@ class PositionSetup:
         self._check()
 
     def clear(self) -> None:
-        """Takes every piece away."""
         self.pieces = {}
         self._check()
 
@@ -79,7 +78,6 @@ class PositionSetup:
         self._check()
 
     def set_turn(self, color: Color) -> None:
-        """Says whose move it is."""
         self.turn = color
         self._check()
 
@@ -90,7 +88,6 @@ class PositionSetup:
         return fen_of_pieces(self.turn, self.pieces)
 
     def _check(self) -> None:
-        """Finds the problems and warnings."""
         self.problems: list[str] = []
         for color in Color:
             count = sum(piece.color is color for piece in self.pieces.values())

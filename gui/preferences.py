@@ -53,7 +53,6 @@ class Preferences(BaseModel):
 
 
 def preferences_path() -> Path:
-    """Where the preferences lie on this platform."""
     return platformdirs.user_config_path("crownhead", appauthor=False) / FILE_NAME
 
 

@@ -69,7 +69,6 @@ class Setting(NamedTuple):
 
     @property
     def range_text(self) -> str:
-        """What it can be, in words."""
         if self.kind == "bool":
             return "on or off"
         if self.kind == "choice":

@@ -65,7 +65,6 @@ class Seats(BaseModel):
         return {color: min(self.seconds_left[_SIDES[color]], LONGEST_S) for color in Color if self.seconds_left}
 
     def data(self) -> bytes:
-        """What the file holds."""
         return self.model_dump_json(indent=1).encode() + b"\n"
 
 

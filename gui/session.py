@@ -46,7 +46,6 @@ class Ending(NamedTuple):
 
     @classmethod
     def by_rules(cls, outcome: Outcome) -> "Ending":
-        """The ending that the board declares."""
         if outcome.winner is None:
             return cls(None, outcome.termination.value, outcome.result)
         return cls.lost(outcome.winner.other, f"has {outcome.termination.value}")
@@ -80,7 +79,6 @@ class GameSession:
 
     @property
     def start_fen(self) -> str:
-        """The position that the line starts from."""
         return self.board.start_fen
 
     @property
@@ -90,7 +88,6 @@ class GameSession:
 
     @property
     def last_move(self) -> Move | None:
-        """The move that led to the position at the cursor."""
         return self.board.peek() if self.ply else None
 
     @property
@@ -109,7 +106,6 @@ class GameSession:
         return Color(self.start_fen[0])
 
     def turn_at(self, ply: int) -> Color:
-        """The side to move after ``ply`` moves of the line."""
         return self.first_color if ply % 2 == 0 else self.first_color.other
 
     def number_of(self, index: int) -> str:
@@ -204,7 +200,6 @@ class GameSession:
             self.version += 1
 
     def fen(self) -> str:
-        """The position at the cursor."""
         return self.board.fen()
 
     def to_game(self) -> PdnGame:
@@ -218,7 +213,6 @@ class GameSession:
         return PdnGame(tags, [replace(node) for node in self.nodes], self.comments.copy())
 
     def pdn(self) -> str:
-        """The whole line as PDN."""
         return format_game(self.to_game())
 
     def load_game(self, game: PdnGame) -> None:

@@ -70,11 +70,9 @@ class Snapshot:
 
     @property
     def busy(self) -> bool:
-        """Whether it is still going on."""
         return self.status in ("loading", "thinking")
 
     def wdl_of(self, color: Color) -> Wdl | None:
-        """Win, draw, loss of a colour."""
         return of_color(self.wdl, self.turn, color)
 
     @property
@@ -89,7 +87,6 @@ class Snapshot:
 
 
 def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...]:
-    """The table of moves of a position."""
     visits = max(1, sum(thought.visits for thought in thoughts))
     return tuple(
         MoveRow(**vars(thought), pdn=board.pdn(thought.move), share=thought.visits / visits) for thought in thoughts

@@ -257,7 +257,6 @@ class Thinker:
         self._show(job, **{**picture, "status": "done", "move": move, "progress": progress})
 
     def _picture(self, job: _Job, thinking: Thinking, seconds: float, limit: float | None) -> dict[str, Any]:
-        """Fields of a snapshot."""
         thought = thinking.thought()
         pv, pv_pdn = line_of(job.board, thought)
         progress = max(thinking.progress, min(1.0, seconds / limit) if limit else 0.0)
@@ -362,7 +361,6 @@ def _legal(board: Board, move: Move) -> Move:
 
 
 def _one_line(spec: OpponentSpec, error: BaseException) -> str:
-    """What went wrong, for people."""
     text = " ".join(str(error).split()) or type(error).__name__
     kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
     return f"{spec.name}: {kind}{text}"[:_SHOWN]

@@ -125,7 +125,6 @@ class Tutorial:
 
     @property
     def page(self) -> Page:
-        """The page being read."""
         return PAGES[self.index]
 
     @property
@@ -145,5 +144,4 @@ class Tutorial:
         return self.board.push_pdn(self.page.moves[self.step])
 
     def rewind(self) -> None:
-        """Goes back to the page's own position."""
         self.board = Board(self.page.fen)

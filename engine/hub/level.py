@@ -33,7 +33,6 @@ class Level(NamedTuple):
 
     @property
     def timed(self) -> bool:
-        """Whether it limits the time."""
         return (self.time, self.move_time) != (None, None)
 
     @property

@@ -23,7 +23,6 @@ _SWAPPED = str.maketrans("bwBW", "wbWB")
 
 
 def format_pos(board: Board) -> str:
-    """The position of a board."""
     letters = ["e"] * NUMBERS
     for number, (color, king) in board.piece_map().items():
         letters[number - 1] = color.value if king else color.value.lower()

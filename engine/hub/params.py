@@ -27,7 +27,6 @@ class Param(NamedTuple):
     values: Sequence[str] = ()
 
     def declaration(self) -> str:
-        """The line that tells of it."""
         value = str(self.value).lower() if self.type == "bool" else self.value
         args: dict[str, object] = {"name": self.name, "value": value, "type": self.type}
         if self.type == "int":

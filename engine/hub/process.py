@@ -50,7 +50,6 @@ class LineProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
         return self._process.poll() is None
 
     def send(self, line: str) -> None:

@@ -84,7 +84,6 @@ class _Output:
 
 
 def _error(error: BaseException | str) -> str:
-    """The line that tells of an error."""
     text = " ".join(str(error).split())[:_SHOWN] or type(error).__name__
     if not isinstance(error, ValueError | OSError | str):
         text = f"{type(error).__name__}: {text}"
@@ -107,7 +106,6 @@ class _Worker:
         self._orders.put(lambda: self._load(dict(values)))
 
     def search(self, search: Search, values: Mapping[str, Value]) -> None:
-        """Orders a search."""
         self._orders.put(lambda: self._answer(search, dict(values)))
 
     def finish(self, seconds: float | None = None) -> None:

@@ -130,7 +130,6 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
 
 
 def _is_enough(level: Level | None, thought: Thought) -> bool:
-    """Whether depth or nodes have been reached."""
     if level is None:
         return False
     depth_reached = level.depth is not None and _depth(thought) >= level.depth

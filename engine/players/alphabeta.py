@@ -61,7 +61,6 @@ class AlphaBetaPlayer:
         self._state.table["bound"] = 0
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``."""
         self.values = []
         return [self._choose(board) for board in boards]
 
@@ -75,7 +74,6 @@ class AlphaBetaPlayer:
         return search.choose()
 
     def begin(self, board: Board, purpose: Purpose = "move") -> "Deepening":
-        """See ``WatchablePlayer.begin``."""
         noise = 0 if purpose == "analysis" else NOISE
         depth = self.depth if purpose == "move" else MAX_DEPTH
         return Deepening(self._state, board, depth, noise, next_random(self._random))
@@ -161,7 +159,6 @@ class Deepening:
             self._search["first_move"], self.score = int(self._root["best_move"]), int(self._root["best"])
 
     def choose(self) -> Move:
-        """The best move."""
         return self._moves[int(self._search["first_move"])]
 
     @property

@@ -43,7 +43,6 @@ class OneByOne(ABC):
     """A ``Player`` that looks at one board after the other; a forced move costs it nothing."""
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``."""
         legal = [(board, search_moves(board)) for board in boards]
         return [moves[0] if len(moves) == 1 else self.choose_from(board, moves) for board, moves in legal]
 

@@ -349,7 +349,6 @@ class HubThinking:
         return tuple(line) or (self._first,)
 
     def _number_of(self, name: str) -> float | None:
-        """A number that the engine has told."""
         try:
             number = float(self._info.get(name, ""))
         except ValueError:

@@ -27,7 +27,6 @@ class PonderingPlayer:
 
     @property
     def seconds(self) -> float | None:
-        """Time per move, see ``SearchPlayer``."""
         return self._player.seconds
 
     @seconds.setter
@@ -39,7 +38,6 @@ class PonderingPlayer:
         self._player.seed(seed)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """See ``Player.choose``."""
         self.stop()
         moves = self._player.choose(boards)
         if len(boards) == 1:

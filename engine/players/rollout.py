@@ -232,12 +232,10 @@ class RolloutSearch:
 
     @property
     def count(self) -> int:
-        """Roll-outs made."""
         return int(self._nodes[0]["visits"])
 
     @property
     def progress(self) -> float:
-        """Share of the roll-outs made."""
         return self.count / self.simulations
 
     def run(self, simulations: int) -> None:
@@ -247,7 +245,6 @@ class RolloutSearch:
             self._size = uct_search(self._arena, self._root, self._size, simulations)
 
     def advance(self, seconds: float) -> bool:
-        """See ``Thinking.advance``."""
         deadline = time.perf_counter() + seconds
         while True:
             self.run(_SLICE)
@@ -257,11 +254,9 @@ class RolloutSearch:
                 return True
 
     def choose(self) -> Move:
-        """The most visited move."""
         return self._moves[most_visited(self._nodes)]
 
     def thought(self) -> Thought:
-        """See ``Thinking.thought``."""
         known, best = [], self.choose()
         for child in self._children(self._nodes[0]):
             value = float(child["total"]) / int(child["visits"])
@@ -318,7 +313,6 @@ class RolloutPlayer(OneByOne):
         return self._search.choose()
 
     def begin(self, board: Board, purpose: Purpose = "move") -> RolloutSearch:
-        """See ``WatchablePlayer.begin``."""
         search = self._search
         if purpose != "move":
             search = self._endless = self._endless or RolloutSearch(ENDLESS, self._random)

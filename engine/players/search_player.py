@@ -222,11 +222,9 @@ class TreeSearch:
 
     @property
     def progress(self) -> float:
-        """Share of the simulations made."""
         return 1.0 if self._finished else min(1.0, self._made() / max(self._wanted, 1))
 
     def advance(self, seconds: float) -> bool:
-        """See ``Thinking.advance``."""
         now = time.perf_counter()
         deadline, steps = now + seconds, 1
         while not self._finished:
@@ -258,7 +256,6 @@ class TreeSearch:
         return move
 
     def thought(self) -> Thought:
-        """See ``Thinking.thought``."""
         assert self._board is not None
         result = self._trees.result(0)
         line = tuple(line_of(self._trees, self._board))  # without drawing a random number

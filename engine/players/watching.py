@@ -57,7 +57,6 @@ class Thought:
 
     @property
     def best(self) -> Move:
-        """The move it would play."""
         return self.moves[0].move
 
 

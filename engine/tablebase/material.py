@@ -16,7 +16,6 @@ class Material(NamedTuple):
 
     @property
     def pieces(self) -> int:
-        """Number of pieces of both sides."""
         return sum(self)
 
     @property

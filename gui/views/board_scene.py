@@ -103,7 +103,6 @@ class BoardScene(SceneWithBoard):
         self._focus: tuple[int, str] | None = None
 
     def set_buttons(self, *rows: tuple[Button, ...]) -> None:
-        """The rows of buttons below the text."""
         while len(self.rows) < len(rows):
             self.rows.append(Buttons(2.1))
             self.panels.append(self.rows[-1])
@@ -165,7 +164,6 @@ class BoardScene(SceneWithBoard):
         return True
 
     def leave(self) -> None:
-        """Escape."""
         self.app.go.back()
 
     def _move_focus(self, step: int) -> None:

@@ -200,7 +200,6 @@ class BoardView:
 
 
 def center_of(area: Rect, number: int, flipped: bool) -> tuple[float, float]:
-    """The middle of a square."""
     column, row = cell_of(number, flipped)
     size = area.w / COLUMNS
     return area.x + (column + 0.5) * size, area.y + (row + 0.5) * size

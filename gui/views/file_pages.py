@@ -47,8 +47,6 @@ SWITCHES = {  # preference → title
 
 
 class FilesPage(MenuScene):
-    """Games and positions in and out."""
-
     title = "Games and positions"
 
     def fill(self) -> None:
@@ -163,8 +161,6 @@ def load_game(menu: MenuScene, games: PdnGames, number: int) -> None:
 
 
 class GamesPage(MenuScene):
-    """The games of one file."""
-
     def __init__(self, app: "App", title: str, games: PdnGames) -> None:
         super().__init__(app)
         self.games, self.title = games, title
@@ -204,8 +200,6 @@ class SavePage(MenuScene):
 
 
 class PreferencesPage(MenuScene):
-    """Looks and habits."""
-
     title = "Preferences"
 
     def fill(self) -> None:

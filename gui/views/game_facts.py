@@ -37,7 +37,6 @@ def score_wdl(score: float | None) -> Wdl | None:
 
 
 def player_state(controller: GameController, color: Color) -> PlayerState:
-    """One side's strip."""
     board, clock = controller.session.board, controller.clock
     pieces = board.piece_map().values()
     own = sum(owner is color for owner, _ in pieces)
@@ -63,7 +62,6 @@ def short_count(count: int) -> str:
 
 
 def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> ThoughtHead:
-    """The heading of the analysis."""
     if snapshot is None:
         return ThoughtHead(None, "Thoughts", (), verdict, f"{keys_of(Action.ANALYSE)}: think along")
     value = snapshot.value_of(Color.BLACK)
@@ -88,28 +86,24 @@ def _table_row(row: MoveRow, turn: Color) -> TableRow:
 
 
 def table_state(snapshot: Snapshot | None, hovered: int | None, most: int) -> TableState:
-    """The table of moves, at most ``most``."""
     if snapshot is None:
         return TableState((), None)
     return TableState(tuple(_table_row(row, snapshot.turn) for row in snapshot.moves[:most]), hovered)
 
 
 def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> LineState:
-    """The principal variation."""
     if snapshot is None or not snapshot.pv_pdn:
         return LineState("line", ())
     return LineState("line", numbered(snapshot.pv_pdn, int(first is Color.WHITE), snapshot.ply), hovered)
 
 
 def graph_state(controller: GameController, hovered: int | None) -> GraphState:
-    """The evaluation over the game."""
     count = len(controller.session.nodes) + 1
     scores = tuple(None if (score := controller.scores.get(ply)) is None else round(score, 3) for ply in range(count))
     return GraphState(scores, controller.session.ply, hovered=hovered)
 
 
 def move_list_state(controller: GameController, scroll: int, hovered: int | None) -> MoveListState:
-    """The moves of the game."""
     session = controller.session
     result = ""
     if session.ending is not None:

@@ -38,7 +38,6 @@ class GameKeys:
         self.focus: str | None = None
 
     def perform(self, action: Action) -> bool:
-        """Does what a key or a button stands for."""
         if self._on_focus(action) or self._entry_action(action) or self._window_action(action):
             return True
         scene, controller, app = self.scene, self.scene.controller, self.scene.app
@@ -126,7 +125,6 @@ class GameKeys:
         self.scene.tip(tips.get(name) if name else None, near, self.scene.motion.now)
 
     def _window_action(self, action: Action) -> bool:
-        """How things are shown."""
         preferences = self.scene.app.preferences
         if action is Action.FLIP:
             self.scene.flipped = not self.scene.flipped

@@ -49,7 +49,6 @@ def cell_of(number: int, flipped: bool) -> tuple[int, int]:
 
 
 def square_rect(board: Rect, number: int, flipped: bool) -> Rect:
-    """The cell of a PDN number in the window."""
     column, row = cell_of(number, flipped)
     size = board.w // COLUMNS
     return Rect(board.x + column * size, board.y + row * size, size, size)

@@ -52,7 +52,6 @@ def stored_spec(app: "App", who: str) -> OpponentSpec:
 
 
 def store_spec(app: "App", who: str, spec: OpponentSpec) -> None:
-    """Puts an opponent into the preferences."""
     app.preferences.opponents = app.preferences.opponents | {who: spec.model_dump(mode="json")}
 
 
@@ -79,8 +78,6 @@ def plan_of(app: "App") -> GamePlan:
 
 
 class MainPage(MenuScene):
-    """What the program can do."""
-
     title = "Crownhead"
     board = True
 
@@ -114,8 +111,6 @@ def start(menu: MenuScene) -> None:
 
 
 class NewGamePage(MenuScene):
-    """Who plays, from where, with which clock."""
-
     title = "New game"
     board = True
 
@@ -162,8 +157,6 @@ class NewGamePage(MenuScene):
 
 
 class OpponentPage(MenuScene):
-    """Kind and strength of one opponent."""
-
     def __init__(self, app: "App", who: str) -> None:
         super().__init__(app)
         self.who = who
@@ -200,7 +193,6 @@ class OpponentPage(MenuScene):
         self.button("Back", self.leave)
 
     def _network(self, spec: OpponentSpec) -> None:
-        """Adds what only networks can do."""
         change = partial(self.change, rebuild=False)
         meaning = "Games differ: the noise and the temperature of the search are used"
         self.selector("Vary its moves", ON_OFF, spec.vary, lambda on: change(vary=on), meaning)
@@ -249,8 +241,6 @@ class _PageOfOpponent(MenuScene):
 
 
 class CheckpointPage(_PageOfOpponent):
-    """The list of networks with their Elo."""
-
     title = "Networks"
 
     def fill(self) -> None:
@@ -267,8 +257,6 @@ class CheckpointPage(_PageOfOpponent):
 
 
 class SearchPage(_PageOfOpponent):
-    """Every setting of the search."""
-
     title = "Settings of the search"
 
     def fill(self) -> None:
@@ -307,8 +295,6 @@ class SearchPage(_PageOfOpponent):
 
 
 class BallotPage(MenuScene):
-    """The 174 ballots."""
-
     title = "Ballots"
 
     def fill(self) -> None:

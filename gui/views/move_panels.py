@@ -43,7 +43,6 @@ class MovesTable(Panel[TableState]):
     """Move, visits, prior, value and win/draw/loss of the moves under thought, best first."""
 
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
-        """Number of the row under a point."""
         index = (point[1] - self.rect.y - unit // 4) // round(1.5 * unit) - 1
         return index if self.rect.collidepoint(point) and 0 <= index < len(self.state.rows) else None
 
@@ -99,7 +98,6 @@ class LinePanel(Panel[LineState]):
         self._places: list[Rect] = []
 
     def move_at(self, point: tuple[int, int]) -> int | None:
-        """Index of the move under a point."""
         if not self.rect.collidepoint(point):
             return None
         return next((index for index, rect in enumerate(self._places) if rect.collidepoint(point)), None)

@@ -42,7 +42,6 @@ class Navigation:
 
     @property
     def scene(self) -> Scene:
-        """The scene shown."""
         return self.scenes[-1]
 
     def show(self, make: Callable[["App"], Scene]) -> None:
@@ -59,7 +58,6 @@ class Navigation:
         self._resize()
 
     def to_game(self) -> None:
-        """Leaves everything above the game."""
         del self.scenes[1:]
         self.back()
 
@@ -67,7 +65,6 @@ class Navigation:
         self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)
 
     def start_game(self, plan: GamePlan) -> None:
-        """Begins a game and shows it."""
         self.app.controller.start(plan)
         self.to_game()
 

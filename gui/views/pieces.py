@@ -15,7 +15,6 @@ _RISE = 0.07  # height of a disc's rim, in squares
 
 
 def colors_of(theme: Theme, color: Color) -> PieceColors:
-    """The colours of a side's pieces."""
     return theme.black if color is Color.BLACK else theme.white
 
 

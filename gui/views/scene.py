@@ -74,7 +74,6 @@ class Scene:
         self.forget()
 
     def forget(self) -> None:
-        """Everything is painted again."""
         self._blank = True
 
     def ask(
@@ -95,7 +94,6 @@ class Scene:
             self._tip, self._tip_since = tip, now
 
     def handle(self, event: pygame.event.Event) -> None:
-        """One event of mouse or keyboard."""
         if event.type == pygame.KEYDOWN:
             self._tip = None
             key = key_of(event)

@@ -31,8 +31,6 @@ TOOLS = {  # button → what it puts down
 
 
 class SetupScene(BoardScene):
-    """The editor of positions."""
-
     name = "setup"
 
     def __init__(self, app: "App") -> None:

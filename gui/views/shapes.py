@@ -24,7 +24,6 @@ def smooth(
 
 
 def disc(diameter: int, color: RGB) -> pygame.Surface:
-    """A filled circle."""
     return ring(diameter, color, 0)
 
 

@@ -84,7 +84,6 @@ class Buttons(Panel[ButtonsState]):
         self._size_units = size_units
 
     def places(self, unit: int) -> list[tuple[Button, Rect]]:
-        """Where each button lies."""
         size, gap = round(self._size_units * unit), max(2, unit // 4)
         if any(button.label for button in self.buttons):
             line, _ = self.rect.cut_top(size)
@@ -205,7 +204,6 @@ class Question:
         self.buttons.focused = names[(names.index(self.buttons.focused or names[0]) + step) % len(names)]
 
     def press(self, point: tuple[int, int], unit: int) -> str | None:
-        """The answer clicked on, or None."""
         button = self.buttons.at(point, unit)
         return button.name if button else None
 
