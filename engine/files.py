@@ -100,11 +100,8 @@ def make_folder(path: str | os.PathLike[str]) -> None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = (
-            "a file is in the way"
-            if isinstance(error, FileExistsError | NotADirectoryError)
-            else error.strerror or error
-        )
+        blocked = isinstance(error, FileExistsError | NotADirectoryError)
+        why = "a file is in the way" if blocked else error.strerror or error
         raise StorageError(error.errno, f"cannot make the folder {path}: {why}") from error
 
 

@@ -36,9 +36,7 @@ def spec_of(
             return OpponentSpec(kind="external", command=command).changed(**timing)
         case NetworkSpec() as named:
             number = simulations if named.simulations is None else named.simulations
-            search: dict[str, object] = {"oracle": named.oracle}
-            if number is not None:
-                search["num_simulations"] = number
+            search = {"oracle": named.oracle} | ({} if number is None else {"num_simulations": number})
             spec = OpponentSpec(kind="network")
             return spec.changed(
                 checkpoint=None if named.folder == CHAMPION else named.folder,

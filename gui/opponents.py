@@ -165,7 +165,6 @@ def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
 def strength_position(spec: OpponentSpec) -> int:
     """Index of the stop that is nearest to the strength, by ratio; 0 where there is none."""
     steps = strength_steps(spec)
-
     amount = math.log(max(spec.amount, 0.01))
     return min(range(len(steps)), key=lambda index: abs(amount - math.log(steps[index])), default=0)
 
@@ -242,9 +241,8 @@ class Opponents:
 
     def checkpoints(self) -> tuple[CheckpointEntry, ...]:
         """The networks at hand, strongest first, the unrated ones last by name. Reads files."""
-        return tuple(
-            sorted(self._find_checkpoints(), key=lambda entry: (entry.elo is None, -(entry.elo or 0.0), entry.name))
-        )
+        entries = self._find_checkpoints()
+        return tuple(sorted(entries, key=lambda entry: (entry.elo is None, -(entry.elo or 0.0), entry.name)))
 
     def make(self, spec: OpponentSpec) -> Player:
         """The player of a spec; may take seconds. Raises ``PlayerError`` or another ``ValueError`` if there is none."""

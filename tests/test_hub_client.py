@@ -233,7 +233,7 @@ def test_a_hanging_engine_is_ended(make: Make, changes: str, said: str) -> None:
     slow_start = "ready" in said
     player = make(changes, **{"start_patience" if slow_start else "patience": 0.3})
     if not slow_start:
-        player._ready()
+        player.start()
     pid, begun = pid_of(player), time.monotonic()
     with pytest.raises(EngineError) as caught:
         player.choose([Board()])

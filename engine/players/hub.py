@@ -110,7 +110,7 @@ class HubPlayer(OneByOne):
         moves, same_game = search_moves(board), self._continues(board)
         if self._engine is not None and not same_game and not self._engine.alive:
             self._end()  # it left when its last game was over, which costs it nothing
-        engine = self._ready()
+        engine = self.start()
         self._settle()
         if not same_game:
             engine.send("new-game")
@@ -133,10 +133,6 @@ class HubPlayer(OneByOne):
         return board.start_fen == start_fen and board.move_stack[: len(moves)] == moves
 
     # --- its process
-
-    def start(self) -> None:
-        """Starts the engine, if it does not run; EngineError if it cannot be started, or does not get ready."""
-        self._ready()
 
     def close(self) -> None:
         """Ends the engine: it is told to quit, then made to. It starts again when it is asked again."""
@@ -165,8 +161,8 @@ class HubPlayer(OneByOne):
         command = " ".join(os.path.basename(word) or word for word in self._argv)
         raise EngineError(" ".join(f"engine {_shortened(command)!r}: {text}".split()))
 
-    def _ready(self) -> LineProcess:
-        """The running engine, started if it is not."""
+    def start(self) -> LineProcess:
+        """The running engine, started if it is not; EngineError if it cannot be started, or does not get ready."""
         if self._engine is None:
             if self._failed_starts >= _MOST_STARTS:
                 raise EngineError(f"{self._why} (given up after {_MOST_STARTS} attempts)")

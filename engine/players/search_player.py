@@ -264,9 +264,8 @@ class TreeSearch:
         first = known.pop(best)
         known.sort(key=lambda move: (move.proof == "win", move.proof != "loss", move.visits, move.prior), reverse=True)
         win, draw, loss = (float(share) for share in result.wdl)
-        return Thought(
-            (first, *known), line or (first.move,), win - loss, (win, draw, loss), result.simulations, self._kept
-        )
+        moves, line = (first, *known), line or (first.move,)
+        return Thought(moves, line, win - loss, (win, draw, loss), result.simulations, self._kept)
 
 
 def _reseed(search: LockstepSearch, seed: int) -> None:

@@ -163,9 +163,8 @@ def _checked(positions: np.ndarray) -> np.ndarray:
     positions = np.ascontiguousarray(positions)
     row = first_impossible(positions)
     if row >= 0:
-        words = ", ".join(
-            f"{name} {word:#010x}" for name, word in zip(("own", "opp", "kings"), positions[row].tolist(), strict=False)
-        )
+        own, opp, kings = positions[row, :3].tolist()
+        words = f"own {own:#010x}, opp {opp:#010x}, kings {kings:#010x}"
         raise ValueError(
             f"position {row} is impossible ({words}): a square with two pieces, a king without a piece, "
             "a man on its promotion row, or no piece at all"

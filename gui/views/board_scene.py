@@ -46,18 +46,15 @@ class TextPanel(Panel[Passage]):
         self, passage: Passage, size: int, width: int, style: Style
     ) -> list[tuple[str, int, tuple[int, int, int], bool]]:
         theme, line = style.theme, round(1.45 * size)
-        rows = [
-            (part, round(line * 1.2), theme.text, True) for part in style.text.wrap(passage.title, size, width, True)
-        ]
-        for paragraph in filter(None, passage.text.split("\n\n")):
-            rows.append(("", line // 3, theme.text, False))
-            rows += [(part, line, theme.text, False) for part in style.text.wrap(paragraph, size, width)]
-        if passage.note:
-            rows.append(("", line // 2, theme.dim, False))
-            rows += [(part, line, theme.dim, False) for part in style.text.wrap(passage.note, size, width)]
-        for warning in passage.warnings:
-            rows.append(("", line // 3, theme.warning, False))
-            rows += [(part, line, theme.warning, True) for part in style.text.wrap("! " + warning, size, width)]
+        title = style.text.wrap(passage.title, size, width, True)
+        rows = [(part, round(line * 1.2), theme.text, True) for part in title]
+        parts = [(text, line // 3, theme.text, False) for text in passage.text.split("\n\n")]
+        parts += [(passage.note, line // 2, theme.dim, False)]
+        parts += [("! " + warning, line // 3, theme.warning, True) for warning in passage.warnings]
+        for text, space, color, bold in parts:
+            if text:
+                rows.append(("", space, color, bold))
+                rows += [(row, line, color, bold) for row in style.text.wrap(text, size, width)]
         return rows
 
 

@@ -129,9 +129,8 @@ def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
     if controller.hint is not None:
         return (Arrow(controller.hint.path, 0.8, hint=True),)
     top = max((move.share for move in moves), default=0.0) or 1.0
-    shown = [
-        Arrow(move.move.path, round(move.share / top, 1)) for move in moves[:_ARROWS] if move.share >= _LEAST_SHARE
-    ]
+    heavy = [move for move in moves[:_ARROWS] if move.share >= _LEAST_SHARE]
+    shown = [Arrow(move.move.path, round(move.share / top, 1)) for move in heavy]
     return tuple(shown or [Arrow(move.move.path, 1.0) for move in moves[:1]])  # one is known without a search
 
 

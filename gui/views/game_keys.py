@@ -1,6 +1,7 @@
 """What keys and buttons of the game do: moving, the buttons by keyboard, what is shown."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..help import DIRECTIONS, Action
@@ -38,16 +39,23 @@ class GameKeys:
         self.focus: str | None = None
 
     def perform(self, action: Action) -> bool:
-        if self._on_focus(action) or self._entry_action(action) or self._window_action(action):
-            return True
         scene, controller, app = self.scene, self.scene.controller, self.scene.app
+        entry, session = controller.input, controller.session
+        if self._on_focus(action):
+            return True
         deeds: dict[Action, Callable[[], object]] = {
+            **{cursor: partial(entry.move_cursor, direction) for cursor, direction in DIRECTIONS.items()},
+            Action.NEXT_SQUARE: entry.next_square,
+            Action.PREVIOUS_SQUARE: lambda: entry.next_square(-1),
+            Action.ENTER: self._enter,
+            Action.BACKSPACE: entry.backspace,
+            Action.CANCEL: self._cancel,
             Action.UNDO: controller.undo,
             Action.REDO: controller.redo,
             Action.FIRST: lambda: controller.go_to(0),
-            Action.PREVIOUS: lambda: controller.go_to(controller.session.ply - 1),
-            Action.NEXT: lambda: controller.go_to(controller.session.ply + 1),
-            Action.LAST: lambda: controller.go_to(len(controller.session.nodes)),
+            Action.PREVIOUS: lambda: controller.go_to(session.ply - 1),
+            Action.NEXT: lambda: controller.go_to(session.ply + 1),
+            Action.LAST: lambda: controller.go_to(len(session.nodes)),
             Action.HINT: controller.ask_hint,
             Action.MOVE_NOW: controller.move_now,
             Action.TAKE_OVER: controller.take_over,
@@ -57,37 +65,38 @@ class GameKeys:
             Action.OFFER_DRAW: scene.offer_draw,
             Action.ACCEPT: lambda: scene.answer_draw(True),
             Action.DECLINE: lambda: scene.answer_draw(False),
-            Action.COPY_FEN: lambda: app.copy(controller.session.fen()),
-            Action.COPY_PDN: lambda: app.copy(controller.session.pdn()),
+            Action.COPY_FEN: lambda: app.copy(session.fen()),
+            Action.COPY_PDN: lambda: app.copy(session.pdn()),
             Action.PASTE: app.paste,
+            Action.FLIP: scene.flip,
+            Action.NUMBERS: lambda: self._toggle("show_numbers"),
+            Action.ARROWS: lambda: self._toggle("show_arrows"),
+            Action.PANELS: lambda: self._toggle("show_moves_table", "show_wdl", "show_line"),
         }
         if action not in deeds:
             return app.go.open(action)
         deeds[action]()
         return True
 
-    def _entry_action(self, action: Action) -> bool:
-        """What belongs to entering a move."""
-        entry = self.scene.controller.input
-        if action in DIRECTIONS:
-            entry.move_cursor(DIRECTIONS[action])
-        elif action in (Action.NEXT_SQUARE, Action.PREVIOUS_SQUARE):
-            entry.next_square(1 if action is Action.NEXT_SQUARE else -1)
-        elif action is Action.ENTER:
-            self.scene.motion.animation = None
-            self.scene.controller.say("")
-            move = entry.enter()
-            if move is not None:
-                self.scene.controller.make(move)
-        elif action is Action.BACKSPACE:
-            entry.backspace()
-        elif action is Action.CANCEL:
-            if not entry.cancel() and not self.scene.controller.notice:
-                self.scene.app.go.open(Action.MENU)
-            self.scene.controller.say("")
-        else:
-            return False
-        return True
+    def _enter(self) -> None:
+        self.scene.motion.animation = None
+        self.scene.controller.say("")
+        move = self.scene.controller.input.enter()
+        if move is not None:
+            self.scene.controller.make(move)
+
+    def _cancel(self) -> None:
+        if not self.scene.controller.input.cancel() and not self.scene.controller.notice:
+            self.scene.app.go.open(Action.MENU)
+        self.scene.controller.say("")
+
+    def _toggle(self, *names: str) -> None:
+        """Shows all that these preferences stand for, or hides it if the first of them is shown."""
+        shown = not getattr(self.scene.app.preferences, names[0])
+        for name in names:
+            setattr(self.scene.app.preferences, name, shown)
+        self.scene.place()
+        self.scene.forget()
 
     def _on_focus(self, action: Action) -> bool:
         """Buttons, table and line by keyboard: F6 goes round, arrows and Enter work on what has the focus."""
@@ -102,14 +111,11 @@ class GameKeys:
         if action is Action.CANCEL:
             self._set_focus(None)
         elif self.focus == "line" and action in (Action.CURSOR_LEFT, Action.CURSOR_RIGHT):
-            last = len(self.scene.line.state.moves) - 1
-            now = -1 if self.scene.pv is None else self.scene.pv
-            now += 1 if action is Action.CURSOR_RIGHT else -1
-            self.scene.pv = min(now, last) if now >= 0 and last >= 0 else None
+            step = 1 if action is Action.CURSOR_RIGHT else -1
+            self.scene.pv = _moved(self.scene.pv, step, len(self.scene.line.state.moves))
         elif self.focus == "table" and action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
-            last = len(self.scene.table.state.rows) - 1
-            now = (-1 if self.scene.row is None else self.scene.row) + (1 if action is Action.CURSOR_DOWN else -1)
-            self.scene.row = min(now, last) if now >= 0 and last >= 0 else None
+            step = 1 if action is Action.CURSOR_DOWN else -1
+            self.scene.row = _moved(self.scene.row, step, len(self.scene.table.state.rows))
         elif action is Action.ENTER and self.focus not in ("table", "line"):
             self.perform(Action(self.focus))
         else:
@@ -124,20 +130,8 @@ class GameKeys:
         tips = {button.name: button.tip for button in self.scene.tools.buttons}
         self.scene.tip(tips.get(name) if name else None, near, self.scene.motion.now)
 
-    def _window_action(self, action: Action) -> bool:
-        preferences = self.scene.app.preferences
-        if action is Action.FLIP:
-            self.scene.flipped = not self.scene.flipped
-            self.scene.forget()
-        elif action is Action.NUMBERS:
-            preferences.show_numbers = not preferences.show_numbers
-        elif action is Action.ARROWS:
-            preferences.show_arrows = not preferences.show_arrows
-        elif action is Action.PANELS:
-            shown = not preferences.show_moves_table
-            preferences.show_wdl = preferences.show_moves_table = preferences.show_line = shown
-            self.scene.place()
-            self.scene.forget()
-        else:
-            return False
-        return True
+
+def _moved(index: int | None, step: int, count: int) -> int | None:
+    """The next of ``count`` places, or the last; None before the first."""
+    index = step - 1 if index is None else index + step
+    return min(index, count - 1) if index >= 0 and count else None

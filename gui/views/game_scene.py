@@ -91,8 +91,11 @@ class GameScene(SceneWithBoard):
         bottom, humans = self.app.preferences.bottom, self.controller.humans
         black = humans == {Color.BLACK} if bottom == "own" else bottom == "black"
         if black != self.flipped:
-            self.flipped = black
-            self.forget()
+            self.flip()
+
+    def flip(self) -> None:
+        self.flipped = not self.flipped
+        self.forget()
 
     # --- every frame
 
@@ -162,9 +165,8 @@ class GameScene(SceneWithBoard):
     def _sound(self, move: Move, before: Board, after: Board) -> None:
         crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
         had_error = self.app.sounds.error
-        self.app.sounds.play(
-            "crown" if crowned else "capture" if move.captured else "move", self.app.preferences.sounds
-        )
+        name = "crown" if crowned else "capture" if move.captured else "move"
+        self.app.sounds.play(name, self.app.preferences.sounds)
         if self.app.sounds.error and not had_error:
             self.controller.say(self.app.sounds.error)
 

@@ -119,9 +119,8 @@ class LinePanel(Panel[LineState]):
                     break
             rect = Rect(x, y, width, line)
             if state.hovered is not None and index <= state.hovered:
-                rounded(
-                    surface, rect, mix(theme.panel, theme.arrow, 0.45 if index == state.hovered else 0.2), style.radius
-                )
+                share = 0.45 if index == state.hovered else 0.2
+                rounded(surface, rect, mix(theme.panel, theme.arrow, share), style.radius)
             style.text.draw(surface, move, (x + space // 2, y + line // 2), unit, theme.text)
             self._places.append(rect)
             x += width
@@ -177,9 +176,8 @@ class MoveList(Panel[MoveListState]):
         number_width = style.text.width("000.", unit) + style.gap
         half = (inner.w - number_width) // 2
         if not state.moves and not state.result:
-            style.text.draw(
-                surface, "moves of the game", inner.center, max(8, unit * 5 // 6), theme.dim, align="center"
-            )
+            size = max(8, unit * 5 // 6)
+            style.text.draw(surface, "moves of the game", inner.center, size, theme.dim, align="center")
             return
         for row in range(top, min(rows, top + self.rows_shown)):
             y = inner.y + (row - top) * line

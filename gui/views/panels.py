@@ -14,8 +14,6 @@ from .theme import Theme, mix
 from .widgets import Panel, Style
 
 Wdl = tuple[float, float, float]  # Black wins, draw, White wins
-
-
 _BOLD_LINES, _MOST_LINES = 2, 7  # of a message
 
 
@@ -110,9 +108,8 @@ class PlayerPanel(Panel[PlayerState]):
             style.text.draw(surface, player.clock, box.center, round(unit * 1.15), ink, True, "center")
             right = box.x - style.gap
         count = f"{player.pieces}" + (f"  +{player.ahead}" if player.ahead > 0 else "")
-        right -= (
-            style.text.draw(surface, count, (right, y), max(9, size * 9 // 10), theme.dim, align="right") + style.gap
-        )
+        small = max(9, size * 9 // 10)
+        right -= style.text.draw(surface, count, (right, y), small, theme.dim, align="right") + style.gap
         color = theme.text if player.to_move else theme.dim
         style.text.draw(surface, player.name, (x, y), size, color, player.to_move, width=right - x)
 

@@ -73,10 +73,8 @@ class SetupScene(BoardScene):
         self._buttons()
 
     def picture(self) -> BoardPicture:
-        cursor = self.setup.cursor if self._keyboard else None
-        return BoardPicture(
-            sorted_pieces(self.setup.pieces), self.flipped, self.app.preferences.show_numbers, cursor=cursor
-        )
+        cursor, numbers = self.setup.cursor if self._keyboard else None, self.app.preferences.show_numbers
+        return BoardPicture(sorted_pieces(self.setup.pieces), self.flipped, numbers, cursor=cursor)
 
     def square(self, number: int | None, begin: bool) -> None:
         self._keyboard, self._said = False, ""
