@@ -188,11 +188,7 @@ class Board:
         return [legal.move for legal in generated_moves(*self.words(), self.turn, distinct=True)]
 
     def push(self, move: Move) -> None:
-        """Makes a move.
-
-        Raises:
-            IllegalMoveError: the move is not legal here; the board stays as it was.
-        """
+        """Makes a move; raises ``IllegalMoveError`` if it is not legal here, and then the board stays as it was."""
         legal = self._legal_path(move)
         own, opp, kings = legal.after
         own_before, opp_before, kings_before = self.words()
@@ -204,11 +200,7 @@ class Board:
         self._legal = None
 
     def pop(self) -> Move:
-        """Takes the last move back and returns it.
-
-        Raises:
-            IndexError: no move has been made.
-        """
+        """Takes the last move back and returns it; raises ``IndexError`` if none has been made."""
         move = self.move_stack.pop()
         self._states.pop()
         self.turn = self.turn.other
@@ -216,11 +208,7 @@ class Board:
         return move
 
     def peek(self) -> Move:
-        """The last move made.
-
-        Raises:
-            IndexError: no move has been made.
-        """
+        """The last move made; raises ``IndexError`` if there is none."""
         return self.move_stack[-1]
 
     def pdn(self, move: Move) -> str:

@@ -27,11 +27,7 @@ class StorageError(OSError):
 
 
 def sha256_of(source: bytes | str | os.PathLike[str]) -> str:
-    """SHA-256 of bytes, or of the file at a path, as 64 hexadecimal digits.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """SHA-256 of bytes, or of the file at a path, as 64 hexadecimal digits; raises ``OSError`` if it cannot be read."""
     if isinstance(source, bytes):
         return hashlib.sha256(source).hexdigest()
     with open(source, "rb") as file:

@@ -35,11 +35,7 @@ def divide(board: Board, depth: int, distinct: bool = False) -> dict[str, int]:
 
 
 def perft_report(depth: int, fen: str | None, distinct: bool, with_divide: bool) -> dict[str, Any]:
-    """The figures of ``crownhead perft --json``.
-
-    Raises:
-        FenError: ``fen`` is no position.
-    """
+    """The figures of ``crownhead perft --json``; raises ``FenError`` if ``fen`` is no position."""
     board = Board(START_FEN if fen is None else fen)
     count(board, min(depth, 2), distinct)  # loads the compiled functions, which is not what is timed
     start = time.perf_counter()

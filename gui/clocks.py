@@ -60,14 +60,10 @@ class Clock:
         self._settle()
         self.running = None
 
-    def pause(self) -> None:
-        """Time stands still until ``resume``."""
+    def pause(self, paused: bool = True) -> None:
+        """Time stands still, or runs on."""
         self._settle()
-        self.paused = True
-
-    def resume(self) -> None:
-        self._settle()
-        self.paused = False
+        self.paused = paused
 
     def remaining(self, color: Color) -> float | None:
         """Seconds left, not below 0; None without a clock."""

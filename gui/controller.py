@@ -270,10 +270,7 @@ class GameController:
     def _set_clock(self) -> None:
         """Time stands still on request, and while an agent has to wait because an earlier position is looked at."""
         waits = self.browsing and self.clock.running is not None and self.clock.running not in self.humans
-        if self.paused or waits:
-            self.clock.pause()
-        else:
-            self.clock.resume()
+        self.clock.pause(self.paused or waits)
 
     def undo(self) -> None:
         """Back to the last position in which a person was to move, and the clocks with it."""

@@ -244,11 +244,7 @@ class GameSession:
         self.new_game(fen)
 
     def paste(self, text: str) -> str:
-        """Takes over what a text holds and says whether it is a position or a game.
-
-        Raises:
-            DraughtsError: in one line, why it is neither; the present game stays.
-        """
+        """Takes over a text's position or game and says which; on ``DraughtsError`` the present game stays."""
         if not text.strip():
             raise SessionError("the clipboard holds no text")
         if _FEN_LIKE.match(text):

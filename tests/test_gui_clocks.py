@@ -116,7 +116,7 @@ def test_pause_and_stop() -> None:
     assert clock.paused
     assert clock.remaining(BLACK) == 55
     clock.pause()
-    clock.resume()
+    clock.pause(False)
     now.go(5)
     assert clock.remaining(BLACK) == 50
     clock.stop()
@@ -164,8 +164,8 @@ def test_no_second_is_lost_or_counted_twice(events: list[tuple[str, float]]) -> 
             presses[turn] += 1
             turn = turn.other
         elif event in ("pause", "resume"):
-            getattr(clock, event)()
             paused = event == "pause"
+            clock.pause(paused)
         for color in Color:
             assert clock.remaining(color) == pytest.approx(10000 - spent[color] + 3 * presses[color])
 

@@ -35,11 +35,7 @@ def shown(text: str) -> str:
 
 
 def parse_message(line: str) -> Message:
-    """Reads a line; an argument given twice counts as it is given last.
-
-    Raises:
-        HubError: what is wrong with it.
-    """
+    """Reads a line, or raises ``HubError``; an argument given twice counts as it is given last."""
     if len(line) > MAX_LINE:
         raise HubError(f"a line of more than {MAX_LINE} characters")
     line = line.rstrip()

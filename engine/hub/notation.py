@@ -71,11 +71,7 @@ def parse_move(board: Board, text: str) -> Move:
 
 
 def play_moves(board: Board, moves: Iterable[str]) -> Board:
-    """Makes moves, see ``parse_move``, and returns the board.
-
-    Raises:
-        IllegalMoveError: which move cannot be made.
-    """
+    """Makes moves and returns the board; raises ``IllegalMoveError`` as ``parse_move`` does."""
     for text in moves:
         board.push(parse_move(board, text))
     return board

@@ -34,11 +34,7 @@ class Param(NamedTuple):
         return format_message("param", args | ({"values": " ".join(self.values)} if self.type == "enum" else {}))
 
     def read(self, text: str) -> Value:
-        """The value that a text names.
-
-        Raises:
-            HubError: it names none.
-        """
+        """The value that a text names; raises ``HubError`` if it names none."""
         if self.type == "bool" and text in ("true", "false"):
             return text == "true"
         if self.type == "enum" and text in self.values:

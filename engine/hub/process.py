@@ -57,11 +57,7 @@ class LineProcess:
         self._outgoing.put(line)
 
     def receive(self, seconds: float) -> str | None:
-        """The next line; None if none comes within ``seconds``.
-
-        Raises:
-            EOFError: the program has closed its output.
-        """
+        """The next line, None if none comes within ``seconds``; raises ``EOFError`` when the output is closed."""
         try:
             line = self._incoming.get(timeout=seconds) if seconds > 0 else self._incoming.get_nowait()
         except queue.Empty:

@@ -180,11 +180,7 @@ def _option(ending: str) -> tuple[str, object] | None:
 
 
 def parse_network(text: str) -> NetworkSpec:
-    """The player of that text, which must be one with a network.
-
-    Raises:
-        PlayerError: it is another, or none.
-    """
+    """The player of that text; raises ``PlayerError`` if it is not one with a network."""
     spec = parse_player(text)
     if not isinstance(spec, NetworkSpec):
         raise PlayerError(why_no_network(text))

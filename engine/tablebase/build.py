@@ -70,11 +70,7 @@ def _check_memory(pieces: int, distance: bool) -> None:
 
 
 def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Workers) -> None:
-    """Writes the file of a pair's values, uint32 [2, words, 2] (``solve.solve_pair``).
-
-    Raises:
-        StorageError: it cannot be written.
-    """
+    """Writes the file of a pair's values, uint32 [2, words, 2] (``solve.solve_pair``); raises ``StorageError``."""
     layout = layout_of(pair)
     blocks = encode_slice(grid_of(layout, False), values[0], workers)
     write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)

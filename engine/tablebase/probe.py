@@ -49,11 +49,7 @@ class Tablebase:
         self.max_pieces = max((pair.pieces for pair in store.pairs), default=0)
 
     def probe_wdl(self, board: Board) -> int:
-        """Value for the side to move: 1 win, 0 draw, -1 loss.
-
-        Raises:
-            MissingTableError: no table covers the position.
-        """
+        """Value for the side to move: 1 win, 0 draw, -1 loss; raises ``MissingTableError`` where no table reaches."""
         return int(self._known(_words_of(board), False)[0])
 
     def get_wdl(self, board: Board, default: Default | None = None) -> int | Default | None:

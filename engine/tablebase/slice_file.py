@@ -83,11 +83,7 @@ def write_slice(
     priors: np.ndarray | None,
     blocks: list[bytes],
 ) -> None:
-    """Writes a pair's file, whole or not at all.
-
-    Raises:
-        StorageError: the folder cannot be written.
-    """
+    """Writes a pair's file, whole or not at all; raises ``StorageError`` if the folder cannot be written."""
     packed = b"" if priors is None else zstandard.ZstdCompressor(level=19).compress(priors.T.tobytes())
     header = Header(
         format=FORMAT,
@@ -198,21 +194,13 @@ class SliceFile:
             raise self._error("is damaged: its blocks do not fit its size")
 
     def check(self) -> None:
-        """Compares the whole file with its checksum.
-
-        Raises:
-            TableFileError: they differ.
-        """
+        """Compares the whole file with its checksum; raises ``TableFileError`` if they differ."""
         with memoryview(self._map) as view:
             if sha256(view[:-_DIGEST_BYTES]).digest() != bytes(view[-_DIGEST_BYTES:]):
                 raise self._error("is damaged: it does not match its checksum")
 
     def priors(self) -> np.ndarray:
-        """Priors of a file of values, int8 [NUM_MODELS, 2].
-
-        Raises:
-            TableFileError: they are damaged.
-        """
+        """Priors of a file of values, int8 [NUM_MODELS, 2]; raises ``TableFileError`` if they are damaged."""
         packed = self._map[self._start : self._start + self.header.priors_bytes]
         try:
             plain = zstandard.ZstdDecompressor().decompress(packed, max_output_size=2 * NUM_MODELS)
@@ -221,11 +209,7 @@ class SliceFile:
             raise self._error("is damaged: its table of probabilities cannot be read") from error
 
     def block(self, number: int) -> bytes:
-        """The bytes of one block.
-
-        Raises:
-            TableFileError: they do not match their checksum.
-        """
+        """The bytes of one block; raises ``TableFileError`` if they do not match their checksum."""
         data = self._map[self._edges[number] : self._edges[number + 1]]
         if zlib.crc32(data) != self._checks[number]:
             raise self._error(f"is damaged: block {number} does not match its checksum")

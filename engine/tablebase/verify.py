@@ -52,11 +52,7 @@ class Verifier:
         self._distances = DenseDistances(distances) if distances else None
 
     def run(self) -> Iterator[Step]:
-        """Checks pair by pair.
-
-        Raises:
-            TableFileError: a file is damaged, or says something that does not follow from the rules.
-        """
+        """Checks pair by pair; raises ``TableFileError`` if a file is damaged or contradicts the rules."""
 
         def check(pair: Material) -> bool:
             values = self._check_values(pair, workers)

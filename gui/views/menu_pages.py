@@ -56,11 +56,7 @@ def store_spec(app: "App", who: str, spec: OpponentSpec) -> None:
 
 
 def plan_of(app: "App") -> GamePlan:
-    """The game that the preferences describe.
-
-    Raises:
-        DraughtsError: the clock's text is none.
-    """
+    """The game that the preferences describe; raises ``DraughtsError`` if the clock's text is none."""
     preferences, rng = app.preferences, random.Random()
     agents = {Color.BLACK: stored_spec(app, "black"), Color.WHITE: stored_spec(app, "white")}
     humans = BOTH if preferences.mode == "human-human" else frozenset()
