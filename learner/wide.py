@@ -115,9 +115,7 @@ class Neighbours(nn.Module):
 
     def __init__(self, units: int) -> None:
         super().__init__()
-        self.rows = nn.Parameter(
-            torch.zeros(NUM_NEIGHBOUR_ROWS + 1, units)
-        )  # the last, of an empty square, adds nothing
+        self.rows = nn.Parameter(torch.zeros(NUM_NEIGHBOUR_ROWS + 1, units))  # the last adds nothing
         for name, numbers in (("_next", NEXT_SQUARES), ("_steps", STATE_STEPS), ("_begins", STATE_BEGINS)):
             self.register_buffer(name, torch.from_numpy(numbers), persistent=False)
 
