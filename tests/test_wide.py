@@ -1,5 +1,6 @@
 """The wide family: its network, its kernels, its searches; and the student beside a checkpoint."""
 
+import copy
 import json
 import shutil
 from itertools import pairwise, product
@@ -299,6 +300,16 @@ def test_a_checkpoint_of_any_family_comes_back_as_it_was(tmp_path: Path) -> None
         assert type(found.network) is type(network)
         assert found.network.config == network.config
         assert all(torch.equal(found.network.state_dict()[name], value) for name, value in network.state_dict().items())
+
+
+def test_weights_in_half_precision_are_read_as_numbers_of_today(tmp_path: Path) -> None:
+    """As networks that come with the program are kept: half as large, and as good as 16-bit integers need."""
+    network = random_wide(SIZES[2])
+    save_checkpoint(tmp_path / "net", copy.deepcopy(network).half())
+    found = load_checkpoint(tmp_path / "net").network.state_dict()
+    for name, value in network.state_dict().items():
+        assert found[name].dtype == torch.float32
+        assert torch.equal(found[name], value.half().float())
 
 
 def test_a_checkpoint_without_a_family_is_residual(tmp_path: Path) -> None:
