@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.board import Termination
+from engine.board import Board, Termination
 from engine.fen import Color
 from engine.search import CompiledEvaluator, Ending, Evaluator, LockstepSearch, SearchConfig
 from engine.search.leaf_oracle import DRAW, UNKNOWN, WIN
 
 from .config import SelfPlayConfig
 from .endgame import EndgameKnowledge, adjudicated, rescored, rescored_found, without_held_out
+from .forks import Forks
 from .match import PLY_CAP
 from .openings import selfplay_opening
 from .records import ADJUDICATION, GameRecord, GameRecordBuilder
@@ -98,6 +99,7 @@ class Actor:
         oracle = self._knowledge.leaf_oracle if search.oracle != "off" else None
         self._search = LockstepSearch(search, config.games_in_lockstep, most, seed, oracle)
         self._reader = TreeReader(self._search, config.tree_samples) if config.tree_samples.most else None
+        self._forks = Forks()
         self._finished: list[GameRecord] = []
         self._stats = PlayStats()
         self._stopping = False
@@ -141,7 +143,7 @@ class Actor:
         """A new game in a slot."""
         rng, ending = self._search.generator(slot), None
         while ending is not Ending.RUNNING:
-            board = selfplay_opening(rng, self.config.ballot_fraction, self.config.random_opening_plies)
+            board = self._opening(rng)
             ending = self._search.set_board(slot, board)
             if ending is Ending.RUNNING:
                 record = GameRecordBuilder(self.network, board.fen())
@@ -150,6 +152,12 @@ class Actor:
                     plies, ending = self._search.play(slot, 0, through_forced=True)
                     self._note_moves(self._games[slot], 0, plies)
         self._search_next([slot])
+
+    def _opening(self, rng: np.random.Generator) -> Board:
+        """Where a new game begins."""
+        config = self.config
+        fork = self._forks.take(rng) if config.fork_fraction > 0 and rng.random() < config.fork_fraction else None
+        return fork or selfplay_opening(rng, config.ballot_fraction, config.random_opening_plies)
 
     def _search_next(self, slots: list[int]) -> None:
         """Starts the searches of the positions that the games in slots have come to."""
@@ -239,6 +247,8 @@ class Actor:
     def _finish(self, slot: int, termination: str, winner: Color | None) -> None:
         game = self._games[slot]
         record = game.record.finish({Color.BLACK: 1, None: 0, Color.WHITE: -1}[winner], termination)
+        if self.config.fork_fraction > 0:
+            self._forks.add(record.samples, self._search.generator(slot))
         knowledge = self._knowledge
         if self.config.rescore and knowledge.table is not None:
             record = rescored(record, knowledge.table, self.config.table_pieces)
