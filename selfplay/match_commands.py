@@ -13,7 +13,7 @@ from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 from .conditions import Conditions
 from .match_file import MatchFile, check_writable
 from .match_pool import MatchPool, Pairing, make_tasks
-from .match_record import MatchGame, MatchResult, MatchSummary
+from .match_record import MatchGame, MatchResult, MatchSummary, PunctualityFigures
 from .openings import Opening, make_openings
 from .progress import MatchProgress
 from .requests import MatchRequest
@@ -24,6 +24,7 @@ class MatchFigures(MatchSummary):
     """What ``crownhead match`` has found: also what went wrong in forfeited games, and how many the file had before."""
 
     errors: list[str]
+    punctuality: NotRequired[list[PunctualityFigures]]
     sprt: NotRequired[SprtFigures]
     kept: NotRequired[int]
 
@@ -92,6 +93,8 @@ def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
     with MatchProgress(games, quiet) as progress, MatchPool(jobs) as pool:
         result = _play(pool, pairing, starts, games, kept, test, file, progress)
     figures: MatchFigures = {**result.summary(), "errors": result.errors}
+    if control.kind == "move":
+        figures["punctuality"] = result.punctuality(control.base_s)
     if not quiet:
         _print(figures, test)
     if test is not None:
@@ -160,3 +163,7 @@ def _print(figures: MatchFigures, test: Sprt | None) -> None:
         console.print(str(test), soft_wrap=True)
     if errors := figures["errors"]:  # told in full when they happened
         console.print(f"forfeited or lost on time: {len(errors)} of {figures['games']} games")
+    for kept in figures.get("punctuality", []):
+        if kept["late"]:
+            late = "{player}: {late} of {moves} moves late, the worst by {worst_s:.3f} s".format(**kept)
+            console.print(late, markup=False, soft_wrap=True)

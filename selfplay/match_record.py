@@ -4,13 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypedDict
 
 from engine.board import RESULTS, Board, Move
-from engine.fen import Color
+from engine.fen import Color, parse_fen
 from engine.pdn import PdnGame, PdnNode, format_game
 
 from .elo import Tally, TallyFigures
 
+_LATE_S, _LATE = 0.005, 0.05  # over a move's time, in seconds and as a share of it: more is late
 PLY_CAP, FORFEIT, FLAG = "PLY_CAP", "FORFEIT", "TIME"
 _EVAL = re.compile(r"\[%eval\s+([-+]?[0-9]{1,3}(?:\.[0-9]{1,9})?)\s*\]")
 _COMMANDS = re.compile(r"\[%[^\]]*\]\s*")
@@ -32,7 +34,7 @@ class MoveNote:
     value: float | None = None
 
     def comment(self) -> str:
-        """As embedded commands of a PDN comment: ``[%clk 0:00:58.30] [%emt 0:00:01.20] [%eval 0.25]``, or ""."""
+        """As embedded commands of a PDN comment: ``[%clk 0:00:58.300] [%emt 0:00:01.200] [%eval 0.250]``, or ""."""
         parts = [f"[%clk {_hours(self.clock_s)}]"] if self.clock_s is not None else []
         parts += [f"[%emt {_hours(self.elapsed_s)}]"] if self.elapsed_s is not None else []
         parts += [f"[%eval {self.value:.3f}]"] if self.value is not None else []
@@ -46,9 +48,9 @@ class MoveNote:
 
 
 def _hours(seconds: float) -> str:
-    hundredths = max(0, round(seconds * 100))
-    minutes = hundredths // 6000
-    return f"{minutes // 60}:{minutes % 60:02}:{hundredths // 100 % 60:02}.{hundredths % 100:02}"
+    thousandths = max(0, round(seconds * 1000))
+    minutes = thousandths // 60_000
+    return f"{minutes // 60}:{minutes % 60:02}:{thousandths // 1000 % 60:02}.{thousandths % 1000:03}"
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class MatchGame:
     def score(self) -> float:
         """Score of the match's first player: 1, 1/2 or 0."""
         return 0.5 if self.winner is None else float((self.winner is Color.BLACK) == self.first_is_black)
+
+    def moved_first(self, ply: int) -> bool:
+        """Whether the move made at this ply, counted from 0, was the match's first player's."""
+        black = (parse_fen(self.start_fen)[0] is Color.BLACK) == (ply % 2 == 0)
+        return black == self.first_is_black
 
     @property
     def result(self) -> str:
@@ -132,6 +139,18 @@ class MatchGame:
         )
 
 
+class PunctualityFigures(TypedDict):
+    """How a player kept to a time per move: moves that took time, those late, and by how many seconds the worst was.
+
+    Late is a move that took more than 5 % and more than 5 ms over its time.
+    """
+
+    player: str
+    moves: int
+    late: int
+    worst_s: float
+
+
 class MatchSummary(TallyFigures):
     """Results of a match, counted for ``player_a``."""
 
@@ -164,6 +183,21 @@ class MatchResult:
     @property
     def errors(self) -> list[str]:
         return [f"game {game.index + 1}: {game.error}" for game in self.played if game.error]
+
+    def punctuality(self, budget_s: float) -> list[PunctualityFigures]:
+        """How both players, the first one first, kept to ``budget_s`` seconds for every move."""
+        figures = []
+        for name, is_first in ((self.player_a, True), (self.player_b, False)):
+            over = [
+                note.elapsed_s - budget_s
+                for game in self.played
+                for ply, note in enumerate(game.notes)
+                if note.elapsed_s is not None and game.moved_first(ply) == is_first
+            ]
+            late = sum(seconds > max(_LATE_S, _LATE * budget_s) for seconds in over)
+            worst = round(max(0.0, *over), 4) if over else 0.0
+            figures.append(PunctualityFigures(player=name, moves=len(over), late=late, worst_s=worst))
+        return figures
 
     def summary(self) -> MatchSummary:
         return {"player_a": self.player_a, "player_b": self.player_b, **self.tally.figures()}

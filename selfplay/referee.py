@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.board import Board, Move
 from engine.players import HubPlayer, WatchablePlayer
 from engine.players.base import Player
-from engine.players.time_control import TimeControl, give_time
+from engine.players.time_control import TimeControl, give_time, search_time
 
 from .openings import MatchError
 
@@ -61,7 +61,8 @@ def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: f
             while thinking.advance(player.patience):
                 pass
         else:
-            thinking.advance(max(0.0, begun + budget - time.perf_counter()))  # to take the tree along took time, too
+            # To take the tree along took time, too.
+            thinking.advance(max(0.0, begun + search_time(budget) - time.perf_counter()))
         value = thinking.thought().value
         move = thinking.choose()  # after it a player may ponder, and its thoughts are about the next position
         return Answer(move, value, time.perf_counter() - begun)

@@ -24,7 +24,7 @@ from selfplay.conditions import Conditions
 from selfplay.gate import log_likelihood_ratio
 from selfplay.match_commands import choose_jobs, match_command, settings_of
 from selfplay.match_pool import Pairing
-from selfplay.match_record import FLAG, MatchGame, MoveNote
+from selfplay.match_record import FLAG, MatchGame, MatchResult, MoveNote
 from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
 from selfplay.requests import MatchRequest, RequestError
@@ -189,10 +189,33 @@ def test_clocks_in_the_file(tmp_path: Path) -> None:
     later = game.moves[30:]
     assert all(node.clock is not None and 0 < node.clock < 60 for node in later)
     assert sum(node.elapsed is not None for node in later) >= len(later) / 3
-    note = MoveNote(3725.04, 59.999, -0.25)
-    assert note.comment() == "[%clk 0:01:00.00] [%emt 1:02:05.04] [%eval -0.250]"
+    note = MoveNote(3725.04, 59.9999, -0.25)
+    assert note.comment() == "[%clk 0:01:00.000] [%emt 1:02:05.040] [%eval -0.250]"
     game.moves[0].comments = [note.comment()]
     assert MoveNote.of(game.moves[0]) == MoveNote(3725.04, 60.0, -0.25)
+
+
+def test_late_moves_are_counted_for_who_made_them() -> None:
+    (opening,) = make_openings("random:2", 1, 1)
+    board = opening.board.copy()
+    notes = [MoveNote(), MoveNote()]
+    for seconds in (0.2, 0.104, 0.106, None, 0.1051, 0.1):  # Black, White, Black, ...
+        board.push(board.legal_moves[0])
+        notes.append(MoveNote(seconds))
+    moves = tuple(board.move_stack)
+    game = MatchGame(1, "", "b", "a", False, board.start_fen, moves, None, "PLY_CAP", notes=tuple(notes))
+    first, second = MatchResult("a", "b", (game,)).punctuality(0.1)
+    assert first == {"player": "a", "moves": 2, "late": 0, "worst_s": 0.004}
+    assert second == {"player": "b", "moves": 3, "late": 3, "worst_s": 0.1}
+    first, second = MatchResult("a", "b", (game,)).punctuality(0.102)
+    assert (first["late"], second["late"]) == (0, 1), "5 ms of a tenth of a second are never late, nor 5 %"
+
+
+def test_a_match_with_a_time_says_how_it_was_kept() -> None:
+    figures = match("alphabeta:4", "random", games=2, seconds=0.01)
+    names, moves = zip(*((kept["player"], kept["moves"]) for kept in figures["punctuality"]), strict=True)
+    assert names == ("alphabeta:4", "random")
+    assert min(moves) > 0
 
 
 def test_a_flag_falls(tmp_path: Path) -> None:

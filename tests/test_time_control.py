@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.board import Board, Move
 from engine.hub.level import Level
 from engine.players import AlphaBetaPlayer, HubPlayer, RandomPlayer, RolloutPlayer
-from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget
+from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget, search_time
 from selfplay.match import _Running, play_games
 from selfplay.match_record import FLAG, FORFEIT, MoveNote
 from selfplay.openings import make_openings
@@ -42,6 +42,11 @@ def test_budget() -> None:
     assert move_budget(clock, 60.0, 100) == pytest.approx(59.97 / 15 + 0.8)
     assert move_budget(clock, 1.03, 10) == pytest.approx(0.5)  # not more than half of what there is
     assert move_budget(clock, 0.0, 10) == 0.001
+
+
+def test_a_move_is_searched_for_less_than_its_time() -> None:
+    assert search_time(0.1) == pytest.approx(0.097)
+    assert search_time(0.002) == pytest.approx(0.0015)
 
 
 @given(st.floats(0.2, 600), st.floats(0, 20), st.integers(1, 400))
@@ -181,4 +186,4 @@ def test_to_begin_a_search_is_a_part_of_its_time(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(player, "begin", slow)
     ask_timed(player, Board(), TimeControl("move", 0.1), 0.0, 0)
-    assert given == [pytest.approx(0.06)]
+    assert given == [pytest.approx(search_time(0.1) - 0.04)]

@@ -11,6 +11,7 @@ from ..search.lockstep import MOST_STEPS
 from ..search.tree import NO_DISTANCE
 from .base import search_moves
 from .spec import check_simulations
+from .time_control import search_time
 from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
 ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
@@ -92,7 +93,7 @@ class SearchPlayer:
         if len(boards) == 1 and self.seconds is not None:
             if len(moves[0]) == 1:
                 return [moves[0][0]]
-            deadline = time.perf_counter() + self.seconds
+            deadline = time.perf_counter() + search_time(self.seconds)
             search = self.begin(boards[0])
             search.advance(deadline - time.perf_counter())
             return [search.choose()]

@@ -15,6 +15,7 @@ _LEAST_MOVES = 15  # and so many more from wherever it stands
 _INCREMENT_SHARE = 0.8
 _MOST = 0.5  # of what a clock holds, for one move
 _OVERHEAD_S = 0.03  # of a clock's time is left for a move's way to it
+_ANSWER_S = 0.003  # of a move's time is left to read the answer from the tree: 1 to 2 ms
 _SHOWN = 40
 
 
@@ -110,6 +111,11 @@ def clock_share(remaining_s: float, increment_s: float, moves_made: int, moves: 
     moves = moves or max(_LEAST_MOVES, _GAME_MOVES - moves_made)
     left = max(0.0, remaining_s - _OVERHEAD_S)
     return max(SHORTEST_S, min(left / moves + _INCREMENT_SHARE * increment_s, left if moves == 1 else _MOST * left))
+
+
+def search_time(budget_s: float) -> float:
+    """Seconds of a move's time that are for the search; the rest is for its answer."""
+    return budget_s - min(_ANSWER_S, budget_s / 4)
 
 
 @runtime_checkable
