@@ -40,7 +40,7 @@ def spec_of(
             spec = OpponentSpec(kind="network")
             return spec.changed(
                 checkpoint=None if named.folder == CHAMPION else named.folder,
-                search=(spec.search.impartial() if named.impartial else spec.search).model_copy(update=search),
+                search=named.changed(spec.search).model_copy(update=search),
                 backend=named.backend or backend,
                 ponder=named.ponder,
                 **timing,

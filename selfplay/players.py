@@ -162,11 +162,9 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
             "leaves_in_flight": BOARD_SEARCH.leaves_in_flight if conditions.batch == 1 else 1,
         }
         search = (SearchConfig() if conditions.plain else BOARD_SEARCH).model_copy(update=changes)
-    if spec.impartial:
-        search = search.impartial()
     if isinstance(_info(spec, conditions).network, WideConfig):
         search = search.model_copy(update={"shot_visits": max(search.shot_visits, _WIDE_SHOT_VISITS)})
-    return search
+    return spec.changed(search)
 
 
 def _info(spec: NetworkSpec, conditions: Conditions) -> CheckpointInfo:

@@ -8,6 +8,7 @@ import torch
 from player_of import player_of
 
 from engine.board import Board
+from engine.players.base import PlayerSpecError
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
 from engine.search import BOARD_SEARCH, SearchConfig
@@ -47,8 +48,13 @@ def test_a_network_s_text_may_have_options():
     assert parse_network("champion@impartial@ponder") == NetworkSpec("champion", ponder=True, impartial=True)
     every = NetworkSpec("a@b", "off", 5, "numba-int16")
     assert parse_network("a@b@off@5@numba-int16") == parse_network("a@b@numba-int16@5@off") == every
+    tuned = NetworkSpec("x", "off", settings=(("c_puct", "1.2"), ("fpu_reduction", "0.1")))
+    assert parse_network("x@c_puct=2@c_puct=1.2@off@fpu_reduction=0.1") == tuned
+    assert tuned.text == "x@off@c_puct=1.2@fpu_reduction=0.1"
     for text in (
         "me@home",
+        "x@c_put=1",
+        "x@num_simulations=3",
         "@off",
         "@800",
         "x@",
@@ -80,7 +86,7 @@ def test_a_network_s_text_names_its_backend(checkpoint: Path):
     board = Board()
     assert player.choose([board])[0] in board.legal_moves
     assert isinstance(player.evaluator, NumbaEvaluator)
-    with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a number of simulations, or a backend"):
+    with pytest.raises(PlayerError, match=r"'threads:2' is no option of .*a setting like c_puct=1.2"):
         player_of(f"{checkpoint}@threads:2")
 
 
@@ -100,6 +106,14 @@ def test_the_text_of_a_network_goes_before_the_match(checkpoint: Path):
     assert player_of(f"{checkpoint}@impartial", simulations=16).config == usual.impartial() != usual
     with pytest.raises(PlayerError, match="number of simulations is 300000, not in 0 to 200000"):
         player_of(f"{checkpoint}@300000")
+
+
+def test_settings_of_the_search_go_before_all_others(checkpoint: Path):
+    usual = player_of(checkpoint, simulations=16).config
+    tuned = player_of(f"{checkpoint}@c_puct=1.2@transpositions=false@shot_visits=5", simulations=16).config
+    assert tuned == usual.model_copy(update={"c_puct": 1.2, "transpositions": False, "shot_visits": 5})
+    with pytest.raises(PlayerSpecError, match=r"@c_puct=-1: Input should be greater than 0$"):
+        player_of(f"{checkpoint}@c_puct=-1")
 
 
 def test_each_oracle_is_what_it_says():

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
+from pydantic import ValidationError
+
+from ..search import SearchConfig
 from .alphabeta import MAX_DEPTH
 from .base import PlayerError, PlayerSpecError
 from .hub import PREFIX, split_command
@@ -23,7 +26,8 @@ BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "num
 ``torch`` uses bf16 where the device has it, ``numba`` float32 (wide networks always take 16-bit integers).
 """
 MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
-OPTIONS = "behind @ stands off, tablebase, ponder, impartial, a number of simulations, or a backend"
+OPTIONS = "behind @ stands off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
+_SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
 _WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "hub")
 _SHOWN = 40  # characters of a wrong text that a message repeats
@@ -93,6 +97,7 @@ class NetworkSpec:
         backend: of its evaluator, ``@numba-int16``; None: that of the match.
         ponder: it searches in its opponent's time, ``@ponder``.
         impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
+        settings: other settings of its search (``SearchConfig``), by name, ``@c_puct=1.2``.
     """
 
     folder: str
@@ -101,6 +106,7 @@ class NetworkSpec:
     backend: BackendName | None = None
     ponder: bool = False
     impartial: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
     timed: ClassVar[bool] = True
 
     @property
@@ -108,8 +114,19 @@ class NetworkSpec:
         """As on the command line, without what goes without saying."""
         oracle = None if self.oracle == DEFAULT_ORACLE else self.oracle
         flags = ("ponder" if self.ponder else None, "impartial" if self.impartial else None)
-        options = (self.simulations, oracle, self.backend, *flags)
+        settings = (f"{name}={value}" for name, value in self.settings)
+        options = (self.simulations, oracle, self.backend, *flags, *settings)
         return "@".join([self.folder, *(str(option) for option in options if option is not None)])
+
+    def changed(self, search: SearchConfig) -> SearchConfig:
+        """A search as these options want it; raises ``PlayerSpecError`` if a setting is out of range."""
+        search = search.impartial() if self.impartial else search
+        for name, value in self.settings:
+            try:
+                search = SearchConfig.model_validate({**search.model_dump(), name: value})
+            except ValidationError as error:
+                raise PlayerSpecError(f"{self.folder}@{name}={value}: {error.errors()[0]['msg']}") from error
+        return search
 
 
 SimpleSpec = RandomSpec | RolloutSpec | AlphaBetaSpec | TablebaseSpec | HubSpec
@@ -153,6 +170,8 @@ def _parse_network(text: str) -> NetworkSpec:
         option = _option(ending) if folder else None
         if option is None:
             break
+        if option[0] == "settings":  # several may be given; the one behind counts
+            option = "settings", tuple(sorted({**dict(option[1]), **dict(options.get("settings", ()))}.items()))
         options[option[0]] = option[1]
         text = folder
     spec = NetworkSpec(text, **options)
@@ -166,8 +185,11 @@ def check_simulations(number: int) -> None:
         raise PlayerError(f"number of simulations is {number}, not in 0 to {MAX_SIMULATIONS}")
 
 
-def _option(ending: str) -> tuple[str, object] | None:
+def _option(ending: str) -> tuple[str, Any] | None:
     """Attribute and value that an option stands for; None if it is no option."""
+    name, equals, value = ending.partition("=")
+    if equals and name in _SETTINGS:
+        return "settings", ((name, value),)
     if ending in get_args(OracleName):
         return "oracle", ending
     if ending in get_args(BackendName):
