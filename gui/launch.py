@@ -34,7 +34,7 @@ def spec_of(
             return OpponentSpec(kind="alphabeta", depth=depth).changed(**timing)
         case HubSpec(command):
             return OpponentSpec(kind="external", command=command).changed(**timing)
-        case NetworkSpec() as named:
+        case NetworkSpec(alphabeta=False) as named:
             number = simulations if named.simulations is None else named.simulations
             search = {"oracle": named.oracle} | ({} if number is None else {"num_simulations": number})
             spec = OpponentSpec(kind="network")

@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from engine.players.base import Player, PlayerError
 from engine.players.first_search import search_is_compiled
 from engine.players.pondering import PonderingPlayer
@@ -14,11 +15,13 @@ from engine.players.spec import CHAMPION, NetworkSpec, PlayerSpec, why_no_networ
 from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator
+from learner.inference.wide_alphabeta import WideNodeSearch
 from learner.network import Network, WideConfig
 from learner.student import has_student, load_student, read_student_info
+from learner.wide import WideNetwork
 
 from .conditions import USUAL, Conditions
-from .knowledge import leaf_oracle
+from .knowledge import leaf_oracle, shared_tablebase
 from .ratings import Ratings, RatingsError
 from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
@@ -26,6 +29,7 @@ from .threads import choose_device, use_single_thread
 RUNS = Path("runs")
 _WIDE_SHOT_VISITS = 32  # wide networks look for shots later, which take as long as several of their evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
+_NODES = 20_000  # of alpha-beta, per move, where nobody says how many or how long
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 
@@ -137,6 +141,9 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     use_single_thread()
     search, backend = search_of(spec, conditions), spec.backend or conditions.backend
     student = load_student(folder) if _student_plays(spec, conditions) else None
+    if spec.alphabeta:
+        network = student.network if student else load_checkpoint(folder).network
+        return _alphabeta_player(spec, network, conditions)
     if student is not None:
         evaluator = make_evaluator(student.network)
     elif backend == "student":
@@ -149,6 +156,19 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     if conditions.is_timed and search_is_compiled():
         player.prepare()
     return PonderingPlayer(player) if spec.ponder else player
+
+
+def _alphabeta_player(spec: NetworkSpec, network: Network, conditions: Conditions) -> AlphaBetaPlayer:
+    if not isinstance(network, WideNetwork):
+        raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.config.family}")
+    oracle = shared_tablebase() if spec.oracle == "tablebase" else None
+    search, nodes = WideNodeSearch(network, oracle), None if conditions.is_timed else _nodes_of(spec, conditions)
+    return AlphaBetaPlayer(MAX_DEPTH, conditions.seconds, conditions.seed, search=search, nodes=nodes, name=spec.text)
+
+
+def _nodes_of(spec: NetworkSpec, conditions: Conditions) -> int:
+    given = (spec.simulations, conditions.simulations, _NODES)
+    return next(number for number in given if number is not None)
 
 
 def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
@@ -180,6 +200,9 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     Games count for the same match or ladder only while it is the same. The network is not loaded.
     """
     folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
+    if spec.alphabeta:
+        limit = f"nodes={_nodes_of(spec, conditions)} " if conditions.seconds is None else ""
+        return f"{limit}oracle={spec.oracle} weights={_info(spec, conditions).digest[:12]}"
     limit = f"simulations={search.num_simulations} " if conditions.seconds is None else ""
     backend = f"backend={spec.backend} " if spec.backend else ""
     recorded = " ".join(f"{name}={getattr(search, name):g}" for name in _RECORDED)
@@ -193,6 +216,8 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
 def _student_plays(spec: NetworkSpec, conditions: Conditions) -> bool:
     """Whether the student beside a network judges in its place."""
     backend = spec.backend or conditions.backend
+    if spec.alphabeta:
+        return has_student(checkpoint_folder(spec.folder))
     automatic = backend == "auto" and conditions.is_timed and choose_device(conditions.device) == "cpu"
     return (automatic or backend == "student") and has_student(checkpoint_folder(spec.folder))
 

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -18,8 +19,14 @@ MAX_DEPTH = 64
 TABLE_SLOTS = 1 << 18  # 12 MiB
 NOISE = 2  # hundredths of a man
 LOGISTIC_SCALE = 160  # expected score = 1 / (1 + exp(-score / scale)): fitted to 300 games of depth 4 against itself
-_SLICE = 4096  # nodes between two looks at the clock, about a millisecond
+_SLICE = 512  # nodes between two looks at the clock, a fifth of a millisecond, or one with a network
 _NEVER = float("inf")
+
+
+class NodeSearch(Protocol):
+    """``alphabeta_kernels.search_nodes`` with a judge of leaves of its own."""
+
+    def __call__(self, state: SearchState, budget: int) -> bool: ...
 
 
 class AlphaBetaPlayer:
@@ -34,6 +41,9 @@ class AlphaBetaPlayer:
             the moves depend on the machine's speed, not on the seed alone.
         seed: of its random numbers.
         table_slots: size of the transposition table, a power of two (48 bytes each), or 0 for none.
+        search: judges leaves in another way, and then prunes; None: ``evaluation.evaluate``, every move to full depth.
+        nodes: limit of a move's search in place of its depth.
+        name: None: ``alphabeta:DEPTH``.
 
     Attributes:
         values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; None where its move
@@ -43,16 +53,27 @@ class AlphaBetaPlayer:
         PlayerError: an argument is out of range.
     """
 
-    def __init__(self, depth: int, seconds: float | None = None, seed: int = 0, table_slots: int = TABLE_SLOTS) -> None:
+    def __init__(
+        self,
+        depth: int,
+        seconds: float | None = None,
+        seed: int = 0,
+        table_slots: int = TABLE_SLOTS,
+        *,
+        search: NodeSearch | None = None,
+        nodes: int | None = None,
+        name: str | None = None,
+    ) -> None:
         self.depth = check_range("the search depth", depth, MAX_DEPTH)
         if seconds is not None and not seconds > 0.0:
             raise PlayerError(f"the time limit is {seconds} seconds, not more than 0")
         if table_slots < 0 or table_slots & (table_slots - 1):
             raise PlayerError(f"the table has {table_slots} slots, not a power of two or 0")
         self.seconds = seconds
-        self.name = f"alphabeta:{depth}"
+        self.name = name or f"alphabeta:{depth}"
         self.values: list[float | None] = []
-        self._state = new_state(table_slots)
+        self._state, self._search, self._nodes = new_state(table_slots), search or search_nodes, nodes
+        self._state.search[0]["prunes"] = search is not None
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -76,7 +97,10 @@ class AlphaBetaPlayer:
     def begin(self, board: Board, purpose: Purpose = "move") -> "Deepening":
         noise = 0 if purpose == "analysis" else NOISE
         depth = self.depth if purpose == "move" else MAX_DEPTH
-        return Deepening(self._state, board, depth, noise, next_random(self._random))
+        return self._begun(board, depth, noise)
+
+    def _begun(self, board: Board, depth: int, noise: int) -> "Deepening":
+        return Deepening(self._state, board, depth, noise, next_random(self._random), self._search, self._nodes)
 
     def analyse(self, board: Board) -> "Deepening":
         """The finished search of the position to the player's depth or time limit, without noise.
@@ -88,7 +112,7 @@ class AlphaBetaPlayer:
 
     def _searched(self, board: Board, noise: int) -> "Deepening":
         """The finished search of a board."""
-        search = Deepening(self._state, board, self.depth, noise, next_random(self._random))
+        search = self._begun(board, self.depth, noise)
         search.advance(_NEVER if self.seconds is None else self.seconds)
         return search
 
@@ -101,6 +125,7 @@ class Deepening:
         depth: plies to search.
         noise: hundredths of a man, see ``AlphaBetaPlayer``.
         salt: random number that tells this search's noise and table entries from others'.
+        search, nodes: see ``AlphaBetaPlayer``.
 
     Attributes:
         depth: plies searched in full (forced replies and captures come on top).
@@ -113,9 +138,19 @@ class Deepening:
 
     unit: Unit = "nodes"
 
-    def __init__(self, state: SearchState, board: Board, depth: int, noise: int, salt: int) -> None:
+    def __init__(
+        self,
+        state: SearchState,
+        board: Board,
+        depth: int,
+        noise: int,
+        salt: int,
+        search: NodeSearch,
+        nodes: int | None,
+    ) -> None:
         self._moves = search_moves(board)
         self._board, self._state, self._most = board.copy(), state, depth
+        self._search_nodes, self._nodes = search, nodes
         self._search, self._root = state.search[0], state.frames[0]
         self.depth = self.score = 0
         self._finished = False
@@ -136,22 +171,29 @@ class Deepening:
     @property
     def progress(self) -> float:
         """Plies searched in full, as a share of those to search."""
+        if self._nodes is not None:
+            return 1.0 if self._finished else min(1.0, self.count / self._nodes)
         return 1.0 if self._finished else self.depth / self._most
 
     def advance(self, seconds: float) -> bool:
         """See ``Thinking.advance``; the first iteration is always finished."""
         deadline = time.perf_counter() + seconds
         while not self._finished:
-            if search_nodes(self._state, _SLICE):
+            if self._search_nodes(self._state, _SLICE):
                 self.depth += 1
                 self._take()
                 self._finished = self.depth >= self._most or abs(self.score) >= LEAST_WIN
                 if not self._finished:
                     start(self._state, self.depth + 1)
-            if self.depth > 0 and time.perf_counter() >= deadline:
+            if self.depth > 0 and (time.perf_counter() >= deadline or self._spent()):
                 break
         self._take()
         return not self._finished
+
+    def _spent(self) -> bool:
+        """Whether it has searched as many nodes as it may; it then is finished."""
+        self._finished = self._finished or (self._nodes is not None and self.count >= self._nodes)
+        return self._finished
 
     def _take(self) -> None:
         """Takes over the best of the root's moves that this iteration has searched, the best so far being the first."""

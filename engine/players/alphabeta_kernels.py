@@ -14,6 +14,10 @@ Rules of the search
   changes no value - but for draws by repetition and by 80 plies, which depend on how a position was reached and which
   the table does not see. Near 80 plies it is used for the order of moves alone.
 * Moves are tried in the order: the table's move, captures by length, the history of cut-offs (Schaeffer 1989).
+
+A search that ``prunes`` is faster and no longer plain alpha-beta: moves behind the first are searched with a window of
+nothing and late quiet ones less deep, and again in full where they turn out better than thought (principal variation
+search, late move reductions); and the table answers with deeper searches, too.
 """
 
 from typing import NamedTuple
@@ -42,6 +46,10 @@ MAX_PLY = 160  # a line as long as this is cut off with a static evaluation
 INFINITY = 32_000
 NO_MOVE = 255
 EXACT, LOWER, UPPER = 1, 2, 3  # what a table score is to the true value; 0 marks a free entry
+_OPEN, _DONE, _LEAF = 0, 1, 2  # a node's moves are searched; its score is known; its score is for the judge to say
+_IN_FULL, _NARROW, _REDUCED = 0, 1, 2  # how a move is searched: with the whole window, with none, and less deep, too
+_LEAST_DEPTH = 3  # of a node whose quiet moves are reduced from the second on, with a window the third
+_LEAST_DEPTH_FOR_TWO = 4  # of a node whose moves are reduced by two plies from the fourth on, if it has no window
 _MOST_CUTOFFS = 1 << 30  # so that the counts of a long analysis stay numbers
 _NEAR_DRAW = 16  # plies of forced replies and captures that a depth may be longer than it says
 
@@ -56,6 +64,8 @@ FRAME = np.dtype(
         ("move", np.int32),  # number of the move being searched
         ("table_move", np.int32),  # NO_MOVE if the table knows none
         ("num_moves", np.int32),
+        ("tried", np.int32),  # moves searched, the present one included
+        ("way", np.int32),  # how the present one is
     ],
     align=True,
 )
@@ -79,6 +89,8 @@ SEARCH = np.dtype(
         ("first_move", np.int32),  # to try first at the root
         ("noise", np.int32),  # greatest random number added to or taken from a leaf's score
         ("age", np.uint16),
+        ("prunes", np.bool_),
+        ("again", np.bool_),  # the present frame's move is to be searched once more, in another way
     ],
     align=True,
 )
@@ -171,20 +183,13 @@ def _store(state, frame, ply):
         entry.bound = EXACT if frame.best > frame.alpha else UPPER
 
 
-@njit(cache=True)
-def _leaf_score(state, ply, capture):
-    """Score of a position that is not searched on."""
-    search, now = state.search[0], state.search[0].root + ply
-    own, opp, kings = state.line[now, 0], state.line[now, 1], state.line[now, 2]
-    if not capture and count_moves(own, opp, kings, state.moves[ply]) == 0:
-        return ply - WIN
-    if state.line[now, 3] >= REVERSIBLE_PLIES_TO_DRAW:
-        return DRAW
-    score = np.int32(evaluate(own, opp, kings))
-    if search.noise > 0:
-        span = np.uint64(2 * search.noise + 1)
-        score += np.int32(position_key(own, opp, kings, search.salt) % span) - search.noise
-    return score
+@njit(inline="always")
+def _noise(search, own, opp, kings):
+    """What is added to a leaf's score."""
+    if search.noise == 0:
+        return np.int32(0)
+    span = np.uint64(2 * search.noise + 1)
+    return np.int32(position_key(own, opp, kings, search.salt) % span) - search.noise
 
 
 @njit(cache=True)
@@ -196,7 +201,8 @@ def _answered_by_table(state, frame, ply, reversible_plies):
         return False
     entry = state.table[np.int64(frame.key & np.uint64(state.table.shape[0] - 1)), place]
     frame.table_move = entry.move
-    if ply == 0 or entry.depth != frame.depth or reversible_plies + frame.depth + _NEAR_DRAW > REVERSIBLE_PLIES_TO_DRAW:
+    deep = entry.depth == frame.depth or (state.search[0].prunes and entry.depth > frame.depth)
+    if ply == 0 or not deep or reversible_plies + frame.depth + _NEAR_DRAW > REVERSIBLE_PLIES_TO_DRAW:
         return False
     score = np.int32(entry.score)
     if score > LEAST_WIN:
@@ -225,20 +231,24 @@ def _put_in_order(state, frame, ply):
 
 @njit(cache=True)
 def _open(state, ply):
-    """Begins the node of frame ``ply``, whose depth and window are set; True if ``best`` is its final score already."""
+    """Begins the node of frame ``ply``, whose depth and window are set; ``_DONE`` if ``best`` is its final score."""
     frame, now = state.frames[ply], state.search[0].root + ply
     own, opp, kings, reversible_plies = state.line[now, 0], state.line[now, 1], state.line[now, 2], state.line[now, 3]
     frame.best_move = NO_MOVE
+    frame.tried = 0
     if ply > 0 and repeated(state.line, now, state.search[0].root):
         frame.best = DRAW
-        return True
+        return _DONE
     capture = jumpers_of(own, opp, kings) != 0
     if (frame.depth == 0 and not capture) or ply == MAX_PLY:
-        frame.best = _leaf_score(state, ply, capture)
-        return True
+        if not capture and count_moves(own, opp, kings, state.moves[ply]) == 0:
+            frame.best = ply - WIN
+            return _DONE
+        frame.best = DRAW
+        return _DONE if reversible_plies >= REVERSIBLE_PLIES_TO_DRAW else _LEAF
     frame.key = position_key(own, opp, kings, state.search[0].salt)
     if _answered_by_table(state, frame, ply, np.int64(reversible_plies)):
-        return True
+        return _DONE
     frame.num_moves = generate(own, opp, kings, state.moves[ply], DISTINCT)
     frame.best = ply - WIN if frame.num_moves == 0 else -INFINITY
     if frame.num_moves > 0 and ply > 0 and reversible_plies >= REVERSIBLE_PLIES_TO_DRAW:
@@ -247,7 +257,7 @@ def _open(state, ply):
     if ply == 0:
         frame.table_move = state.search[0].first_move
     _put_in_order(state, frame, ply)
-    return frame.num_moves == 0
+    return _DONE if frame.num_moves == 0 else _OPEN
 
 
 @njit(cache=True)
@@ -262,34 +272,54 @@ def _next_move(state, ply):
             next_move = i
     if next_move >= 0:
         order[next_move] = -1
+        frame.move = next_move
+        frame.tried += 1
+        frame.way = _way(state, frame, ply)
     return next_move
 
 
+@njit(inline="always")
+def _way(state, frame, ply):
+    """How the frame's move is searched first."""
+    if not state.search[0].prunes or frame.tried == 1 or frame.num_moves == 1:
+        return _IN_FULL
+    late = frame.tried >= (3 if frame.beta - frame.alpha > 1 else 2) and frame.depth >= _LEAST_DEPTH
+    return _REDUCED if late and not is_capture(state.moves[ply, frame.move].code) else _NARROW
+
+
 @njit(cache=True)
-def _make(state, ply, move):
-    """Sets up the child's frame behind frame ``ply``."""
+def _make(state, ply):
+    """Sets up the frame behind frame ``ply`` for its move."""
     frame, child = state.frames[ply], state.frames[ply + 1]
-    frame.move = move
-    play(state.line, state.search[0].root + ply, state.moves[ply, move])
+    play(state.line, state.search[0].root + ply, state.moves[ply, frame.move])
     child.depth = frame.depth if frame.num_moves == 1 else max(0, frame.depth - 1)
-    child.alpha = -frame.beta
-    child.beta = -max(frame.alpha, frame.best)
+    least = max(frame.alpha, frame.best)
+    child.alpha = -frame.beta if frame.way == _IN_FULL else -least - 1
+    child.beta = -least
+    if frame.way == _REDUCED:
+        more = frame.tried >= 4 and frame.depth >= _LEAST_DEPTH_FOR_TWO and frame.beta - frame.alpha == 1
+        child.depth -= 2 if more else 1
 
 
 @njit(cache=True)
 def _take(state, ply, score):
-    """Gives frame ``ply`` the score of the move it has searched."""
+    """Gives frame ``ply`` the score of the move it has searched; True if that is to be searched in another way."""
     frame = state.frames[ply]
+    surprises = frame.way != _IN_FULL and score > max(frame.alpha, frame.best)
+    if surprises and (frame.way == _REDUCED or score < frame.beta):
+        frame.way = _NARROW if frame.way == _REDUCED and frame.beta - frame.alpha > 1 else _IN_FULL
+        return True
     if score > frame.best:
         frame.best = score
         frame.best_move = frame.move
     if score < frame.beta:
-        return
+        return False
     code = state.moves[ply, frame.move].code
     if not is_capture(code):
         side, start, direction = ply & 1, move_start(code), move_direction(code, 0)
         count = state.cutoffs[side, start, direction] + frame.depth * frame.depth
         state.cutoffs[side, start, direction] = min(count, _MOST_CUTOFFS)
+    return False
 
 
 @njit(cache=True)
@@ -300,7 +330,46 @@ def start(state, depth):
     frame.alpha = -INFINITY
     frame.beta = INFINITY
     state.search[0].ply = 0
+    state.search[0].again = False
     _open(state, 0)
+
+
+@njit(inline="always")
+def search_with(state, budget, judge, knowledge):
+    """``search_nodes`` with another judge of leaves.
+
+    Args:
+        judge: compiled function ``judge(line, now, knowledge)``: the score of position ``now`` of the line.
+        knowledge: whatever it wants.
+    """
+    search = state.search[0]
+    limit = search.nodes + budget
+    ply = np.int64(search.ply)
+    while search.nodes < limit:
+        if search.again or _next_move(state, ply) >= 0:
+            search.nodes += 1
+            _make(state, ply)
+            opened = _open(state, ply + 1)
+            if opened == _OPEN:
+                ply, search.again = ply + 1, False
+                continue
+            if opened == _LEAF:
+                now = search.root + ply + 1
+                noise = _noise(search, state.line[now, 0], state.line[now, 1], state.line[now, 2])
+                state.frames[ply + 1].best = np.int32(judge(state.line, now, knowledge)) + noise
+        else:
+            _store(state, state.frames[ply], ply)
+            if ply == 0:
+                return True
+            ply -= 1
+        search.again = _take(state, ply, -state.frames[ply + 1].best)
+    search.ply = ply
+    return False
+
+
+@njit(inline="always")
+def _judge(line, now, _):
+    return evaluate(line[now, 0], line[now, 1], line[now, 2])
 
 
 @njit(cache=True, nogil=True)
@@ -310,23 +379,4 @@ def search_nodes(state, budget):
     Then ``frames[0]`` holds the root's score and best move. If it is not finished, these are the best of the root's
     moves searched so far; the best move is ``NO_MOVE`` where that is none.
     """
-    search = state.search[0]
-    limit = search.nodes + budget
-    ply = search.ply
-    while search.nodes < limit:
-        move = _next_move(state, ply)
-        if move >= 0:
-            search.nodes += 1
-            _make(state, ply, move)
-            if _open(state, ply + 1):
-                _take(state, ply, -state.frames[ply + 1].best)
-            else:
-                ply += 1
-            continue
-        _store(state, state.frames[ply], ply)
-        if ply == 0:
-            return True
-        ply -= 1
-        _take(state, ply, -state.frames[ply + 1].best)
-    search.ply = ply
-    return False
+    return search_with(state, budget, _judge, 0)

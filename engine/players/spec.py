@@ -4,7 +4,7 @@ Who asks what a player is like (whether it searches with a network, is a program
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -28,6 +28,7 @@ BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "num
 MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
 OPTIONS = "behind @ stands off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
 _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
+_ALPHABETA = "alphabeta:"
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
 _WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "hub")
 _SHOWN = 40  # characters of a wrong text that a message repeats
@@ -90,6 +91,8 @@ class HubSpec(_Spec):
 class NetworkSpec:
     """``FOLDER[@OPTION]...``, the search with a network. Options stand in any order.
 
+    ``alphabeta:FOLDER`` is alpha-beta with it; its options are ``@off`` and a number, of nodes per move.
+
     Attributes:
         folder: of a checkpoint or a run, or ``champion``.
         oracle: of its endgames, ``@off`` or ``@tablebase`` (the default).
@@ -98,6 +101,7 @@ class NetworkSpec:
         ponder: it searches in its opponent's time, ``@ponder``.
         impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
         settings: other settings of its search (``SearchConfig``), by name, ``@c_puct=1.2``.
+        alphabeta: it is searched by alpha-beta.
     """
 
     folder: str
@@ -107,6 +111,7 @@ class NetworkSpec:
     ponder: bool = False
     impartial: bool = False
     settings: tuple[tuple[str, str], ...] = ()
+    alphabeta: bool = False
     timed: ClassVar[bool] = True
 
     @property
@@ -116,7 +121,8 @@ class NetworkSpec:
         flags = ("ponder" if self.ponder else None, "impartial" if self.impartial else None)
         settings = (f"{name}={value}" for name, value in self.settings)
         options = (self.simulations, oracle, self.backend, *flags, *settings)
-        return "@".join([self.folder, *(str(option) for option in options if option is not None)])
+        folder = f"{_ALPHABETA}{self.folder}" if self.alphabeta else self.folder
+        return "@".join([folder, *(str(option) for option in options if option is not None)])
 
     def changed(self, search: SearchConfig) -> SearchConfig:
         """A search as these options want it; raises ``PlayerSpecError`` if a setting is out of range."""
@@ -136,7 +142,7 @@ PlayerSpec = SimpleSpec | NetworkSpec
 
 def parse_player(text: str) -> PlayerSpec:
     """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER``,
-    ``hub:COMMAND`` or else the folder of a network with its options names.
+    ``hub:COMMAND``, ``alphabeta:FOLDER`` or else the folder of a network with its options names.
 
     Raises:
         PlayerSpecError: a number is missing, no number, out of range, or too much; or a command cannot be read.
@@ -151,6 +157,8 @@ def parse_player(text: str) -> PlayerSpec:
         return TablebaseSpec(number or None)
     if kind not in _EXAMPLES:
         return _parse_network(text)
+    if text.startswith(_ALPHABETA) and not re.match(r" *[0-9]|$", number):
+        return _parse_alphabeta(number)
     if kind == "random" and not colon:
         return RandomSpec()
     if kind == "random" or not re.fullmatch("[0-9]{1,9}", number):
@@ -176,6 +184,13 @@ def _parse_network(text: str) -> NetworkSpec:
         text = folder
     spec = NetworkSpec(text, **options)
     check_simulations(spec.simulations or 0)
+    return spec
+
+
+def _parse_alphabeta(text: str) -> NetworkSpec:
+    spec = replace(_parse_network(text), alphabeta=True)
+    if spec != NetworkSpec(spec.folder, spec.oracle, spec.simulations, alphabeta=True):
+        raise PlayerSpecError(f"{_ALPHABETA}{text}: behind @ may stand off and a number of nodes, nothing else")
     return spec
 
 

@@ -56,7 +56,7 @@ class WideEvaluator(NetworkEvaluator):
     def _load(self, folded: Network) -> None:
         assert isinstance(folded, WideNetwork)
         self._weights = pack_wide(folded)
-        self._buffers = _room_for(self._weights, LARGEST_BATCH)
+        self._buffers = room_for(self._weights, LARGEST_BATCH)
 
     def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
         evaluate_wide(positions, self._weights, self._buffers, policy_logits, wdl_logits)
@@ -133,7 +133,8 @@ def _filled(matrix: np.ndarray, depth: int) -> np.ndarray:
     return padded(matrix, depth, filled(matrix.shape[1]))
 
 
-def _room_for(weights: WideWeights, positions: int) -> WideBuffers:
+def room_for(weights: WideWeights, positions: int) -> WideBuffers:
+    """Buffers for batches of so many positions."""
     rows = filled_rows(positions) + NUM_PHASES * ROWS
     units, hidden = weights.policy.size // NUM_POLICY, weights.hidden_bias.size // NUM_PHASES
     return WideBuffers(

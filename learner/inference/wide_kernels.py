@@ -86,12 +86,12 @@ class WideBuffers(NamedTuple):
 
 
 @njit(inline="always")
-def _units_of(weights):
+def units_of(weights):
     return weights.policy.size // NUM_POLICY
 
 
 @njit(inline="always")
-def _phase_of(position, weights):
+def phase_of(position, weights):
     own, opp, kings = position[0], position[1], position[2]
     return np.int64(weights.phases[popcount(own | opp), np.int64(kings != 0)])
 
@@ -102,12 +102,12 @@ def _place_positions(positions, weights, buffers):
     places, ends = buffers.places, buffers.ends
     ends[:] = 0
     for i in range(positions.shape[0]):
-        ends[_phase_of(positions[i], weights)] += 1
+        ends[phase_of(positions[i], weights)] += 1
     first = 0
     for phase in range(NUM_PHASES):
         first, ends[phase] = first + filled_rows(ends[phase]), first
     for i in range(positions.shape[0]):
-        phase = _phase_of(positions[i], weights)
+        phase = phase_of(positions[i], weights)
         places[i] = ends[phase]
         ends[phase] += 1
 
@@ -166,21 +166,27 @@ def _list_rows(position, phase, units, rows):
 
 
 @njit(inline="always")
+def sum_units(position, phase, weights, buffers, row):
+    """Computes the wide layer of a position into a row of ``buffers.units``."""
+    units, rows = units_of(weights), buffers.rows
+    count = _list_rows(position, phase, units, rows)
+    if weights.rows.size > NUM_PHASES * PHASE_ROWS * units:
+        count = _list_neighbours(position, weights.states, units, rows, count)
+    for unit in range(0, units, STRIP):
+        sum_rows(weights.rows, rows, count, unit, buffers.units, place(row, unit, units))
+
+
+@njit(inline="always")
 def _wide_layer(positions, weights, buffers):
     _place_positions(positions, weights, buffers)
-    units, rows = _units_of(weights), buffers.rows
     for i in range(positions.shape[0]):
-        count = _list_rows(positions[i], _phase_of(positions[i], weights), units, rows)
-        if weights.rows.size > NUM_PHASES * PHASE_ROWS * units:
-            count = _list_neighbours(positions[i], weights.states, units, rows, count)
-        for unit in range(0, units, STRIP):
-            sum_rows(weights.rows, rows, count, unit, buffers.units, place(buffers.places[i], unit, units))
+        sum_units(positions[i], phase_of(positions[i], weights), weights, buffers, buffers.places[i])
 
 
 @njit(inline="always")
 def _results(n, weights, buffers, wdl_logits):
     """Win/draw/loss logits of the positions in the wide layer."""
-    units, hidden, ones = _units_of(weights), weights.hidden_bias.size // NUM_PHASES, buffers.ones
+    units, hidden, ones = units_of(weights), weights.hidden_bias.size // NUM_PHASES, buffers.ones
     bend, straight = spread(np.float32(0.0)), spread(np.float32(1.0))
     first = 0
     for phase in range(NUM_PHASES):
@@ -204,7 +210,7 @@ def _results(n, weights, buffers, wdl_logits):
 @njit(inline="always")
 def _policy(i, count, weights, buffers, policy_logits):
     """Writes ``count`` policy logits of a position in the wide layer, those that ``buffers.hops`` lists."""
-    units, hops, begins = _units_of(weights), buffers.hops, buffers.begins
+    units, hops, begins = units_of(weights), buffers.hops, buffers.begins
     hops[count : count + DOTS] = hops[0]
     for hop in range(count + DOTS):
         begins[hop] = hops[hop] * units

@@ -1,0 +1,140 @@
+"""Alpha-beta with a wide network: its scores are the network's, and pruning changes only how deep it looks."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_players import random_boards
+from test_wide import random_wide
+
+from engine.board import Board
+from engine.players import alphabeta_kernels as kernels
+from engine.players import evaluation
+from engine.players.alphabeta import LOGISTIC_SCALE, AlphaBetaPlayer
+from engine.players.base import PlayerSpecError, search_moves
+from engine.players.kernels import start_line
+from engine.players.spec import NetworkSpec, parse_player
+from engine.tablebase import read_tablebase
+from learner.checkpoint import save_checkpoint
+from learner.inference import BackendError, make_evaluator
+from learner.inference.wide_alphabeta import WideNodeSearch
+from learner.network import NETWORKS, WideConfig, make_network
+from selfplay.conditions import Conditions
+from selfplay.match_commands import match_command
+from selfplay.players import make_player, settings_text
+from selfplay.requests import MatchRequest
+
+Judge = Callable[[Board], float]
+CONFIG = WideConfig(units=64, hidden=16, neighbours=True)
+WON, DRAWN = "B:WK1:BK15,K18", "B:WK5:BK28"
+
+
+def negamax(board: Board, depth: int, judge: Judge, ply: int = 0) -> float:
+    """The value of a position by the plain rules of ``alphabeta_kernels``, repetitions aside."""
+    moves = search_moves(board) if board.legal_moves else []
+    if not moves:
+        return ply - evaluation.WIN
+    if depth == 0 and not moves[0].captured:
+        return judge(board)
+    left = depth if len(moves) == 1 else max(0, depth - 1)
+    values = []
+    for move in moves:
+        board.push(move)
+        values.append(-negamax(board, left, judge, ply + 1))
+        board.pop()
+    return max(values)
+
+
+def judge_of(network: object) -> Judge:
+    """By the evaluator of searches, whose kernels are others."""
+    evaluator = make_evaluator(network)
+
+    def judge(board: Board) -> float:
+        _, wdl = evaluator.evaluate(np.array([[*board.words(), board.reversible_plies]], np.uint32))
+        win, draw, loss = np.exp(wdl[0] - wdl[0].max()).astype(float)
+        expected = min(max((win + draw / 2) / (win + draw + loss), 1e-4), 1 - 1e-4)
+        return LOGISTIC_SCALE * math.log(expected / (1 - expected))
+
+    return judge
+
+
+@pytest.mark.parametrize("config", [CONFIG, WideConfig(units=96, hidden=48)])
+def test_shallow_searches_equal_plain_negamax(config: WideConfig) -> None:
+    network = random_wide(config)
+    search, judge = WideNodeSearch(network), judge_of(network)
+    for board in random_boards(12, 0, 70, 10):
+        for depth in (1, 2):  # nothing is reduced yet
+            for slots in (0, 1 << 10):
+                found = AlphaBetaPlayer(depth, table_slots=slots, search=search).analyse(board).score
+                assert found == pytest.approx(negamax(board, depth, judge), abs=1.01)
+
+
+def test_pruning_looks_at_fewer_nodes() -> None:
+    boards = random_boards(6, 10, 40, 3)
+
+    def plain(state: kernels.SearchState, budget: int) -> bool:
+        return bool(kernels.search_nodes(state, budget))
+
+    nodes = []
+    for prunes in (False, True):
+        player = AlphaBetaPlayer(9, search=plain)
+        player._state.search[0]["prunes"] = prunes
+        nodes.append(sum(player.analyse(board).count for board in boards))
+        assert str(
+            player.analyse(Board("W:W15,18,19,20,21,22,23,24,25,26,30,32:B1,2,3,4,6,7,9,10,11,12,14,5")).choose()
+        )
+    assert nodes[1] < 0.5 * nodes[0]
+
+
+def test_a_pruning_search_in_slices_is_the_same_search() -> None:
+    search = WideNodeSearch(random_wide(CONFIG))
+    for board in random_boards(4, 10, 50, 12):
+        results = []
+        for budget in (1, 7, 1 << 40):
+            state = kernels.new_state(1 << 10)
+            state.search[0]["root"] = start_line(board, state.line)
+            state.search[0]["first_move"], state.search[0]["prunes"] = kernels.NO_MOVE, True
+            kernels.start(state, 5)
+            while not search(state, budget):
+                pass
+            root = state.frames[0]
+            results.append((int(root["best"]), int(root["best_move"]), int(state.search[0]["nodes"])))
+        assert results[0] == results[1] == results[2]
+
+
+def test_tables_go_before_the_network() -> None:
+    player = AlphaBetaPlayer(3, search=WideNodeSearch(random_wide(CONFIG), read_tablebase()))
+    for fen, least, most in ((WON, 5_000, evaluation.LEAST_WIN), (DRAWN, 0, 0)):
+        player.analyse(Board(fen))  # finds no block in memory yet
+        player.seed(0)
+        assert least <= player.analyse(Board(fen)).score <= most
+
+
+def test_its_text() -> None:
+    assert parse_player("alphabeta:champion") == NetworkSpec("champion", alphabeta=True)
+    assert parse_player("alphabeta:runs/x@off@5000").text == "alphabeta:runs/x@5000@off"
+    for wrong in ("alphabeta:champion@ponder", "alphabeta:champion@c_puct=1"):
+        with pytest.raises(PlayerSpecError, match="behind @ may stand off and a number of nodes, nothing else"):
+            parse_player(wrong)
+
+
+def test_it_plays_by_nodes_and_by_time(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["wide32"]), {})
+    text = f"alphabeta:{tmp_path / 'net'}"
+    player = make_player(parse_player(f"{text}@2000"), Conditions())
+    assert isinstance(player, AlphaBetaPlayer)
+    assert 2000 <= player.analyse(Board()).count < 3000
+    assert settings_text(parse_player(text), Conditions(simulations=700)).startswith(
+        "nodes=700 oracle=tablebase weights="
+    )
+    for limit in ({"simulations": 300}, {"seconds": 0.01}):
+        request = MatchRequest(text, str(tmp_path / "net"), 2, openings="random:4", jobs=1, **limit)
+        assert match_command(request, quiet=True)["errors"] == []
+
+
+def test_it_is_for_wide_networks(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]), {})
+    with pytest.raises(BackendError, match="alpha-beta is for wide networks, and this one is residual"):
+        make_player(parse_player(f"alphabeta:{tmp_path / 'net'}"), Conditions())
