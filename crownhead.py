@@ -174,6 +174,7 @@ def _ask_oracle(board: "Board") -> "OracleAnswer":
 app.command("play")(request_command(PlayRequest, _play))
 for request in (
     requests.MatchRequest,
+    requests.MatchesRequest,
     requests.LadderRequest,
     requests.ConvertRequest,
     requests.BlundersRequest,

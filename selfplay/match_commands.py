@@ -66,10 +66,15 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     return max(1, min(wanted, games))
 
 
+def pairing_of(request: MatchRequest) -> Pairing:
+    """Who is to play, and how."""
+    return Pairing(*request.players, request.control, request.simulations, request.seed, request.backend)
+
+
 def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
     """Plays a match; see ``crownhead match --help``."""
     control, games = request.control, request.games
-    pairing = Pairing(*request.players, control, request.simulations, request.seed, request.backend)
+    pairing = pairing_of(request)
     settings = [settings_of(spec, pairing.conditions) for spec in pairing.players]
     chosen = make_openings(request.openings, (games + 1) // 2, request.seed)
     file, kept = None, {}

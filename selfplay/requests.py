@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .export import ExportFigures
     from .ladder_commands import LadderFigures
     from .match_commands import MatchFigures
+    from .match_queue import QueueFigures
     from .model_card import CardFigures
     from .sprt import Sprt
 
@@ -131,6 +132,22 @@ class MatchRequest(Limited):
         from .match_commands import match_command
 
         return match_command(self, quiet)
+
+
+@dataclass(frozen=True)
+class MatchesRequest:
+    """Play the matches of a file, one after another, and show their results in one table. Given again, it goes on.
+
+    Each line holds the arguments of a crownhead match, like: champion alphabeta:8 --seconds 0.1 --games 200
+    """
+
+    file: Annotated[Path, typer.Argument(help="A match a line; # begins a comment.")]
+    out: Annotated[Path, typer.Option(help="Folder of the games.")] = Path("matches")
+
+    def execute(self, quiet: bool) -> "QueueFigures":
+        from .match_queue import matches_command
+
+        return matches_command(self, quiet)
 
 
 @dataclass(frozen=True)

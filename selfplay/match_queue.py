@@ -1,0 +1,111 @@
+"""``crownhead matches``: a night's matches from a file, one after another, and their results in one table."""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from engine.files import make_folder, read_text
+
+from .command_line.options import request_command
+from .match_commands import MatchFigures, match_command, pairing_of, settings_of
+from .requests import MatchesRequest, MatchRequest, RequestError
+
+_NAME_LENGTH = 60  # of a file of games, of what its line says
+
+
+class QueuedFigures(MatchFigures):
+    """Results of a match in a queue, with its line and its file of games."""
+
+    match: str
+    pdn: str
+
+
+class QueueFigures(TypedDict):
+    """Results of all matches of a queue, in its order."""
+
+    matches: list[QueuedFigures]
+
+
+def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
+    """Plays what is missing of the matches in a file; see ``crownhead matches --help``.
+
+    Raises:
+        RequestError: a line is no match, or stands there twice. Nothing has been played then.
+        StorageError: the file cannot be read.
+    """
+    queue = dict(_read_queue(request.file, request.out))
+    make_folder(request.out)
+    console, done = Console(stderr=quiet), list[QueuedFigures]()
+    for number, (line, match) in enumerate(queue.items(), 1):
+        if not quiet:
+            console.print(f"{number} of {len(queue)}: {line}", markup=False, soft_wrap=True)
+        figures = match_command(match, quiet)
+        done.append({**figures, "match": line, "pdn": str(match.pdn)})
+    if not quiet:
+        console.print(_table(done))
+    return {"matches": done}
+
+
+def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
+    """Each line that is a match, without its comment, and what it asks for."""
+    seen = set()
+    for number, text in enumerate(read_text(file).splitlines(), 1):
+        try:
+            words = shlex.split(text, comments=True)
+            if not words:
+                continue
+            line = shlex.join(words)
+            if line in seen:
+                raise RequestError("this match stands there already; give one another --seed")
+            seen.add(line)
+            yield line, _match_of(words, folder / _file_name(line))
+        except Exception as error:
+            usage = getattr(error, "format_message", None)  # of an error of the command line itself
+            if usage is None and not isinstance(error, ValueError):
+                raise
+            raise RequestError(f"{file}, line {number}: {usage() if usage else error}") from error
+
+
+def _match_of(words: list[str], pdn: Path) -> MatchRequest:
+    """The match that the arguments of ``crownhead match`` ask for, its games in a file."""
+    app = typer.Typer(add_completion=False)
+    app.command()(request_command(MatchRequest, lambda request: request))
+    request = typer.main.get_command(app)(words, "match", standalone_mode=False)
+    if not isinstance(request, MatchRequest):  # --help
+        raise RequestError("write the arguments of crownhead match, like champion alphabeta:8 --seconds 0.1")
+    if request.pdn is not None or request.resume:
+        raise RequestError("--pdn and --resume are not for a queue: its games are kept in --out")
+    pairing = pairing_of(request)
+    for player in pairing.players:
+        settings_of(player, pairing.conditions)  # says what is wrong with a network
+    return replace(request, pdn=pdn, resume=True)
+
+
+def _file_name(line: str) -> str:
+    """A name that says what is played, and differs from those of other lines."""
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", line).strip("-")[:_NAME_LENGTH]
+    return f"{readable}-{hashlib.sha256(line.encode()).hexdigest()[:8]}.pdn"
+
+
+def _table(done: list[QueuedFigures]) -> Table:
+    table = Table("match", "games", "won", "drawn", "lost", "score", "Elo", "SPRT", "late")
+    for match in done:
+        score, elo, error = match["score"], match["elo"], match["elo_error"]
+        sprt = match.get("sprt")
+        table.add_row(
+            match["match"],
+            *(str(match[key]) for key in ("games", "wins", "draws", "losses")),
+            "" if score is None else f"{score:.1%}",
+            "" if elo is None else f"{elo:+.0f} ± {error:.0f}",
+            "" if sprt is None else f"{sprt['decision'] or 'open'} ({sprt['llr']:+.2f})",
+            " ".join(str(kept["late"]) for kept in match.get("punctuality", [])),
+        )
+    return table

@@ -1,0 +1,55 @@
+"""``crownhead matches``: several matches from a file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.pdn import read_games
+from selfplay.match_queue import matches_command
+from selfplay.requests import MatchesRequest, RequestError
+
+QUEUE = """
+# two short ones
+random rollout:2 --games 4 --openings random:4 --jobs 1
+random alphabeta:1 --games 2 --jobs 1 --sprt 0,100   # ended by its games
+"""
+
+
+def test_a_queue_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "queue.txt", tmp_path / "games"
+    file.write_text(QUEUE)
+    first, second = matches_command(MatchesRequest(file, out), quiet=True)["matches"]
+    assert (first["match"], first["games"], first["kept"]) == (QUEUE.splitlines()[2], 4, 0)
+    assert second["match"] == "random alphabeta:1 --games 2 --jobs 1 --sprt 0,100"
+    assert "sprt" in second
+    assert [len(list(read_games(Path(match["pdn"]).read_text()))) for match in (first, second)] == [4, 2]
+    assert capsys.readouterr().out == ""
+    Path(second["pdn"]).unlink()
+    file.write_text("# another order\n" + "\n".join(reversed(QUEUE.splitlines())))
+    again = matches_command(MatchesRequest(file, out), quiet=False)["matches"]
+    assert [match["kept"] for match in again] == [0, 4]
+    assert again[1]["score"] == first["score"]
+    table = capsys.readouterr().out
+    assert re.search(r"1 of 2: random alphabeta:1", table)
+    assert "SPRT" in table
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("random", "Missing argument 'PLAYER'"),
+        ("random nobody", "'nobody' is no player"),
+        ("random random --games none", "should be a valid integer"),
+        ("random random --pdn x.pdn", "--pdn and --resume are not for a queue"),
+        ("random 'random", "No closing quotation"),
+        ("--help", "write the arguments of crownhead match"),
+        ("random rollout:2 --games 2", "this match stands there already"),
+    ],
+)
+def test_a_wrong_line_is_named_before_anything_is_played(tmp_path: Path, line: str, message: str) -> None:
+    file, out = tmp_path / "queue.txt", tmp_path / "games"
+    file.write_text(f"random rollout:2 --games 2\n{line}\n")
+    with pytest.raises(RequestError, match=rf"queue\.txt, line 2: .*{re.escape(message)}"):
+        matches_command(MatchesRequest(file, out), quiet=True)
+    assert not out.exists()
