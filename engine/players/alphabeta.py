@@ -160,7 +160,7 @@ class Deepening:
         self._search["noise"] = noise
         self._search["age"] = self._search["age"] % np.iinfo(np.uint16).max + 1
         self._search["first_move"] = NO_MOVE
-        state.cutoffs[:] = 0
+        state.cutoffs[:], state.killers[:] = 0, 0
         start(state, 1)
 
     @property

@@ -17,7 +17,8 @@ Rules of the search
 
 A search that ``prunes`` is faster and no longer plain alpha-beta: moves behind the first are searched with a window of
 nothing and late quiet ones less deep, and again in full where they turn out better than thought (principal variation
-search, late move reductions); and the table answers with deeper searches, too.
+search, late move reductions); the table answers with deeper searches, too; and the last two quiet moves that cut off a
+node at the same ply go before others (killer moves).
 """
 
 from typing import NamedTuple
@@ -107,6 +108,7 @@ class SearchState(NamedTuple):
         order: int32 [MAX_PLY + 1, MAX_MOVES]; the greatest comes next, below 0 is done.
         cutoffs: int32 [2, 32, 4]: cut-offs by a step of (side, start bit, direction), ``_MOST_CUTOFFS`` at most; deep
             ones count more.
+        killers: uint64 [MAX_PLY + 1, 2], codes of quiet moves that have cut off a node at this ply; 0: none.
         table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for none. The first of a slot's entries keeps the
             deeper search of the present age, the second takes what the first refuses.
     """
@@ -117,6 +119,7 @@ class SearchState(NamedTuple):
     moves: np.ndarray
     order: np.ndarray
     cutoffs: np.ndarray
+    killers: np.ndarray
     table: np.ndarray
 
 
@@ -129,6 +132,7 @@ def new_state(table_slots: int) -> SearchState:
         np.zeros((MAX_PLY + 1, MAX_MOVES), MOVE),
         np.zeros((MAX_PLY + 1, MAX_MOVES), np.int32),
         np.zeros((2, 32, 4), np.int32),
+        np.zeros((MAX_PLY + 1, 2), np.uint64),
         np.zeros((table_slots, 2), ENTRY),
     )
 
@@ -225,6 +229,8 @@ def _put_in_order(state, frame, ply):
             state.order[ply, i] = np.iinfo(np.int32).max
         elif is_capture(code):
             state.order[ply, i] = move_hops(code)
+        elif code == state.killers[ply, 0] or code == state.killers[ply, 1]:
+            state.order[ply, i] = np.iinfo(np.int32).max - 1
         else:
             state.order[ply, i] = state.cutoffs[ply & 1, move_start(code), move_direction(code, 0)]
 
@@ -316,6 +322,8 @@ def _take(state, ply, score):
         return False
     code = state.moves[ply, frame.move].code
     if not is_capture(code):
+        if state.search[0].prunes and state.killers[ply, 0] != code:
+            state.killers[ply, 1], state.killers[ply, 0] = state.killers[ply, 0], code
         side, start, direction = ply & 1, move_start(code), move_direction(code, 0)
         count = state.cutoffs[side, start, direction] + frame.depth * frame.depth
         state.cutoffs[side, start, direction] = min(count, _MOST_CUTOFFS)
