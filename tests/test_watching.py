@@ -271,3 +271,12 @@ def test_a_player_against_time_keeps_its_tree() -> None:
     later = player.begin(board)
     assert later.advance(0.0)
     assert later.thought().kept > 0
+
+
+def test_whatever_a_move_may_need_is_prepared_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what is asked through Python, for leaves that waited for a table: that is other compiled code."""
+    evaluator, asked = PiecesEvaluator(), list[int]()
+    evaluate = evaluator.evaluate
+    monkeypatch.setattr(evaluator, "evaluate", lambda leaves: asked.append(len(leaves)) or evaluate(leaves))
+    SearchPlayer("x", evaluator, seconds=0.1).prepare()
+    assert asked == [1]

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..board import Board, Move
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
 from ..search.lockstep import MOST_STEPS
@@ -78,6 +80,7 @@ class SearchPlayer:
     def prepare(self, endgames: bool = True) -> None:
         """Loads or compiles what searches need, and those of endgames, so that no move's time passes with that."""
         self._search.steps(self.evaluator, 0)
+        self.evaluator.evaluate(np.array([[*Board().words(), 0]], np.uint32))  # of leaves that waited for a table
         if endgames and self._leaf_oracle is not None:
             search = LockstepSearch(self.config, 1, _FIRST, leaf_oracle=self._leaf_oracle)
             for fen in _ENDGAMES:
