@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_players import random_boards
+from numba import njit
+from test_players import EXCHANGE, random_boards
 from test_wide import random_wide
 
+from engine import movegen
 from engine.board import Board
+from engine.encoding import NO_HOP, hop_table
 from engine.players import alphabeta_kernels as kernels
 from engine.players import evaluation
 from engine.players.alphabeta import LOGISTIC_SCALE, AlphaBetaPlayer
@@ -60,32 +63,79 @@ def judge_of(network: object) -> Judge:
     return judge
 
 
+def started(board: Board, depth: int) -> kernels.SearchState:
+    """A search that prunes, before its first node."""
+    state = kernels.new_state(1 << 10)
+    state.search[0]["root"] = start_line(board, state.line)
+    state.search[0]["first_move"], state.search[0]["prunes"] = kernels.NO_MOVE, True
+    kernels.start(state, depth)
+    return state
+
+
 @pytest.mark.parametrize("config", [CONFIG, WideConfig(units=96, hidden=48)])
 def test_shallow_searches_equal_plain_negamax(config: WideConfig) -> None:
     network = random_wide(config)
     search, judge = WideNodeSearch(network), judge_of(network)
     for board in random_boards(12, 0, 70, 10):
-        for depth in (1, 2):  # nothing is reduced yet
-            for slots in (0, 1 << 10):
-                found = AlphaBetaPlayer(depth, table_slots=slots, search=search).analyse(board).score
-                assert found == pytest.approx(negamax(board, depth, judge), abs=1.01)
+        for slots in (0, 1 << 10):  # one ply deep nothing is reduced
+            found = AlphaBetaPlayer(1, table_slots=slots, search=search).analyse(board).score
+            assert found == pytest.approx(negamax(board, 1, judge), abs=1.01)
 
 
-def test_pruning_looks_at_fewer_nodes() -> None:
-    boards = random_boards(6, 10, 40, 3)
+def test_likely_moves_go_first_and_deepest() -> None:
+    network = random_wide(CONFIG)
+    search, evaluator, seen = WideNodeSearch(network), make_evaluator(network), set()
+    for board in random_boards(20, 0, 60, 3):
+        moves = search_moves(board)
+        if len(moves) == 1:
+            continue
+        state = started(board, 6)
+        search(state, 1)
+        position = np.array([[*board.words(), board.reversible_plies]], np.uint32)
+        table, counts = hop_table(position)
+        logits = evaluator.evaluate(position)[0][0]
+        sums = np.array([logits[hops[hops != NO_HOP]].sum() for hops in table[0, : counts[0]]])
+        behind = sums.max() - sums
+        found = state.reductions[0, : len(moves)]
+        assert (np.abs(found - np.minimum(np.floor(0.9 * behind + 0.8), 5)) <= 1).all()
+        assert (found[behind > 6] == 5).all()
+        left = [index for index in np.argsort(-sums) if state.order[0, index] >= 0]
+        assert list(state.order[0, left]) == sorted(state.order[0, left], reverse=True)
+        assert int(state.frames[0]["move"]) == sums.argmax()
+        seen |= set(found.tolist())
+    assert seen == {0, 1, 2, 3, 4, 5}
 
-    def plain(state: kernels.SearchState, budget: int) -> bool:
-        return bool(kernels.search_nodes(state, budget))
 
-    nodes = []
-    for prunes in (False, True):
-        player = AlphaBetaPlayer(9, search=plain)
-        player._state.search[0]["prunes"] = prunes
-        nodes.append(sum(player.analyse(board).count for board in boards))
-        assert str(
-            player.analyse(Board("W:W15,18,19,20,21,22,23,24,25,26,30,32:B1,2,3,4,6,7,9,10,11,12,14,5")).choose()
-        )
-    assert nodes[1] < 0.5 * nodes[0]
+@njit
+def _by_pieces(line, now, _):
+    return evaluation.evaluate(line[now, 0], line[now, 1], line[now, 2])
+
+
+@njit
+def _against_the_best(state, ply, unlikely):
+    for i in range(state.frames[ply].num_moves):
+        state.reductions[ply, i] = 3
+        state.order[ply, i] = state.moves[ply, i].code != unlikely
+
+
+@njit
+def _search_misled(state, budget, unlikely):
+    return kernels.search_with(state, budget, _by_pieces, _against_the_best, unlikely)
+
+
+def test_a_surprise_is_searched_in_full() -> None:
+    """A shot that is said to be the least likely of all moves, to be searched three plies less deep, is still seen."""
+    board = Board(EXCHANGE)
+    moves = movegen.new_moves()
+    movegen.generate(*map(np.uint32, board.words()), moves, movegen.DISTINCT)
+    shot = moves[[str(move) for move in search_moves(board)].index("22-18")]["code"]
+
+    def misled(state: kernels.SearchState, budget: int) -> bool:
+        return bool(_search_misled(state, budget, shot))
+
+    deep = AlphaBetaPlayer(11, search=misled).analyse(board)
+    assert str(deep.choose()) == "22-18"
+    assert deep.score > AlphaBetaPlayer(1).analyse(board).score + evaluation.MAN
 
 
 def test_a_pruning_search_in_slices_is_the_same_search() -> None:
@@ -93,10 +143,7 @@ def test_a_pruning_search_in_slices_is_the_same_search() -> None:
     for board in random_boards(4, 10, 50, 12):
         results = []
         for budget in (1, 7, 1 << 40):
-            state = kernels.new_state(1 << 10)
-            state.search[0]["root"] = start_line(board, state.line)
-            state.search[0]["first_move"], state.search[0]["prunes"] = kernels.NO_MOVE, True
-            kernels.start(state, 5)
+            state = started(board, 5)
             while not search(state, budget):
                 pass
             root = state.frames[0]

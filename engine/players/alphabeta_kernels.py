@@ -15,10 +15,11 @@ Rules of the search
   the table does not see. Near 80 plies it is used for the order of moves alone.
 * Moves are tried in the order: the table's move, captures by length, the history of cut-offs (Schaeffer 1989).
 
-A search that ``prunes`` is faster and no longer plain alpha-beta: moves behind the first are searched with a window of
-nothing and late quiet ones less deep, and again in full where they turn out better than thought (principal variation
-search, late move reductions); the table answers with deeper searches, too; and the last two quiet moves that cut off a
-node at the same ply go before others (killer moves).
+A search that ``prunes`` is no longer plain alpha-beta: somebody who knows what moves are likely puts them in order and
+says how much less deep each is searched (Tsuruoka et al. 2002, "Game-tree search algorithm based on realization
+probability"). Moves behind the first have a window of nothing, and are searched again in full where they turn out
+better than thought (principal variation search). The table answers with deeper searches, too, and near leaves the last
+two quiet moves that cut off a node at the same ply go before others (killer moves).
 """
 
 from typing import NamedTuple
@@ -49,8 +50,8 @@ NO_MOVE = 255
 EXACT, LOWER, UPPER = 1, 2, 3  # what a table score is to the true value; 0 marks a free entry
 _OPEN, _DONE, _LEAF = 0, 1, 2  # a node's moves are searched; its score is known; its score is for the judge to say
 _IN_FULL, _NARROW, _REDUCED = 0, 1, 2  # how a move is searched: with the whole window, with none, and less deep, too
-_LEAST_DEPTH = 3  # of a node whose quiet moves are reduced from the second on, with a window the third
-_LEAST_DEPTH_FOR_TWO = 4  # of a node whose moves are reduced by two plies from the fourth on, if it has no window
+_RATED_DEPTH = 2  # least depth of a node whose moves are rated
+_RELIEF = 1  # fewer plies less deep in nodes with a window
 _MOST_CUTOFFS = 1 << 30  # so that the counts of a long analysis stay numbers
 _NEAR_DRAW = 16  # plies of forced replies and captures that a depth may be longer than it says
 
@@ -67,6 +68,7 @@ FRAME = np.dtype(
         ("num_moves", np.int32),
         ("tried", np.int32),  # moves searched, the present one included
         ("way", np.int32),  # how the present one is
+        ("reduction", np.int32),  # plies that it is searched less deep, if it is
     ],
     align=True,
 )
@@ -108,6 +110,7 @@ class SearchState(NamedTuple):
         order: int32 [MAX_PLY + 1, MAX_MOVES]; the greatest comes next, below 0 is done.
         cutoffs: int32 [2, 32, 4]: cut-offs by a step of (side, start bit, direction), ``_MOST_CUTOFFS`` at most; deep
             ones count more.
+        reductions: int32 [MAX_PLY + 1, MAX_MOVES], plies that moves are searched less deep.
         killers: uint64 [MAX_PLY + 1, 2], codes of quiet moves that have cut off a node at this ply; 0: none.
         table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for none. The first of a slot's entries keeps the
             deeper search of the present age, the second takes what the first refuses.
@@ -119,6 +122,7 @@ class SearchState(NamedTuple):
     moves: np.ndarray
     order: np.ndarray
     cutoffs: np.ndarray
+    reductions: np.ndarray
     killers: np.ndarray
     table: np.ndarray
 
@@ -132,6 +136,7 @@ def new_state(table_slots: int) -> SearchState:
         np.zeros((MAX_PLY + 1, MAX_MOVES), MOVE),
         np.zeros((MAX_PLY + 1, MAX_MOVES), np.int32),
         np.zeros((2, 32, 4), np.int32),
+        np.zeros((MAX_PLY + 1, MAX_MOVES), np.int32),
         np.zeros((MAX_PLY + 1, 2), np.uint64),
         np.zeros((table_slots, 2), ENTRY),
     )
@@ -225,6 +230,7 @@ def _put_in_order(state, frame, ply):
     """Rates the frame's moves by how soon they should be searched."""
     for i in range(frame.num_moves):
         code = state.moves[ply, i].code
+        state.reductions[ply, i] = 0
         if i == frame.table_move:
             state.order[ply, i] = np.iinfo(np.int32).max
         elif is_capture(code):
@@ -287,10 +293,11 @@ def _next_move(state, ply):
 @njit(inline="always")
 def _way(state, frame, ply):
     """How the frame's move is searched first."""
-    if not state.search[0].prunes or frame.tried == 1 or frame.num_moves == 1:
+    if not state.search[0].prunes or frame.tried == 1:
         return _IN_FULL
-    late = frame.tried >= (3 if frame.beta - frame.alpha > 1 else 2) and frame.depth >= _LEAST_DEPTH
-    return _REDUCED if late and not is_capture(state.moves[ply, frame.move].code) else _NARROW
+    reduction = state.reductions[ply, frame.move] - (_RELIEF if frame.beta - frame.alpha > 1 else 0)
+    frame.reduction = max(0, min(reduction, frame.depth - 1))
+    return _REDUCED if frame.reduction > 0 else _NARROW
 
 
 @njit(cache=True)
@@ -303,8 +310,7 @@ def _make(state, ply):
     child.alpha = -frame.beta if frame.way == _IN_FULL else -least - 1
     child.beta = -least
     if frame.way == _REDUCED:
-        more = frame.tried >= 4 and frame.depth >= _LEAST_DEPTH_FOR_TWO and frame.beta - frame.alpha == 1
-        child.depth -= 2 if more else 1
+        child.depth -= frame.reduction
 
 
 @njit(cache=True)
@@ -343,16 +349,20 @@ def start(state, depth):
 
 
 @njit(inline="always")
-def search_with(state, budget, judge, knowledge):
+def search_with(state, budget, judge, rate, knowledge):
     """``search_nodes`` with another judge of leaves.
 
     Args:
         judge: compiled function ``judge(line, now, knowledge)``: the score of position ``now`` of the line.
-        knowledge: whatever it wants.
+        rate: compiled function ``rate(state, ply, knowledge)``: sets ``order`` (0 and more) and ``reductions`` of the
+            moves of frame ``ply``; the table's move keeps its place. Asked only if the search prunes.
+        knowledge: whatever they want.
     """
     search = state.search[0]
     limit = search.nodes + budget
     ply = np.int64(search.ply)
+    if ply == 0 and state.frames[0].tried == 0 and _is_rated(state, 0):
+        rate(state, 0, knowledge)
     while search.nodes < limit:
         if search.again or _next_move(state, ply) >= 0:
             search.nodes += 1
@@ -360,6 +370,8 @@ def search_with(state, budget, judge, knowledge):
             opened = _open(state, ply + 1)
             if opened == _OPEN:
                 ply, search.again = ply + 1, False
+                if _is_rated(state, ply):
+                    rate(state, ply, knowledge)
                 continue
             if opened == _LEAF:
                 now = search.root + ply + 1
@@ -376,8 +388,19 @@ def search_with(state, budget, judge, knowledge):
 
 
 @njit(inline="always")
+def _is_rated(state, ply):
+    frame = state.frames[ply]
+    return state.search[0].prunes and frame.num_moves > 1 and frame.depth >= _RATED_DEPTH
+
+
+@njit(inline="always")
 def _judge(line, now, _):
     return evaluate(line[now, 0], line[now, 1], line[now, 2])
+
+
+@njit(inline="always")
+def _rate(state, ply, _):
+    """Leaves the moves in their order."""
 
 
 @njit(cache=True, nogil=True)
@@ -387,4 +410,4 @@ def search_nodes(state, budget):
     Then ``frames[0]`` holds the root's score and best move. If it is not finished, these are the best of the root's
     moves searched so far; the best move is ``NO_MOVE`` where that is none.
     """
-    return search_with(state, budget, _judge, 0)
+    return search_with(state, budget, _judge, _rate, 0)

@@ -1,4 +1,5 @@
-"""Alpha-beta with a wide network, whose win, draw and loss are the scores of leaves; endgame tables go before it.
+"""Alpha-beta with a wide network: win, draw and loss are the scores of leaves, before them those of endgame tables, and
+moves that the policy thinks unlikely are searched less deep.
 
 Leaves come one at a time here, so a layer is rows of weights times a vector, not a product of matrices.
 """
@@ -9,6 +10,8 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import borrowed, popcount
+from engine.encoding import MAX_HOPS, NUM_POLICY, move_logit
+from engine.movegen import MAX_MOVES
 from engine.players.alphabeta import LOGISTIC_SCALE
 from engine.players.alphabeta_kernels import SearchState, search_with
 from engine.players.evaluation import DRAW
@@ -20,10 +23,15 @@ from .lanes import WIDTH
 from .shorts import DOTS, dot_rows
 from .tiles import BLOCK
 from .wide_evaluator import pack_wide, room_for
-from .wide_kernels import WideBuffers, WideWeights, phase_of, sum_units, units_of
+from .wide_kernels import WideBuffers, WideWeights, list_hops, phase_of, policy_of, sum_units, units_of
 
 _TABLE_WIN = 10_000  # less than a win that the search has seen
 _MOST_MISSED = 256
+_PLIES_PER_NAT = np.float32(0.9)  # that a move is searched less deep, by how much less likely than the likeliest it is
+_FROM_THE_FIRST = np.float32(0.8)  # plies that come on top before rounding down
+_MOST_REDUCED = 5
+_FARTHEST = np.float32(500.0)  # nats
+_ORDERS_PER_NAT = np.float32(1000.0)  # of the numbers by which moves are put in order
 _SURE = 1e-4  # least expected score, and most behind 1, that is told apart
 
 
@@ -35,6 +43,7 @@ class _Network(NamedTuple):
         hidden: int16 [phases * hidden * units], a row for each unit of the hidden layers.
         wdl, wdl_bias: float32 [phases, 3, hidden] and [phases, 3].
         sums: float32 [DOTS]. values: float32 [hidden].
+        policy: float32 [1, 128]. codes: uint64 [MAX_MOVES]. hops: int64 [MAX_HOPS].
         tables: those without pieces know nothing.
         missed: uint32 [n, 4], positions inside the tables whose blocks were not in memory; ``num_missed``: int64 [1].
     """
@@ -46,6 +55,9 @@ class _Network(NamedTuple):
     wdl_bias: np.ndarray
     sums: np.ndarray
     values: np.ndarray
+    policy: np.ndarray
+    codes: np.ndarray
+    hops: np.ndarray
     tables: Tables
     missed: np.ndarray
     num_missed: np.ndarray
@@ -72,6 +84,9 @@ class WideNodeSearch:
             wdl_bias=np.stack([phase["wdl.bias"].numpy() for phase in phases]),
             sums=np.zeros(DOTS, np.float32),
             values=np.zeros(weights.hidden_bias.size // NUM_PHASES, np.float32),
+            policy=np.zeros((1, NUM_POLICY), np.float32),
+            codes=np.zeros(MAX_MOVES, np.uint64),
+            hops=np.empty(MAX_HOPS, np.int64),
             tables=tables,
             missed=np.zeros((_MOST_MISSED, 4), np.uint32),
             num_missed=np.zeros(1, np.int64),
@@ -122,6 +137,25 @@ def _judge_by_network(position, network):
     return _score(win, draw, loss)
 
 
+@njit(inline="always")
+def _rate(state, ply, network):
+    """Likely moves first; others the less deep the less likely they are."""
+    frame, position, policy = state.frames[ply], state.line[state.search[0].root + ply], network.policy
+    count, codes = np.int64(frame.num_moves), network.codes
+    sum_units(position, phase_of(position, network.weights), network.weights, network.buffers, 0)
+    for i in range(count):
+        codes[i] = state.moves[ply, i].code
+    policy_of(0, list_hops(codes, count, network.buffers, network.hops), network.weights, network.buffers, policy)
+    highest = np.float32(-np.inf)
+    for i in range(count):
+        highest = max(highest, move_logit(policy, 0, codes[i]))
+    for i in range(count):
+        behind = min(highest - move_logit(policy, 0, codes[i]), _FARTHEST)
+        state.reductions[ply, i] = min(np.int32(_PLIES_PER_NAT * behind + _FROM_THE_FIRST), _MOST_REDUCED)
+        if i != frame.table_move:
+            state.order[ply, i] = np.int32(_ORDERS_PER_NAT * (_FARTHEST - behind))
+
+
 @njit(cache=True)
 def _score(win, draw, loss):
     """Logits as hundredths of a man: the score by which a logistic curve expects as many points."""
@@ -133,4 +167,4 @@ def _score(win, draw, loss):
 
 @njit(cache=True, nogil=True)
 def _search_nodes(state, budget, network):
-    return search_with(borrowed(state), budget, _judge, borrowed(network))  # type: ignore[call-arg]
+    return search_with(borrowed(state), budget, _judge, _rate, borrowed(network))  # type: ignore[call-arg]

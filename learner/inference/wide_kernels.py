@@ -208,7 +208,7 @@ def _results(n, weights, buffers, wdl_logits):
 
 
 @njit(inline="always")
-def _policy(i, count, weights, buffers, policy_logits):
+def policy_of(i, count, weights, buffers, policy_logits):
     """Writes ``count`` policy logits of a position in the wide layer, those that ``buffers.hops`` lists."""
     units, hops, begins = units_of(weights), buffers.hops, buffers.begins
     hops[count : count + DOTS] = hops[0]
@@ -223,7 +223,7 @@ def _policy(i, count, weights, buffers, policy_logits):
 
 
 @njit(inline="always")
-def _list_hops(codes, count, buffers, hops_of_move):
+def list_hops(codes, count, buffers, hops_of_move):
     """Lists the logits that ``count`` moves are made of, each once; returns their number."""
     hops, is_wanted, n = buffers.hops, buffers.is_wanted, 0
     for move in range(count):
@@ -251,7 +251,7 @@ def evaluate_wide(positions, weights, buffers, policy_logits, wdl_logits):
     for hop in range(NUM_POLICY):
         buffers.hops[hop] = hop
     for i in range(positions.shape[0]):
-        _policy(i, NUM_POLICY, weights, buffers, policy_logits)
+        policy_of(i, NUM_POLICY, weights, buffers, policy_logits)
     _results(positions.shape[0], weights, buffers, wdl_logits)
 
 
@@ -266,8 +266,8 @@ def _judge_wide(state, network, n):
         for i in range(end - first):
             lane = state.waiting[first + i]
             moves = np.int64(state.nodes[state.paths[lane, state.depths[lane]]].num_children)
-            wanted = _list_hops(state.codes[lane], moves, buffers, hops_of_move)
-            _policy(i, wanted, weights, buffers, policy)
+            wanted = list_hops(state.codes[lane], moves, buffers, hops_of_move)
+            policy_of(i, wanted, weights, buffers, policy)
         _results(end - first, weights, buffers, state.wdl[first:end])
     return True
 
