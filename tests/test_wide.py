@@ -23,8 +23,8 @@ from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import BackendError, make_evaluator
 from learner.inference.calibration import random_positions
 from learner.inference.torch_evaluator import TorchEvaluator
-from learner.inference.wide_evaluator import WideEvaluator, pack_wide
-from learner.inference.wide_kernels import BEGINNINGS, PHASE_ROWS, WideWeights
+from learner.inference.wide_evaluator import WideEvaluator, pack_wide, room_for
+from learner.inference.wide_kernels import BEGINNINGS, PHASE_ROWS, WideWeights, change_units, sum_units
 from learner.network import NETWORKS, Network, WideConfig, make_network
 from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info
 from learner.wide import NUM_NEIGHBOUR_ROWS, NUM_PHASES, STATE_BEGINS, WideNetwork
@@ -150,7 +150,7 @@ def test_kernels_say_what_torch_says(config: WideConfig, number: int) -> None:
     assert np.ptp(wdl) > 0.5
 
 
-def by_integers(position: np.ndarray, weights: WideWeights, hidden: int) -> tuple[np.ndarray, np.ndarray]:
+def by_integers(position: np.ndarray, weights: WideWeights) -> tuple[np.ndarray, np.ndarray]:
     """What the kernels compute of one position, step by step, in Python's integers."""
     own, opp, kings = (int(word) for word in position[:3])
     phase, units = phase_by_hand(own, opp, kings), len(weights.policy) // 128
@@ -166,12 +166,13 @@ def by_integers(position: np.ndarray, weights: WideWeights, hidden: int) -> tupl
     x = np.maximum(sums, 0)
     assert max(x) <= 32767
     policy = weights.policy.reshape(128, units).astype(object) @ x
-    matrix = weights.hidden.reshape(8, hidden // 16, units // 2, 16, 2)[phase].transpose(1, 3, 0, 2).reshape(units, -1)
+    hidden = len(weights.hidden_bias) // 8
+    matrix = weights.hidden.reshape(8, hidden // 32, units // 2, 32, 2)[phase].transpose(1, 3, 0, 2).reshape(units, -1)
     inner = x @ matrix.astype(object)
     assert max(map(abs, [*policy, *inner])) < 2**31
     scale, bias = (part.reshape(8, hidden)[phase] for part in (weights.hidden_scale, weights.hidden_bias))
     bent = np.maximum(inner.astype(np.float64) * scale + bias, 0)
-    wdl = bent @ weights.wdl.reshape(8, hidden, 16)[phase, :, :3] + weights.wdl_bias.reshape(8, 16)[phase, :3]
+    wdl = weights.wdl.reshape(8, 3, hidden)[phase] @ bent + weights.wdl_bias.reshape(8, 3)[phase]
     return policy.astype(np.float64) * weights.policy_scale + weights.policy_bias, wdl
 
 
@@ -180,8 +181,38 @@ def test_kernels_say_what_integers_say(config: WideConfig) -> None:
     network, positions = random_wide(config), np.concatenate([KINGS, random_positions(40)])
     weights = pack_wide(network)
     for position, *found in zip(positions, *WideEvaluator(network).evaluate(positions), strict=True):
-        for ours, theirs in zip(found, by_integers(position, weights, config.hidden), strict=True):
+        for ours, theirs in zip(found, by_integers(position, weights), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", SIZES, ids=str)
+def test_sums_follow_a_game(config: WideConfig) -> None:
+    """Those of a position, changed move by move, are those added up anew: men, kings, captures, promotions."""
+    weights = pack_wide(random_wide(config))
+    changed, anew = room_for(weights, 2), room_for(weights, 1)
+    compared = 0
+    for seed in range(12):
+        earlier: dict[int, np.ndarray] = {}
+        for ply, position in enumerate(a_game(seed)):
+            phase, side = phase_by_hand(*position[:3].tolist()), ply % 2
+            if side in earlier and phase == phase_by_hand(*earlier[side][:3].tolist()):
+                change_units(earlier[side], position, phase, weights, changed, side, side)
+                compared += 1
+            else:
+                sum_units(position, phase, weights, changed, side)
+            sum_units(position, phase, weights, anew, 0)
+            np.testing.assert_array_equal(changed.sums.reshape(2, -1)[side], anew.sums)
+            earlier[side] = position
+    assert compared > 300
+
+
+def a_game(seed: int) -> list[np.ndarray]:
+    """The positions of a game of random moves, each seen by its side to move."""
+    board, rng, positions = Board(), np.random.default_rng(seed), []
+    while board.outcome() is None:
+        positions.append(np.array([*board.words(), board.reversible_plies], np.uint32))
+        board.push(rng.choice(board.legal_moves))
+    return positions
 
 
 @pytest.mark.parametrize("config", [SIZES[0], SIZES[2]], ids=str)
@@ -206,7 +237,7 @@ def test_no_sum_is_too_large(change: float, config: WideConfig) -> None:
     assert 30_000 < greatest.max() <= 32767
     for products in (
         np.abs(weights.policy.reshape(128, units).astype(np.int64)).sum(1),
-        np.abs(weights.hidden.reshape(8, -1, units // 2, 16, 2).astype(np.int64)).sum((2, 4)),
+        np.abs(weights.hidden.reshape(8, -1, units // 2, 32, 2).astype(np.int64)).sum((2, 4)),
     ):
         assert 0 < products.max() * 32767 < 2**31
 

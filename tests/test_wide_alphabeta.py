@@ -51,7 +51,7 @@ def negamax(board: Board, depth: int, judge: Judge, ply: int = 0) -> float:
 
 
 def judge_of(network: object) -> Judge:
-    """By the evaluator of searches, whose kernels are others."""
+    """By the evaluator of searches, which adds up every position anew."""
     evaluator = make_evaluator(network)
 
     def judge(board: Board) -> float:

@@ -13,20 +13,19 @@ from engine.bitboard import borrowed, popcount
 from engine.encoding import MAX_HOPS, NUM_POLICY, move_logit
 from engine.movegen import MAX_MOVES
 from engine.players.alphabeta import LOGISTIC_SCALE
-from engine.players.alphabeta_kernels import SearchState, search_with
+from engine.players.alphabeta_kernels import MAX_PLY, SearchState, search_with
 from engine.players.evaluation import DRAW
+from engine.players.kernels import new_line
 from engine.search import LeafOracle
 from engine.tablebase.probing import KNOWN, NOT_LOADED, Tables, no_tables, probe_loaded
 
-from ..wide import NUM_PHASES, WideNetwork
-from .lanes import WIDTH
-from .shorts import DOTS, dot_rows
-from .tiles import BLOCK
+from ..wide import WideNetwork
 from .wide_evaluator import pack_wide, room_for
-from .wide_kernels import WideBuffers, WideWeights, list_hops, phase_of, policy_of, sum_units, units_of
+from .wide_kernels import WideBuffers, WideWeights, change_units, list_hops, phase_of, policy_of, results_of, sum_units
 
 _TABLE_WIN = 10_000  # less than a win that the search has seen
 _MOST_MISSED = 256
+_FARTHEST_BACK = 6  # plies; from farther ones nearly as much has changed as there is to add up
 _PLIES_PER_NAT = np.float32(0.9)  # that a move is searched less deep, by how much less likely than the likeliest it is
 _FROM_THE_FIRST = np.float32(0.8)  # plies that come on top before rounding down
 _MOST_REDUCED = 5
@@ -36,13 +35,11 @@ _SURE = 1e-4  # least expected score, and most behind 1, that is told apart
 
 
 class _Network(NamedTuple):
-    """Weights of a wide network for one position at a time.
+    """What the search knows.
 
     Attributes:
-        weights: of the wide layer, and what the others are multiplied by.
-        hidden: int16 [phases * hidden * units], a row for each unit of the hidden layers.
-        wdl, wdl_bias: float32 [phases, 3, hidden] and [phases, 3].
-        sums: float32 [DOTS]. values: float32 [hidden].
+        weights, buffers: of the wide network, with room for the sums of each position of a line.
+        summed: uint32 [N, 4], the positions of which there are sums.
         policy: float32 [1, 128]. codes: uint64 [MAX_MOVES]. hops: int64 [MAX_HOPS].
         tables: those without pieces know nothing.
         missed: uint32 [n, 4], positions inside the tables whose blocks were not in memory; ``num_missed``: int64 [1].
@@ -50,11 +47,7 @@ class _Network(NamedTuple):
 
     weights: WideWeights
     buffers: WideBuffers
-    hidden: np.ndarray
-    wdl: np.ndarray
-    wdl_bias: np.ndarray
-    sums: np.ndarray
-    values: np.ndarray
+    summed: np.ndarray
     policy: np.ndarray
     codes: np.ndarray
     hops: np.ndarray
@@ -74,16 +67,11 @@ class WideNodeSearch:
         tables = no_tables() if oracle is None else oracle.compiled()
         assert tables is not None
         weights = pack_wide(network)
-        phases = [phase.state_dict() for phase in network.phases]
-        hidden = weights.hidden.reshape(NUM_PHASES, -1, units_of.py_func(weights) // 2, BLOCK, 2)
+        room = len(new_line(MAX_PLY + 1))
         self._network = _Network(
             weights=weights,
-            buffers=room_for(weights, 1),
-            hidden=np.ascontiguousarray(hidden.transpose(0, 1, 3, 2, 4)).ravel(),
-            wdl=np.stack([phase["wdl.weight"].numpy() for phase in phases]),
-            wdl_bias=np.stack([phase["wdl.bias"].numpy() for phase in phases]),
-            sums=np.zeros(DOTS, np.float32),
-            values=np.zeros(weights.hidden_bias.size // NUM_PHASES, np.float32),
+            buffers=room_for(weights, room),
+            summed=np.zeros((room, 4), np.uint32),
             policy=np.zeros((1, NUM_POLICY), np.float32),
             codes=np.zeros(MAX_MOVES, np.uint64),
             hops=np.empty(MAX_HOPS, np.int64),
@@ -113,39 +101,50 @@ def _judge(line, now, network):
         if found == NOT_LOADED and network.num_missed[0] < network.missed.shape[0]:
             network.missed[network.num_missed[0]] = line[now]
             network.num_missed[0] += 1
-    return _judge_by_network(line[now], network) + value * _TABLE_WIN
+    win, draw, loss = results_of(now, _sum(line, now, network), network.weights, network.buffers)
+    return _score(win, draw, loss) + value * _TABLE_WIN
 
 
 @njit(inline="always")
-def _judge_by_network(position, network):
-    phase, weights, values = phase_of(position, network.weights), network.weights, network.values
-    sum_units(position, phase, weights, network.buffers, 0)
-    units, begins, first = units_of(weights), network.buffers.begins, phase * values.size
-    for unit in range(0, values.size, DOTS):
-        for i in range(DOTS):
-            begins[i] = (first + unit + i) * units
-        dot_rows(network.buffers.units, 0, units // WIDTH, network.hidden, begins, 0, network.sums)  # type: ignore[call-arg]
-        for i in range(DOTS):
-            at = first + unit + i
-            value = weights.hidden_bias[at] + weights.hidden_scale[at] * network.sums[i]
-            values[unit + i] = max(value, np.float32(0.0))
-    win, draw, loss = network.wdl_bias[phase, 0], network.wdl_bias[phase, 1], network.wdl_bias[phase, 2]
-    for unit in range(values.size):
-        win += network.wdl[phase, 0, unit] * values[unit]
-        draw += network.wdl[phase, 1, unit] * values[unit]
-        loss += network.wdl[phase, 2, unit] * values[unit]
-    return _score(win, draw, loss)
+def _sum(line, now, network):
+    """Adds up the wide layer of position ``now`` of the line, from an earlier one's sums where it can; its phase."""
+    weights, buffers = network.weights, network.buffers
+    phase = phase_of(line[now], weights)
+    then = _last_summed(line, now, network.summed)
+    if then == now:
+        return phase
+    if then >= 0 and phase_of(line[then], weights) == phase:
+        change_units(line[then], line[now], phase, weights, buffers, then, now)
+    else:
+        sum_units(line[now], phase, weights, buffers, now)
+    for word in range(4):
+        network.summed[now, word] = line[now, word]
+    return phase
+
+
+@njit(inline="always")
+def _last_summed(line, now, summed):
+    """The last position with the same side to move of which there are sums; -1 if there is none near."""
+    for then in range(now, max(now - _FARTHEST_BACK, 0) - 1, -2):
+        if (
+            summed[then, 0] == line[then, 0]
+            and summed[then, 1] == line[then, 1]
+            and summed[then, 2] == line[then, 2]
+            and summed[then, 3] == line[then, 3]
+        ):
+            return then
+    return -1
 
 
 @njit(inline="always")
 def _rate(state, ply, network):
     """Likely moves first; others the less deep the less likely they are."""
-    frame, position, policy = state.frames[ply], state.line[state.search[0].root + ply], network.policy
+    frame, now, policy = state.frames[ply], state.search[0].root + ply, network.policy
     count, codes = np.int64(frame.num_moves), network.codes
-    sum_units(position, phase_of(position, network.weights), network.weights, network.buffers, 0)
+    _sum(state.line, now, network)
     for i in range(count):
         codes[i] = state.moves[ply, i].code
-    policy_of(0, list_hops(codes, count, network.buffers, network.hops), network.weights, network.buffers, policy)
+    policy_of(now, list_hops(codes, count, network.buffers, network.hops), network.weights, network.buffers, policy[0])
     highest = np.float32(-np.inf)
     for i in range(count):
         highest = max(highest, move_logit(policy, 0, codes[i]))

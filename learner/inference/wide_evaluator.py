@@ -22,12 +22,10 @@ from ..wide import (
     WideNetwork,
 )
 from .evaluator import BackendError, NetworkEvaluator
-from .lanes import LARGEST_SHORT
-from .numba_evaluator import blocked, filled, padded, paired, steps_of
-from .shorts import DOTS, STRIP
-from .tiles import BLOCK, ROWS
+from .lanes import LARGEST_SHORT, WIDTH
+from .numba_evaluator import padded, steps_of
+from .shorts import DOTS, OUTPUTS, STRIP
 from .wide_kernels import BEGINNINGS, PHASE_ROWS, WideBuffers, WideWeights, evaluate_wide, search_wide
-from .winograd import filled_rows
 
 LARGEST_BATCH = 64
 _MOST_PIECES = 2 * MAX_PIECES
@@ -56,7 +54,7 @@ class WideEvaluator(NetworkEvaluator):
     def _load(self, folded: Network) -> None:
         assert isinstance(folded, WideNetwork)
         self._weights = pack_wide(folded)
-        self._buffers = room_for(self._weights, LARGEST_BATCH)
+        self._buffers = room_for(self._weights, 1)
 
     def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
         evaluate_wide(positions, self._weights, self._buffers, policy_logits, wdl_logits)
@@ -77,7 +75,8 @@ def pack_wide(network: WideNetwork) -> WideWeights:
     states = _neighbour_rows(network.neighbours, units)
     bounds = np.stack([_bounds(of_phase, states) for of_phase in rows]).max(0) + np.finfo(np.float32).tiny
     gains = (LARGEST_SHORT - 2 * _MOST_PIECES) / bounds  # rounding may add half a step for each row
-    hidden = np.stack([_filled(phase["hidden.weight"].T, units) for phase in phases]) / gains[:, None]
+    outputs = -(-network.config.hidden // OUTPUTS) * OUTPUTS
+    hidden = np.stack([padded(phase["hidden.weight"].T, units, outputs) for phase in phases]) / gains[:, None]
     hidden_steps = steps_of(hidden)
     policy = padded(_numbers(network.policy.weight).T, units, NUM_POLICY) / gains[:, None]
     policy_steps = steps_of(policy[None])[0]
@@ -88,12 +87,18 @@ def pack_wide(network: WideNetwork) -> WideWeights:
         policy=np.rint(policy / policy_steps).astype(np.int16).T.ravel(),
         policy_scale=policy_steps.astype(np.float32),
         policy_bias=_numbers(network.policy.bias),
-        hidden=np.concatenate([paired(matrix) for matrix in hidden / hidden_steps[:, None]]),
+        hidden=np.concatenate([_paired(matrix) for matrix in hidden / hidden_steps[:, None]]),
         hidden_scale=hidden_steps.astype(np.float32).ravel(),
-        hidden_bias=np.concatenate([phase["hidden.bias"] for phase in phases]),
-        wdl=np.concatenate([blocked(_filled(phase["wdl.weight"].T, phase["wdl.weight"].shape[1])) for phase in phases]),
-        wdl_bias=np.concatenate([padded(phase["wdl.bias"], BLOCK) for phase in phases]),
+        hidden_bias=np.concatenate([padded(phase["hidden.bias"], outputs) for phase in phases]),
+        wdl=np.concatenate([padded(phase["wdl.weight"], 3, outputs).ravel() for phase in phases]),
+        wdl_bias=np.concatenate([phase["wdl.bias"] for phase in phases]),
     )
+
+
+def _paired(matrix: np.ndarray) -> np.ndarray:
+    """A matrix [depth, width] as flat int16: columns in groups of ``OUTPUTS``, rows in pairs, number beside number."""
+    groups = np.rint(matrix).reshape(len(matrix) // 2, 2, -1, OUTPUTS).transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(groups, np.int16).ravel()
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:
@@ -129,24 +134,16 @@ def _bounds(rows: np.ndarray, states: np.ndarray) -> np.ndarray:
     return bounds
 
 
-def _filled(matrix: np.ndarray, depth: int) -> np.ndarray:
-    return padded(matrix, depth, filled(matrix.shape[1]))
-
-
 def room_for(weights: WideWeights, positions: int) -> WideBuffers:
-    """Buffers for batches of so many positions."""
-    rows = filled_rows(positions) + NUM_PHASES * ROWS
+    """Buffers with the sums of so many positions."""
     units, hidden = weights.policy.size // NUM_POLICY, weights.hidden_bias.size // NUM_PHASES
     return WideBuffers(
-        ones=np.ones(BLOCK, np.float32),
-        places=np.zeros(positions, np.int64),
-        ends=np.zeros(NUM_PHASES, np.int64),
-        rows=np.zeros(1 + 2 * _MOST_PIECES, np.int64),
+        rows=np.zeros(2 * (1 + 2 * _MOST_PIECES), np.int64),
         hops=np.zeros(NUM_POLICY + DOTS, np.int64),
         begins=np.zeros(NUM_POLICY + DOTS, np.int64),
         is_wanted=np.zeros(NUM_POLICY, np.bool_),
-        sums=np.zeros(DOTS, np.float32),
-        units=np.zeros(rows * units, np.int16),
-        hidden=np.zeros(rows * hidden, np.float32),
-        wdl=np.zeros(rows * BLOCK, np.float32),
+        products=np.zeros(OUTPUTS, np.float32),
+        hidden=np.zeros(hidden, np.float32),
+        wdl=np.zeros(3 * WIDTH, np.float32),
+        sums=np.zeros(positions * units, np.int16),
     )
