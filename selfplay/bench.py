@@ -88,7 +88,7 @@ def backend_rates(network: Network, batch: int) -> dict[str, float]:
     }
 
 
-def bare_network_rate(network: Network, config: RunConfig) -> float:
+def bare_network_rate(network: Network, config: RunConfig, actors: float) -> float:
     """Positions per second that the networks of a run's actors could judge if there were nothing else to do.
 
     On a CPU each actor has a thread of its own, for which there must be a core (Ray sees to that, wherever it is); a
@@ -97,7 +97,7 @@ def bare_network_rate(network: Network, config: RunConfig) -> float:
     device, settings = choose_device(config.device), config.selfplay
     evaluator = make_evaluator(network.eval(), settings.backend, device)
     rate = network_evaluations_per_second(evaluator, random_positions(settings.games_in_lockstep))
-    threads = settings.actors if config.pool == "ray" else min(settings.actors, num_cores())
+    threads = actors if config.pool == "ray" else min(actors, num_cores())
     return rate * threads if device == "cpu" else rate
 
 

@@ -96,7 +96,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
             progress.limit(training.minutes, training.state.minutes_limit)
             summary = training.run()
         best = run.checkpoint(summary["best"])
-        bare = bare_network_rate(load_checkpoint(best).network, config)
+        bare = bare_network_rate(load_checkpoint(best).network, config, max(summary["actors"], 1.0))
         board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0]["evaluations"]
     figures: TrainFigures = {
         **summary,

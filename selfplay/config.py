@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -30,7 +30,10 @@ class _Settings(BaseModel):
 class SelfPlayConfig(_Settings):
     """How games are played to learn from."""
 
-    actors: int = Field(1, ge=1, le=1024, description="workers that play; each uses one thread")
+    actors: Annotated[int, Field(ge=1, le=1024)] | Literal["auto"] = Field(
+        1,
+        description="workers that play, of one thread each; auto: one for every core, also of nodes that join later",
+    )
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
     backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")
     positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")

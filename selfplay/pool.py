@@ -1,26 +1,27 @@
 """Pools of actors: what all have in common, and the in-process pool."""
 
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.interrupts import interrupt_held
 
-from .actor import PlayStats
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .shards import ShardError, read_shard_info
+from .threads import num_cores
 from .worker import Played, Weights, Worker
 
-_MOST_DEATHS = 5  # of one actor without a shard in between
 _REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
+_MOST_FAILURES = 5  # of every actor, one after the other, without a shard in between
+_LONGEST_PAUSE_S = 60.0  # before an actor is started again
+_LOOK_S = 2.0  # between two looks at where actors could play
 _LOG = logging.getLogger(__name__)
 
 
@@ -52,33 +53,52 @@ class Turns:
 
 
 @dataclass
-class _Actor:
-    """What plays, as the pool knows it, and what it has been asked for, oldest first."""
+class PoolActor:
+    """What plays, as the pool knows it.
 
-    handle: Any
-    requests: deque[tuple[Any, Path]] = field(default_factory=deque)
-    deaths: int = 0
+    Attributes:
+        place: where it plays; see ``Pool._places``.
+        handle: None while it is not running.
+        requests: what it has been asked for, oldest first.
+        failures: in a row.
+        starts_at: when it may be started, by ``time.monotonic``.
+    """
+
+    number: int
+    place: Hashable
+    handle: Any = None
+    requests: deque[Any] = field(default_factory=deque)
+    failures: int = 0
+    starts_at: float = 0.0
 
 
 class Pool(ABC):
-    """Actors that play and write shards. Requests in flight are bounded; what is finished waits to be collected.
+    """Actors that play shards. Requests in flight are bounded; what is finished waits to be collected.
 
-    An actor that dies is replaced by a new one, and the run goes on.
+    An actor that fails is started again, after the second failure in a row with growing pauses, and the run goes on.
 
     Args:
-        next_path: gives each shard its name.
-        start: number of the first shard asked for, larger with every start that has kept any; seeds the actors.
+        start: larger with every start of the run that has kept any games; seeds the actors.
 
     Attributes:
         dead: what a request raises whose actor has died.
+        nodes: machines that actors play on.
     """
 
-    dead: type[Exception] | tuple[()] = ()
+    dead: type[Exception] | tuple[type[Exception], ...] = ()
+    nodes = 1
 
-    def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
-        self._config, self._next_path, self._started = config, next_path, start
+    def __init__(self, config: RunConfig, start: int) -> None:
+        self._config, self._started = config, start
         self._turns = Turns()
-        self._actors = [_Actor(self._begin(number)) for number in range(config.selfplay.actors)]
+        self._actors: list[PoolActor] = []
+        self._look_at = 0.0
+        self._staff()
+
+    @property
+    def size(self) -> int:
+        """Actors that are at work."""
+        return sum(self._is_ready(actor) for actor in self._actors)
 
     def set_weights(self, weights: Weights) -> None:
         """Weights for all requests made from now on."""
@@ -89,67 +109,102 @@ class Pool(ABC):
         self._turns.set_teacher(self._shared(weights), share)
 
     def refill(self) -> None:
-        """Gives every actor as many requests as it may hold."""
-        for actor in self._actors:
-            while len(actor.requests) < _REQUESTS_IN_FLIGHT:
-                path, weights = self._next_path(), self._turns.next()
+        """Starts actors where there is room for them, and gives every actor as many requests as it may hold."""
+        self._staff()
+        for actor in list(self._actors):
+            while actor.handle is not None and len(actor.requests) < _REQUESTS_IN_FLIGHT:
+                weights = self._turns.next()
                 try:
-                    actor.requests.append((self._ask(actor.handle, path.resolve(), weights), path))
-                except self.dead:
-                    break  # ``collect`` meets what it was asked for before
+                    actor.requests.append(self._ask(actor.handle, weights))
+                except self.dead as error:
+                    self._fail(actor, error)
 
     def collect(self, timeout: float) -> list[Played]:
-        """The shards finished since the last call; waits up to ``timeout`` seconds for the first.
+        """What has been played since the last call; waits up to ``timeout`` seconds for the first.
 
         Raises:
-            PoolError: actors cannot be kept alive.
-            StorageError: a shard could not be written.
+            PoolError: all actors die again and again.
+            ValueError, OSError: what an actor raises, if that is so on every machine.
         """
-        self._wait([actor.requests[0][0] for actor in self._actors if actor.requests], timeout)
+        self._wait([actor.requests[0] for actor in self._actors if actor.requests], timeout)
         played = []
-        for number, actor in enumerate(self._actors):
-            while actor.requests and self._is_done(actor.requests[0][0]):
-                request, path = actor.requests.popleft()
+        for actor in list(self._actors):
+            while actor.requests and self._is_done(actor.requests[0]):
                 try:
-                    result = self._result(request)
-                except self.dead as error:
-                    played += self._replace(number, path, error)
+                    result = self._result(actor.requests.popleft())
+                except Exception as error:
+                    self._fail(actor, error)
                     break
-                actor.deaths = 0
+                actor.failures = 0
                 if result is not None:
                     played.append(result)
         return played
 
-    def _replace(self, number: int, path: Path, error: Exception) -> list[Played]:
-        """A new actor for a dead one; returns the shards that the dead one had written but not reported."""
-        actor = self._actors[number]
-        actor.deaths += 1
-        if actor.deaths > _MOST_DEATHS:
-            raise PoolError(f"actor {number} died {actor.deaths} times in a row: {' '.join(str(error).split())[:300]}")
-        _LOG.warning("actor %d died and is replaced", number)
-        found = []
-        for asked in [path, *(path for _, path in actor.requests)]:
-            try:
-                found.append(Played(number, read_shard_info(asked), PlayStats()))
-            except (OSError, ShardError):
-                continue
-        actor.requests.clear()
-        self._bury(actor.handle)
-        actor.handle = self._begin(number)
-        return found
+    def _staff(self) -> None:
+        """Starts actors whose time has come, on machines that have come, too; forgets those of machines that left."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_S
+            places = self._places()
+            gone = [actor for actor in self._actors if actor.place not in places]
+            for actor in gone:
+                _LOG.warning("actor %d has gone with its machine", actor.number)
+                self._actors.remove(actor)
+            taken = {actor.place for actor in self._actors}
+            for place in places:
+                if place not in taken:
+                    self._actors.append(PoolActor(self._free_number(), place))
+        for actor in self._actors:
+            if actor.handle is None and now >= actor.starts_at:
+                self._start_again(actor)
 
-    def _begin(self, number: int) -> Any:
+    def _free_number(self) -> int:
+        numbers = {actor.number for actor in self._actors}
+        return next(number for number in range(len(numbers) + 1) if number not in numbers)
+
+    def _start_again(self, actor: PoolActor) -> None:
         """Starts an actor with a seed that no other start of this run had."""
         self._started += 1
-        entropy = [self._config.seed, number, self._started]
-        return self._start(number, int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+        entropy = [self._config.seed, actor.number, self._started]
+        actor.handle = self._start(actor, int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+
+    def _fail(self, actor: PoolActor, error: Exception) -> None:
+        """Buries an actor that has failed, to be started again."""
+        died, reason = isinstance(error, self.dead), " ".join(str(error).split())[:200]
+        if not died and self.nodes == 1:
+            raise error
+        actor.failures += 1
+        if all(other.failures >= _MOST_FAILURES for other in self._actors):
+            if died:
+                raise PoolError(f"every actor has died {_MOST_FAILURES} times in a row: {reason}") from error
+            raise error
+        pause = min(2.0 ** (actor.failures - 2), _LONGEST_PAUSE_S) if actor.failures > 1 else 0.0
+        what = "died" if died else f"failed ({type(error).__name__}: {reason})"
+        when = f" in {pause:.0f} s" if pause else ""
+        _LOG.warning("actor %d%s %s and is replaced%s", actor.number, self._where(actor), what, when)
+        self._bury(actor.handle)
+        actor.requests.clear()
+        actor.handle, actor.starts_at = None, time.monotonic() + pause
+        self._look_at = 0.0
+
+    def _places(self) -> Sequence[Hashable]:
+        """Where actors should play now, one each."""
+        actors = self._config.selfplay.actors
+        return range(num_cores() if actors == "auto" else actors)
+
+    def _where(self, actor: PoolActor) -> str:
+        """The machine of an actor for messages."""
+        return ""
+
+    def _is_ready(self, actor: PoolActor) -> bool:
+        return actor.handle is not None
 
     @abstractmethod
-    def _start(self, number: int, seed: int) -> Any:
+    def _start(self, actor: PoolActor, seed: int) -> Any:
         """The handle of a new actor."""
 
     @abstractmethod
-    def _ask(self, handle: Any, path: Path, weights: Any) -> Any:
+    def _ask(self, handle: Any, weights: Any) -> Any:
         """Asks an actor for a shard, see ``Worker.play``."""
 
     def _shared(self, weights: Weights) -> Any:
@@ -158,6 +213,8 @@ class Pool(ABC):
 
     def _wait(self, requests: Sequence[Any], timeout: float) -> None:
         """Waits until one of the requests is done."""
+        if not requests:
+            time.sleep(timeout)
         with interrupt_held():
             wait(requests, timeout, FIRST_COMPLETED)
 
@@ -168,27 +225,39 @@ class Pool(ABC):
         return request.result()
 
     def _bury(self, handle: Any) -> None:  # noqa: B027 - most leave nothing
-        """Puts away what is left of an actor that has died."""
+        """Puts away what is left of an actor that has failed."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Ends all actors; the games in play are lost."""
+    def close(self) -> list[Played]:
+        """Ends all actors and returns what they had finished; the games in play are lost."""
 
 
 class ThreadPool(Pool):
     """Actors as threads of this process: for tests, to find errors, and for short runs."""
 
-    def _start(self, number: int, seed: int) -> tuple[Worker, ThreadPoolExecutor]:
-        worker = Worker(self._config, number, seed, endgame_knowledge)
-        return worker, ThreadPoolExecutor(1, f"actor-{number}")
+    def _start(self, actor: PoolActor, seed: int) -> tuple[Worker, ThreadPoolExecutor]:
+        worker = Worker(self._config, actor.number, seed, endgame_knowledge)
+        return worker, ThreadPoolExecutor(1, f"actor-{actor.number}")
 
-    def _ask(self, handle: tuple[Worker, ThreadPoolExecutor], path: Path, weights: Weights) -> Future[Played | None]:
+    def _ask(self, handle: tuple[Worker, ThreadPoolExecutor], weights: Weights) -> Future[Played | None]:
         worker, executor = handle
-        return executor.submit(worker.play, path, weights)
+        return executor.submit(worker.play, weights)
 
-    def close(self) -> None:
-        """See ``Pool.close``; what the actors have finished is written first."""
-        for actor in self._actors:
+    def _bury(self, handle: tuple[Worker, ThreadPoolExecutor]) -> None:
+        handle[0].stop()
+        handle[1].shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> list[Played]:
+        """See ``Pool.close``."""
+        running = [actor for actor in self._actors if actor.handle is not None]
+        for actor in running:
             actor.handle[0].stop()
-        for actor in self._actors:
+        for actor in running:
             actor.handle[1].shutdown(wait=True, cancel_futures=True)
+        return finished(running)
+
+
+def finished(actors: Sequence[PoolActor]) -> list[Played]:
+    """What actors that have ended were still asked for and have played."""
+    done = [request for actor in actors for request in actor.requests if not request.cancelled()]
+    return [result for request in done if request.exception() is None and (result := request.result()) is not None]

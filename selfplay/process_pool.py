@@ -4,15 +4,13 @@ import multiprocessing
 import multiprocessing.connection
 import signal
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import Pool
+from .pool import Pool, PoolActor, finished
 from .processes import follow_parent, give_way, no_interrupt
 from .worker import Played, Weights, Worker
 
@@ -25,26 +23,28 @@ class ProcessPool(Pool):
 
     dead = BrokenProcessPool
 
-    def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
+    def __init__(self, config: RunConfig, start: int) -> None:
         # Its end tells actors to stop. An event would wait for ever for an actor that was killed while it waited.
         self._stopped, self._running = _SPAWN.Pipe(duplex=False)
-        super().__init__(config, next_path, start)
+        super().__init__(config, start)
 
-    def _start(self, number: int, seed: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, _SPAWN, _begin, (self._config, number, seed, self._stopped))
+    def _start(self, actor: PoolActor, seed: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, _SPAWN, _begin, (self._config, actor.number, seed, self._stopped))
 
-    def _ask(self, handle: ProcessPoolExecutor, path: Path, weights: Weights) -> Future[Played | None]:
+    def _ask(self, handle: ProcessPoolExecutor, weights: Weights) -> Future[Played | None]:
         with no_interrupt():  # the first request starts the process
-            return handle.submit(_play, path, weights)
+            return handle.submit(_play, weights)
 
     def _bury(self, handle: ProcessPoolExecutor) -> None:
         handle.shutdown(wait=False)
 
-    def close(self) -> None:
-        """See ``Pool.close``; what the actors have finished is written first."""
+    def close(self) -> list[Played]:
+        """See ``Pool.close``."""
         self._running.close()
-        for actor in self._actors:
+        running = [actor for actor in self._actors if actor.handle is not None]
+        for actor in running:
             actor.handle.shutdown(wait=True, cancel_futures=True)
+        return finished(running)
 
 
 def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> None:
@@ -62,7 +62,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     threading.Thread(target=stop, daemon=True).start()
 
 
-def _play(path: Path, weights: Weights) -> Played | None:
+def _play(weights: Weights) -> Played | None:
     """In the actor's process, for each request."""
     assert _worker is not None
-    return _worker.play(path, weights)
+    return _worker.play(weights)

@@ -1,45 +1,134 @@
-"""The pool of Ray actors: on this machine, or on a cluster that shares the run's folder. The only module with Ray."""
+"""The pool of Ray actors: on this machine, or on a cluster. The only module with Ray.
+
+Nodes need the package and the cluster's address, nothing else: weights travel to each node once, through Ray's object
+store, and games come back to the learner as the bytes of shards.
+"""
 
 import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import Pool, PoolError
+from .pool import Pool, PoolActor, PoolError
 from .processes import give_way
 from .worker import Played, Weights, Worker
 
-_OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights only
+_OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # that a cluster's head node gets to answer
+_PLACE_S = 60.0  # until an actor that has no place is spoken of
+_LOG = logging.getLogger(__name__)
 
 
-class _RayWorker(Worker):
+class _RayWorker:
+    """Makes its worker when it plays: what goes wrong then is the worker's own exception, not the death of an actor."""
+
     def __init__(self, *arguments: Any) -> None:
         give_way()
-        super().__init__(*arguments)
+        self._arguments = arguments
+        self._worker: Worker | None = None
+
+    def here(self) -> str:
+        """The name of the machine."""
+        return socket.gethostname()
+
+    def play(self, weights: Weights) -> Played | None:
+        self._worker = self._worker or Worker(*self._arguments)
+        return self._worker.play(weights)
+
+
+@dataclass
+class _Handle:
+    """An actor, and the name of its machine once it is at work."""
+
+    actor: Any
+    greeting: Any
+    asked: float
+    machine: str | None = None
 
 
 class RayPool(Pool):
-    """Actors as Ray processes, see ``Pool``; raises ``PoolError`` if Ray cannot be started or a cluster not joined."""
+    """Actors as Ray processes, see ``Pool``; raises ``PoolError`` if Ray cannot be started or a cluster not joined.
 
-    def __init__(self, config: RunConfig, next_path: Callable[[], Path], start: int) -> None:
+    With ``selfplay.actors = auto`` each node has as many as it has CPUs, nodes that join later, too.
+    """
+
+    def __init__(self, config: RunConfig, start: int) -> None:
         self._ray = _import_ray(config.address)
         _connect(self._ray, config.address)
-        self.dead = self._ray.exceptions.RayActorError
-        # A CPU is only an entry in Ray's books here; half a one lets the learner share the machine.
-        self._worker_class: Any = self._ray.remote(num_cpus=0.5, max_restarts=0)(_RayWorker)
-        super().__init__(config, next_path, start)
+        # All that is not the worker's own exception: the actor or its node died, ran out of memory, or has no place.
+        self.dead = (self._ray.exceptions.RayError,)
+        self._worker_class: Any = self._ray.remote(max_restarts=0)(_RayWorker)
+        self._known: Sequence[Hashable] = ()
+        self._speak_at = time.monotonic() + _PLACE_S
+        super().__init__(config, start)
 
-    def _start(self, number: int, seed: int) -> Any:
-        return self._worker_class.remote(self._config, number, seed, endgame_knowledge)
+    def _places(self) -> Sequence[Hashable]:
+        try:
+            nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        except self._ray.exceptions.RayError:  # the cluster's head does not answer now
+            return self._known
+        self.nodes = max(1, len(nodes))
+        actors = self._config.selfplay.actors
+        if actors == "auto":
+            self._known = [(node["NodeID"], n) for node in nodes for n in range(int(node["Resources"].get("CPU", 0)))]
+        else:
+            self._known = [(None, n) for n in range(actors)]
+        self._speak_of_missing()
+        return self._known
 
-    def _ask(self, handle: Any, path: Path, weights: Any) -> Any:
-        return handle.play.remote(str(path), weights)
+    def _speak_of_missing(self) -> None:
+        """Says how many actors have no place, now and then."""
+        if time.monotonic() < self._speak_at:
+            return
+        missing = sum(not self._is_ready(actor) for actor in self._actors)
+        if missing:
+            cpus = self._ray.cluster_resources().get("CPU", 0)
+            _LOG.warning(
+                "%d of %d actors have no place: the cluster has %g CPUs, and each actor takes %g; they start when one "
+                "is free, or choose fewer with --set selfplay.actors=N",
+                missing, len(self._actors), cpus, self._cpus,
+            )  # fmt: skip
+        self._speak_at = time.monotonic() + 10 * _PLACE_S
+
+    @property
+    def _cpus(self) -> float:
+        """Entries in Ray's books only; half a CPU lets the learner share its machine."""
+        return 1.0 if self._config.selfplay.actors == "auto" else 0.5
+
+    def _start(self, actor: PoolActor, seed: int) -> _Handle:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        assert isinstance(actor.place, tuple)
+        options: dict[str, Any] = {"num_cpus": self._cpus}
+        if actor.place[0] is not None:
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(actor.place[0], soft=False)
+        remote = self._worker_class.options(**options).remote(self._config, actor.number, seed, endgame_knowledge)
+        return _Handle(remote, remote.here.remote(), time.monotonic())
+
+    def _is_ready(self, actor: PoolActor) -> bool:
+        handle: _Handle | None = actor.handle
+        if handle is not None and handle.machine is None and self._is_done(handle.greeting):
+            try:
+                handle.machine = self._ray.get(handle.greeting)
+            except self._ray.exceptions.RayError:  # what it has been asked for will say so, too
+                return False
+        return handle is not None and handle.machine is not None
+
+    def machines(self) -> Counter[str]:
+        """Names of the machines with actors at work, and how many each has."""
+        return Counter(actor.handle.machine for actor in self._actors if self._is_ready(actor))
+
+    def _where(self, actor: PoolActor) -> str:
+        return f" on {actor.handle.machine}" if self._is_ready(actor) else ""
+
+    def _ask(self, handle: _Handle, weights: Any) -> Any:
+        return handle.actor.play.remote(weights)
 
     def _shared(self, weights: Weights) -> Any:
         return self._ray.put(weights)  # once; requests carry a reference
@@ -59,9 +148,20 @@ class RayPool(Pool):
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
 
-    def close(self) -> None:
+    def _bury(self, handle: _Handle) -> None:
+        self._ray.kill(handle.actor)
+
+    def close(self) -> list[Played]:
         """See ``Pool.close``; also leaves the cluster, or ends the Ray that this pool has started."""
+        played = []
+        for actor in self._actors:
+            while actor.requests and self._is_done(actor.requests[0]):
+                try:
+                    played.append(self._result(actor.requests.popleft()))
+                except Exception as error:
+                    _LOG.warning("actor %d: %s", actor.number, " ".join(str(error).split())[:200])
         self._ray.shutdown()
+        return [result for result in played if result is not None]
 
 
 def _import_ray(address: str | None) -> Any:

@@ -229,7 +229,7 @@ class GameRecordBuilder:
     def finish(self, result: int, termination: str) -> GameRecord:
         """The record of the finished game; ``result`` and ``termination`` as in ``GameRecord``.
 
-        Raises ``RecordError`` if there is no such result, or what was added are no probabilities.
+        Raises ``RecordError`` if there is no such result, or what was added makes no sense (``fault_of``).
         """
         if result not in (1, 0, -1):
             raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")
@@ -247,18 +247,37 @@ class GameRecordBuilder:
             kind=np.full(len(ply), GAME, np.uint8),
         )
         samples = joined([samples, *self._found]) if self._found else samples
-        _check_probabilities(samples)
+        if fault := fault_of(samples):
+            raise RecordError(fault)
         moves = np.array(self._moves, np.uint8)
         return GameRecord(self.start_fen, moves, int(result), termination, self.network, samples)
 
 
-def _check_probabilities(samples: Samples) -> None:
-    counts = np.diff(samples.policy_offsets)
-    if (counts[samples.has_policy] == 0).any() or (counts > movegen.MAX_MOVES).any():
-        raise RecordError(f"a policy has between 1 and {movegen.MAX_MOVES} moves")
+def fault_of(samples: Samples) -> str | None:
+    """What makes samples senseless, in words; None if they can be learnt from."""
+    positions, counts = samples.positions, np.diff(samples.policy_offsets)
+    own, opp, kings = positions[:, 0], positions[:, 1], positions[:, 2]
+    if ((own & opp) | (kings & ~(own | opp))).any():
+        return "a square holds two pieces, or a king is on an empty one"
+    if (counts[samples.has_policy] != legal_moves(positions[samples.has_policy])).any():
+        return "a policy has not one probability for each legal move"
     with_policy = samples.policy_offsets[:-1][samples.has_policy]
     probabilities, wdl = samples.move_probabilities.astype(np.float32), samples.search_wdl.astype(np.float32)
     totals = np.add.reduceat(probabilities, with_policy) if len(with_policy) else np.zeros(0)
     for name, values, sums in (("move_probabilities", probabilities, totals), ("search_wdl", wdl, wdl.sum(axis=1))):
         if not ((values >= 0).all() and (np.abs(sums - 1) < _SUM_TOLERANCE).all()):
-            raise RecordError(f"{name} are no probabilities: each row must be non-negative and sum to 1")
+            return f"{name} are no probabilities: each row must be non-negative and sum to 1"
+    return None
+
+
+def legal_moves(positions: np.ndarray) -> np.ndarray:
+    """Number of legal moves of positions, uint32 [n, 3 or more]: int64 [n]."""
+    counts = np.zeros(len(positions), np.int64)
+    _count_moves(positions, counts, movegen.new_moves())
+    return counts
+
+
+@njit(cache=True)
+def _count_moves(positions, counts, moves):
+    for i in range(positions.shape[0]):
+        counts[i] = movegen.generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, movegen.DISTINCT)

@@ -16,7 +16,7 @@ from learner.batch import TrainingBatch, make_batch
 from learner.loss import mix_wdl
 
 from .records import GAME, ROW_COLUMNS, Samples
-from .shards import COLUMNS, SUFFIX, ShardError, ShardInfo, read_shard, read_shard_info
+from .shards import COLUMNS, SUFFIX, ShardError, ShardInfo, parse_shard, read_shard, read_shard_info
 
 DAMAGED_SUFFIX = ".damaged"
 LEDGER_NAME = "deleted.json"
@@ -152,6 +152,7 @@ class ReplayBuffer:
 
     Attributes:
         next_number: of the next shard: more than any shard's that was ever in the folder.
+        total_samples, total_games: of the run so far, those of deleted shards included.
 
     Raises:
         StorageError: the folder cannot be made.
@@ -166,54 +167,47 @@ class ReplayBuffer:
         self._memory_warned = False
         self._ledger = self._read_ledger()
         self._finish_deleting()
-        self._shards = self._scan()
+        self._shards: list[ShardInfo] = []
+        self.total_samples, self.total_games = self._ledger.samples, self._ledger.games
+        for shard in self._scan():
+            self._count(shard)
         numbered = filter(None, map(_NUMBERED.match, os.listdir(folder)))
         self.next_number = 1 + max((int(match[1]) for match in numbered), default=-1)
         self._load_window()
         self._delete_outside()
 
     @property
-    def total_samples(self) -> int:
-        """Samples of the run so far, those of deleted shards included."""
-        return self._ledger.samples + sum(shard.samples for shard in self._shards)
-
-    @property
-    def total_games(self) -> int:
-        """Games of the run so far, those of deleted shards included."""
-        return self._ledger.games + sum(shard.games for shard in self._shards)
-
-    @property
     def window_samples(self) -> int:
         """Samples in the window: what ``sample`` draws from."""
         return len(self._packed)
 
-    def next_path(self) -> Path:
-        """A name for the next shard, new and behind all others in the order of names. Each call gives another."""
-        self.next_number += 1
-        return self.folder / f"{self.next_number - 1:08d}{SUFFIX}"
-
-    def add(self, path: str | os.PathLike[str]) -> int:
-        """Takes a shard of the folder into the window; the oldest samples leave it.
+    def store(self, data: bytes) -> int:
+        """Writes a shard that has come from an actor, and takes it into the window; the oldest samples leave it.
 
         Returns:
-            How many samples the shard has; 0 if it is damaged and was set aside.
+            How many samples it has; 0 if it is damaged or senseless: then it is set aside.
 
         Raises:
-            ValueError: the shard is not in the folder, or has been added before.
-            OSError: it cannot be read.
+            StorageError: it cannot be written.
         """
-        path = Path(path)
-        if path.parent.resolve() != self.folder.resolve():
-            raise ValueError(f"{path} is not in {self.folder}, the folder of this replay buffer")
-        if any(shard.path.name == path.name for shard in self._shards):
-            raise ValueError(f"{path} has been added already")
-        shard = _read(read_shard, self.folder / path.name)
-        if shard is None:
+        path = self.folder / f"{self.next_number:08d}{SUFFIX}"
+        self.next_number += 1
+        try:
+            shard = parse_shard(data, path)
+        except ShardError as reason:
+            _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
+            atomic_write(path.with_name(path.name + DAMAGED_SUFFIX), data)
             return 0
-        self._shards.append(shard.info)
+        atomic_write(path, data)
+        self._count(shard.info)
         self._append(shard.samples)
         self._delete_outside()
         return shard.info.samples
+
+    def _count(self, shard: ShardInfo) -> None:
+        self._shards.append(shard)
+        self.total_samples += shard.samples
+        self.total_games += shard.games
 
     def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
         """Samples drawn uniformly from the window, with replacement; the same for the same window and state of ``rng``.
@@ -247,6 +241,8 @@ class ReplayBuffer:
                 shard = _read(read_shard, info.path)
                 if shard is None:  # damaged: the window reaches further back, so begin again
                     self._shards.remove(info)
+                    self.total_samples -= info.samples
+                    self.total_games -= info.games
                     break
                 self._append(shard.samples)
             else:
@@ -274,8 +270,10 @@ class ReplayBuffer:
 
     def _delete_outside(self) -> None:
         """Deletes the shards that the window has left behind, if it may; first it writes down what they held."""
+        if self.config.keep_shards:
+            return
         outside = self._shards[: len(self._shards) - len(self._inside())]
-        if self.config.keep_shards or not outside:
+        if not outside:
             return
         ledger = _Ledger(
             games=self._ledger.games + sum(shard.games for shard in outside),

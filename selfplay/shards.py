@@ -18,6 +18,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
 
@@ -28,7 +29,7 @@ from pydantic import BaseModel, Field, ValidationError
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
 
-from .records import GAME, NO_RESULT, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, joined, offsets_of
+from .records import GAME, NO_RESULT, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, fault_of, joined, offsets_of
 
 MAGIC = b"CHSHARD\n"
 SCHEMA_VERSION = 2
@@ -152,20 +153,14 @@ class Shard:
             )
 
 
-def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> ShardInfo:
-    """Writes game records into one shard, whole or not at all.
-
-    Raises:
-        ShardError: no records, or too many for one shard.
-        StorageError: the file cannot be written.
-    """
-    path = Path(path)
+def pack_shard(records: Sequence[GameRecord]) -> bytes:
+    """Game records as the bytes of a shard; raises ``ShardError`` for none, or too many for one shard."""
     networks = sorted({record.network for record in records})
     terminations = sorted({record.termination for record in records})
     if not 0 < len(records) <= MAX_GAMES or sum(len(record.samples) for record in records) > MAX_SAMPLES:
-        raise ShardError(f"{path}: a shard holds 1 to {MAX_GAMES} games with up to {MAX_SAMPLES} samples")
+        raise ShardError(f"a shard holds 1 to {MAX_GAMES} games with up to {MAX_SAMPLES} samples")
     if len(networks) > 2**16 or len(terminations) > 2**8:
-        raise ShardError(f"{path}: a shard names up to {2**16} networks and {2**8} terminations")
+        raise ShardError(f"a shard names up to {2**16} networks and {2**8} terminations")
     columns = _to_columns(records, networks, terminations)
     compressor = zstandard.ZstdCompressor(level=3)
     frames = {name: compressor.compress(array.tobytes()) for name, array in columns.items()}
@@ -187,9 +182,13 @@ def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> 
         payload_sha256=sha256_of(payload),
     )
     text = header.model_dump_json().encode()
-    prefix = MAGIC + len(text).to_bytes(4, "little") + bytes.fromhex(sha256_of(text))
-    atomic_write(path, prefix + text + payload)
-    return _info(path, header, len(prefix) + len(text) + len(payload))
+    return MAGIC + len(text).to_bytes(4, "little") + bytes.fromhex(sha256_of(text)) + text + payload
+
+
+def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> ShardInfo:
+    """Writes game records into one shard, whole or not at all; raises ``ShardError`` and ``StorageError``."""
+    atomic_write(Path(path), pack_shard(records))
+    return read_shard_info(path)
 
 
 def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
@@ -201,21 +200,25 @@ def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
     """
     path = Path(path)
     with open(path, "rb") as file:
-        return _info(path, _read_header(file, path), os.fstat(file.fileno()).st_size)
+        size = os.fstat(file.fileno()).st_size
+        return _info(path, _read_header(file, path, size), size)
 
 
 def read_shard(path: str | os.PathLike[str]) -> Shard:
     """Reads a shard and checks all of it.
 
     Raises:
-        ShardError: the file is no shard, of another version, cut off, or damaged anywhere.
+        ShardError: the file is no shard, of another version, cut off, damaged anywhere, or its samples make no sense.
         OSError: the file cannot be opened or read.
     """
-    path = Path(path)
-    with open(path, "rb") as file:
-        header = _read_header(file, path)
-        info = _info(path, header, os.fstat(file.fileno()).st_size)
-        payload = file.read()
+    return parse_shard(Path(path).read_bytes(), Path(path))
+
+
+def parse_shard(data: bytes, path: Path) -> Shard:
+    """A shard from its bytes, checked as by ``read_shard``; ``path`` is where it belongs."""
+    file = BytesIO(data)
+    header = _read_header(file, path, len(data))
+    payload = data[file.tell() :]
     if sha256_of(payload) != header.payload_sha256:
         raise ShardError(f"{path} is damaged: the checksum of its payload is wrong")
     columns = {name: _decompress(path, header, name, payload) for name in header.layout}
@@ -223,7 +226,7 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
     policy_offsets = offsets_of(columns["policy_counts"])
     move_offsets = offsets_of(columns["move_counts"])
     sample_offsets = offsets_of(columns["sample_counts"])
-    sound = (
+    agrees = (
         policy_offsets[-1] == header.policy_entries
         and move_offsets[-1] == header.moves
         and sample_offsets[-1] == header.samples
@@ -235,15 +238,19 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
         and np.isin(columns["game_result"], (-1, 0, 1)).all()
         and np.array_equal(columns["policy_counts"] > 0, columns["has_policy"])
     )
-    if not sound:
+    if not agrees:
         raise ShardError(f"{path} is damaged: its columns contradict each other")
+    samples = Samples(
+        policy_offsets=policy_offsets,
+        move_probabilities=columns["move_probabilities"],
+        **{name: columns[name] for name in ROW_COLUMNS},
+    )
+    fault = fault_of(samples)
+    if fault is not None:
+        raise ShardError(f"{path} cannot be learnt from: {fault}")
     return Shard(
-        info=info,
-        samples=Samples(
-            policy_offsets=policy_offsets,
-            move_probabilities=columns["move_probabilities"],
-            **{name: columns[name] for name in ROW_COLUMNS},
-        ),
+        info=_info(path, header, len(data)),
+        samples=samples,
         sample_offsets=sample_offsets,
         move_offsets=move_offsets,
         moves=columns["moves"],
@@ -275,8 +282,8 @@ def _to_columns(
     return {name: columns[name].astype(dtype) for name, (dtype, _) in COLUMNS.items()}
 
 
-def _read_header(file: BinaryIO, path: Path) -> _Header:
-    """The checked header; leaves the file at the start of the payload."""
+def _read_header(file: BinaryIO, path: Path, size: int) -> _Header:
+    """The checked header of a shard of so many bytes; leaves the file at the start of the payload."""
     prefix = file.read(_PREFIX_BYTES)
     if not prefix.startswith(MAGIC[: len(prefix)]) or not prefix:
         raise ShardError(f"{path} is no shard: it does not begin with {MAGIC!r}")
@@ -297,7 +304,7 @@ def _read_header(file: BinaryIO, path: Path) -> _Header:
         raise ShardError(f"{path} has an unreadable header: {where}: {first['msg']}") from error
     if header.rules != RULES:
         raise ShardError(f"{path} was played by other rules ({header.rules[:80]!r}, not {RULES!r})")
-    _check_layout(path, header, os.fstat(file.fileno()).st_size - file.tell())
+    _check_layout(path, header, size - file.tell())
     return header
 
 

@@ -62,9 +62,10 @@ def samples_to_draw(config: RunConfig, total_samples: int, steps: int) -> float:
 class TrainingFigures(TypedDict):
     """Where a run stands.
 
-    ``actors_busy`` and ``learner_busy`` are shares of this process's time: of playing, on the average of the actors,
-    and of training steps. ``cores_used`` is how many processors they worked on, on the average. The rates are those of
-    self-play over all of this process's time, but for that of an actor, which is by its processor's time.
+    ``actors`` is how many were at work, on the average. ``actors_busy`` and ``learner_busy`` are shares of this
+    process's time: of playing, on the average of these actors, and of training steps. ``cores_used`` is how many
+    processors they worked on, on the average. The rates are those of self-play over all of this process's time, but for
+    that of an actor, which is by its processor's time.
     """
 
     run: str
@@ -75,6 +76,7 @@ class TrainingFigures(TypedDict):
     minutes: float
     steps: int
     best: str
+    actors: float
     actors_busy: float
     learner_busy: float
     cores_used: float
@@ -112,7 +114,8 @@ class Training:
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
         self._writer: Any = None
-        self._gate_seconds = self._playing_s = self._learning_s = self._actors_s = 0.0
+        self._gate_seconds = self._playing_s = self._learning_s = self._actors_s = self._staffed_s = 0.0
+        self._size, self._counted = 0, self._started
         self._worked = time.thread_time()
         self._evaluations, self._games_before = 0, self.replay.total_games
         self._samples_before = self.replay.total_samples
@@ -188,7 +191,7 @@ class Training:
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # each of these, though another fails
             closing.callback(self._writer.close)
-            closing.callback(pool.close)
+            closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
             pool.set_weights(Weights.of(self._best.network, self._best.info.digest))
             if self.config.teacher is not None:
@@ -203,6 +206,7 @@ class Training:
 
     def summary(self) -> TrainingFigures:
         """Where the run stands now."""
+        self._count_actors()
         elapsed = max(time.monotonic() - self._started, 1e-9)
         return {
             "run": str(self.folder.path),
@@ -213,7 +217,8 @@ class Training:
             "minutes": round(self.minutes, 3),
             "steps": self.trainer.steps,
             "best": self.state.best,
-            "actors_busy": round(self._playing_s / self.config.selfplay.actors / elapsed, 3),
+            "actors": round(self._staffed_s / elapsed, 2),
+            "actors_busy": round(min(1.0, self._playing_s / max(self._staffed_s, 1e-9)), 3),
             "learner_busy": round(self._learning_s / elapsed, 3),
             "cores_used": round((self._actors_s + time.thread_time() - self._worked) / elapsed, 3),
             "evaluations_per_second": round(self._evaluations / elapsed, 1),
@@ -244,7 +249,7 @@ class Training:
             may_train = to_draw >= batch_size and enough
             if not (enough_games and may_train):
                 pool.refill()
-            self._take_in(pool.collect(0.0 if may_train else _WAIT_SECONDS))
+            self._collect(pool, 0.0 if may_train else _WAIT_SECONDS)
             if may_train:
                 self._train_step()
             else:
@@ -266,17 +271,27 @@ class Training:
             return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
         return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
 
+    def _collect(self, pool: Pool, timeout: float) -> None:
+        self._take_in(pool.collect(timeout))
+        self._size = pool.size
+        self._count_actors()
+
+    def _count_actors(self) -> None:
+        now = time.monotonic()
+        self._staffed_s += self._size * (now - self._counted)
+        self._counted = now
+
     def _take_in(self, played: list[Played]) -> None:
         for result in played:
-            self.replay.add(result.shard.path)
+            self.replay.store(result.shard)
             stats = result.stats
             self._playing_s += stats.seconds
             self._actors_s += stats.processor_seconds
             self._evaluations += stats.evaluations
             figures = {
                 "actor": result.actor,
-                "games": result.shard.games,
-                "samples": result.shard.samples,
+                "games": stats.games,
+                "samples": stats.samples,
                 "evaluations": stats.evaluations,
                 "seconds": round(stats.seconds, 3),
                 "processor_seconds": round(stats.processor_seconds, 3),
@@ -407,7 +422,7 @@ class Training:
         """A match from ballots; meanwhile finished shards are taken in, so that no actor stands still."""
 
         def on_round() -> None:
-            self._take_in(pool.collect(0.0))
+            self._collect(pool, 0.0)
             if self._games_due(ahead=1) > 0:
                 pool.refill()
 
@@ -440,13 +455,13 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
     Raises:
         PoolError: it cannot be started; for Ray, also if Ray is not installed.
     """
-    shards = replay.next_path, replay.next_number
+    start = replay.next_number
     if config.pool == "threads":
-        return ThreadPool(config, *shards)
+        return ThreadPool(config, start)
     if config.pool == "local":
         from .process_pool import ProcessPool
 
-        return ProcessPool(config, *shards)
+        return ProcessPool(config, start)
     from .ray_pool import RayPool
 
-    return RayPool(config, *shards)
+    return RayPool(config, start)

@@ -1,7 +1,6 @@
-"""What a pool runs once per actor: games with the networks it is sent, written as shards. No Ray in sight."""
+"""What a pool runs once per actor: games with the networks it is sent, packed as shards. No Ray in sight."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import safetensors.torch
 
@@ -11,7 +10,7 @@ from learner.network import Network, NetworkConfig, make_network
 from .actor import Actor, PlayStats
 from .config import RunConfig
 from .endgame import KnowledgeFactory
-from .shards import ShardInfo, write_shard
+from .shards import pack_shard
 from .threads import choose_device, use_single_thread
 
 
@@ -31,15 +30,15 @@ class Weights:
 
 @dataclass(frozen=True)
 class Played:
-    """What a worker reports of a shard it has written."""
+    """What a worker has played: the bytes of a shard, which are the learner's to write."""
 
     actor: int
-    shard: ShardInfo
+    shard: bytes
     stats: PlayStats
 
 
 class Worker:
-    """Plays with the weights it is sent and writes what it played.
+    """Plays with the weights it is sent.
 
     Games in play go on from request to request with the same kind of network: a teacher's games are not the run's own.
 
@@ -56,11 +55,11 @@ class Worker:
         self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
         self._stopping = False
 
-    def play(self, path: str | Path, weights: Weights) -> Played | None:
-        """Plays until there is enough for a shard and writes it to ``path``; None if stopped before a game ended."""
+    def play(self, weights: Weights) -> Played | None:
+        """Plays until there is enough for a shard; None if stopped before a game ended."""
         actor = self._prepare(weights)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
-        return Played(self._number, write_shard(path, records), stats) if records else None
+        return Played(self._number, pack_shard(records), stats) if records else None
 
     def stop(self) -> None:
         """Makes ``play``, in another thread, return soon."""

@@ -75,8 +75,6 @@ def test_three_actors_share_a_gpu_or_the_cores_there_are(
     monkeypatch.setattr(bench, "choose_device", lambda name: device)
     monkeypatch.setattr(bench, "make_evaluator", lambda *given: asked.append(given[1:]))
     monkeypatch.setattr(bench, "network_evaluations_per_second", lambda evaluator, positions: 100.0 * len(positions))
-    config = make_config(
-        "smoke", ["selfplay.actors=3", "selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool
-    )
-    assert bare_network_rate(make_network(NETWORKS["tiny"]), config) == 800 * times
+    config = make_config("smoke", ["selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool)
+    assert bare_network_rate(make_network(NETWORKS["tiny"]), config, 3) == 800 * times
     assert asked == [("torch", device)]

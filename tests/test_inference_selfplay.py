@@ -1,5 +1,7 @@
 """Actors and players on every backend: they play and take new weights."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from player_of import player_of
@@ -13,7 +15,7 @@ from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, make_config
 from selfplay.players import network_player
-from selfplay.shards import read_shard
+from selfplay.shards import parse_shard
 from selfplay.worker import Weights, Worker
 
 TINY = NETWORKS["tiny"]
@@ -31,13 +33,13 @@ def _cpu(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_actors_play_on_every_backend_and_take_new_weights(tmp_path, backend):
+def test_actors_play_on_every_backend_and_take_new_weights(backend):
     worker = Worker(config(backend), 0, seed=1)
     networks = [moderate(TINY, seed=seed) for seed in range(2)]
     for number, network in enumerate(networks):
-        played = worker.play(tmp_path / f"{number}.shard", Weights.of(network, f"digest {number}"))
+        played = worker.play(Weights.of(network, f"digest {number}"))
         assert played.stats.evaluations > 0
-        assert read_shard(tmp_path / f"{number}.shard").info.samples >= 40
+        assert parse_shard(played.shard, Path("0.shard")).info.samples >= 40
     _, evaluator = worker._actors[False]
     assert isinstance(evaluator, BACKENDS[backend])
     positions = np.array([[*Board().words(), 0]], np.uint32)
@@ -46,18 +48,17 @@ def test_actors_play_on_every_backend_and_take_new_weights(tmp_path, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_same_seed_plays_the_same_games(tmp_path, backend):
+def test_the_same_seed_plays_the_same_games(backend):
     weights, games = Weights.of(moderate(TINY), "digest"), []
-    for number in range(2):
-        path = tmp_path / f"{number}.shard"
-        Worker(config(backend), 0, seed=3).play(path, weights)
-        games.append([list(game.moves) for game in read_shard(path).iter_games()])
+    for _ in range(2):
+        played = Worker(config(backend), 0, seed=3).play(weights)
+        games.append([list(game.moves) for game in parse_shard(played.shard, Path("0.shard")).iter_games()])
     assert games[0] == games[1]
 
 
-def test_auto_is_the_kernels(tmp_path):
+def test_auto_is_the_kernels():
     worker = Worker(config("auto"), 0, seed=1)
-    worker.play(tmp_path / "0.shard", Weights.of(moderate(TINY), "digest"))
+    worker.play(Weights.of(moderate(TINY), "digest"))
     assert worker._actors[False][1].backend == "numba-int16"
 
 

@@ -23,10 +23,9 @@ from selfplay.exam import EndgameExam
 from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
 from selfplay.players import PlayerError, network_folder
 from selfplay.pool import ThreadPool
-from selfplay.replay import ReplayBuffer
 from selfplay.requests import AnalyseRequest
 from selfplay.run_folder import RunFolder, RunState
-from selfplay.shards import read_shard
+from selfplay.shards import parse_shard
 from selfplay.threads import use_single_thread
 from selfplay.worker import Weights
 
@@ -164,7 +163,7 @@ def test_positions_kept_for_validation_are_those_of_the_data_splits():
     assert not held_out(many).any()
 
 
-def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path):
+def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample():
     settings = ["selfplay.adjudicate=true", "selfplay.rescore=true", "selfplay.positions_per_shard=600"]
     config = make_config("smoke", settings)
     torch.manual_seed(0)
@@ -172,15 +171,14 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample(tmp_path: Path)
     knowledge = endgame_knowledge(config)
     assert knowledge.table is shared_tablebase()
     assert knowledge.leaf_oracle is None
-    replay = ReplayBuffer(tmp_path / "shards", config.replay)
-    pool = ThreadPool(config, replay.next_path, 0)
+    pool = ThreadPool(config, 0)
     pool.set_weights(Weights.of(network, "x"))
     pool.refill()
     played = []
     while not played:
         played = pool.collect(5.0)
     pool.close()
-    records = list(read_shard(played[0].shard.path).iter_games())
+    records = list(parse_shard(played[0].shard, Path("0.shard")).iter_games())
     assert any(record.termination == "TABLEBASE" for record in records)
     for record in records:
         assert not held_out(record.samples.positions).any()

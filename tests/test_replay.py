@@ -1,5 +1,6 @@
 """The replay window against a plain list, and against what can happen to a folder of shards."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ from learner.batch import BatchError
 from selfplay import replay
 from selfplay.records import ROW_COLUMNS, GameRecord, Samples, offsets_of
 from selfplay.replay import ReplayBuffer, ReplayConfig, to_training_batch, window_size
-from selfplay.shards import ShardError, write_shard
+from selfplay.shards import ShardError, pack_shard
 
 
 @pytest.fixture(scope="session")
@@ -28,9 +29,7 @@ def fill(buffer: ReplayBuffer, games: list[GameRecord], per_shard: int = 3) -> l
     """Adds shards of some games each; returns their samples one by one."""
     rows = []
     for first in range(0, len(games), per_shard):
-        path = buffer.next_path()
-        write_shard(path, games[first : first + per_shard])
-        added = buffer.add(path)
+        added = buffer.store(pack_shard(games[first : first + per_shard]))
         new = [game.samples[i : i + 1] for game in games[first : first + per_shard] for i in range(len(game.samples))]
         assert added == len(new)
         rows += new
@@ -205,28 +204,54 @@ def test_damaged_shards_are_set_aside(
     assert aside == ["00000002.shard.damaged", "00000007.shard.damaged"]
     assert len(caplog.records) == 2
     assert "checksum of its payload is wrong; set aside as 00000007.shard.damaged" in caplog.text
-    assert buffer.next_path().name == "00000008.shard"  # no name is used twice
-
-    path = buffer.next_path()
-    path.write_bytes(b"garbage")
-    assert buffer.add(path) == 0
-    assert not path.exists()
-    assert_holds(buffer, rows[-150:])
+    assert buffer.next_number == 8  # no name is used twice
 
 
-def test_misuse_of_add(tmp_path: Path, games: list[GameRecord]) -> None:
-    buffer = ReplayBuffer(tmp_path / "shards")
-    write_shard(tmp_path / "a.shard", games[:1])
-    with pytest.raises(ValueError, match="is not in"):
-        buffer.add(tmp_path / "a.shard")
-    path = buffer.next_path()
-    with pytest.raises(FileNotFoundError):
-        buffer.add(path)
-    write_shard(path, games[:1])
-    buffer.add(path)
-    with pytest.raises(ValueError, match="already"):
-        buffer.add(path)
-    assert buffer.total_games == 1
+def senseless(games: list[GameRecord], **columns: object) -> bytes:
+    """A shard with whole checksums and samples that nobody can learn from."""
+    record = games[0]
+    return pack_shard([dataclasses.replace(record, samples=dataclasses.replace(record.samples, **columns))])
+
+
+def test_what_comes_in_damaged_or_senseless_is_set_aside(
+    tmp_path: Path, games: list[GameRecord], caplog: pytest.LogCaptureFixture
+) -> None:
+    buffer = ReplayBuffer(tmp_path)
+    rows = fill(buffer, games[:3])
+    samples = games[0].samples
+    torn = samples.positions.copy()
+    torn[3, 2] = ~(torn[3, 0] | torn[3, 1])
+    whole = pack_shard(games[:2])
+    flipped = whole[:-9] + bytes([whole[-9] ^ 4]) + whole[-8:]
+    nan = np.full_like(samples.search_wdl, np.nan)
+    received = {
+        "no shard": b"garbage",
+        "checksum of its payload": flipped,
+        "search_wdl are no probabilities": senseless(games, search_wdl=nan),
+        "move_probabilities are no probabilities": senseless(games, move_probabilities=0 * samples.move_probabilities),
+        "king is on an empty one": senseless(games, positions=torn),
+        "one probability for each legal move": senseless(games, positions=np.roll(samples.positions, 1, 0)),
+    }
+    for number, (reason, data) in enumerate(received.items(), 1):
+        caplog.clear()
+        assert buffer.store(data) == 0
+        name = f"{number:08d}.shard.damaged"
+        assert (tmp_path / name).read_bytes() == data
+        assert reason in caplog.text
+        assert f"set aside as {name}" in caplog.text
+    assert buffer.total_games == 3
+    assert_holds(buffer, rows)
+    assert buffer.store(whole) == len(games[0].samples) + len(games[1].samples)
+    assert ReplayBuffer(tmp_path).total_games == 5
+
+
+def test_a_senseless_shard_in_the_folder_is_set_aside(
+    tmp_path: Path, games: list[GameRecord], caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "00000000.shard").write_bytes(senseless(games, search_wdl=0 * games[0].samples.search_wdl))
+    assert ReplayBuffer(tmp_path).total_samples == 0
+    assert "00000000.shard cannot be learnt from" in caplog.text
+    assert (tmp_path / "00000000.shard.damaged").exists()
 
 
 def test_old_shards_are_deleted_and_still_counted(tmp_path: Path, games: list[GameRecord]) -> None:
@@ -239,7 +264,7 @@ def test_old_shards_are_deleted_and_still_counted(tmp_path: Path, games: list[Ga
     for _ in range(2):
         assert (buffer.total_samples, buffer.total_games) == (len(rows), len(games))
         assert_holds(buffer, rows[-window_size(len(rows), config) :])
-        assert buffer.next_path().name == "00000008.shard"
+        assert buffer.next_number == 8
         buffer = ReplayBuffer(tmp_path, config)
 
 
@@ -275,7 +300,9 @@ def test_full_disk_keeps_old_shards(
     buffer = ReplayBuffer(tmp_path, config)
 
     def full(path: Path, data: bytes) -> None:
-        raise files.StorageError(28, f"cannot write {path}: No space left on device")
+        if path.name == replay.LEDGER_NAME:
+            raise files.StorageError(28, f"cannot write {path}: No space left on device")
+        files.atomic_write(path, data)
 
     monkeypatch.setattr(replay, "atomic_write", full)
     rows = fill(buffer, games)

@@ -19,7 +19,7 @@ from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config
 from selfplay.endgame import EndgameKnowledge, adjudicated, rescored, without_held_out
 from selfplay.pool import PoolError, Turns
 from selfplay.records import ADJUDICATION, GameRecord, GameRecordBuilder
-from selfplay.shards import read_shard, write_shard
+from selfplay.shards import parse_shard, read_shard, write_shard
 from selfplay.worker import Weights, Worker
 
 CARELESS = SearchConfig(num_simulations=2, temperature_plies=1000)  # most games get down to a few pieces
@@ -209,7 +209,7 @@ class Listener:
         """Every position goes to ``judge``."""
 
 
-def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:
+def test_worker_makes_its_knowledge_once() -> None:
     settings = ["search.oracle=tablebase", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=30"]
     config = make_config("smoke", settings)
     oracle, made = Listener(), []
@@ -221,7 +221,7 @@ def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:
     worker, network = Worker(config, 0, 1, knowledge), make_network(config.network)
     evaluations = 0
     for number in range(2):
-        played = worker.play(tmp_path / f"{number}.shard", Weights.of(network, f"digest{number}"))
+        played = worker.play(Weights.of(network, f"digest{number}"))
         assert played is not None
         evaluations += played.stats.evaluations
     assert made == [config]
@@ -229,7 +229,7 @@ def test_worker_makes_its_knowledge_once(tmp_path: Path) -> None:
     assert evaluations > 0
 
 
-def test_a_teachers_games_are_not_mixed_with_the_runs_own(tmp_path: Path) -> None:
+def test_a_teachers_games_are_not_mixed_with_the_runs_own() -> None:
     """Networks of two families take turns; the games in play of each go on."""
     own, teacher = make_network(NETWORKS["wide32"]), make_network(NETWORKS["tiny"])
     settings = ["network=wide32", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=60"]
@@ -237,9 +237,9 @@ def test_a_teachers_games_are_not_mixed_with_the_runs_own(tmp_path: Path) -> Non
     worker, played = Worker(config, 0, 1), []
     for number in range(12):
         weights = Weights.of(teacher, "teacher") if number % 2 else Weights.of(own, f"own {number}")
-        made = worker.play(tmp_path / f"{number}.shard", weights)
+        made = worker.play(weights)
         assert made is not None
-        played.append(set(made.shard.networks))
+        played.append(set(parse_shard(made.shard, Path("0.shard")).info.networks))
     assert played[1] == played[3] == played[5] == {"teacher"}
     assert all(name.startswith("own") for names in played[::2] for name in names)
     assert len(set.union(*played[::2])) > 1

@@ -110,17 +110,20 @@ def test_record_with_a_move_that_does_not_exist() -> None:
 def test_builder_refuses_nonsense() -> None:
     def builder_with(wdl: list[float], policy: list[float] | None) -> GameRecordBuilder:
         builder = GameRecordBuilder("net")
-        builder.add_search([1, 2, 0, 0], wdl, policy)
+        builder.add_search([*two_moves, 0], wdl, policy)
         return builder
+
+    two_moves = Board("B:W32:B6").words()
 
     assert len(builder_with([0.5, 0.25, 0.25], [0.5, 0.5]).finish(1, "NO_MOVES").samples) == 1
     for wdl, policy in (
-        ([0.5, 0.25, 0.2], [1.0]),
+        ([0.5, 0.25, 0.2], [0.5, 0.5]),
         ([1.5, -0.5, 0.0], None),
         ([1.0, 0.0, 0.0], [0.5, 0.4]),
         ([1.0, 0.0, 0.0], [1.5, -0.5]),
-        ([1.0, 0.0, 0.0], [float("nan")]),
+        ([1.0, 0.0, 0.0], [float("nan"), 0.5]),
         ([1.0, 0.0, 0.0], []),
+        ([1.0, 0.0, 0.0], [0.4, 0.3, 0.3]),
         ([1.0, 0.0, 0.0], [1 / 129] * 129),
     ):
         with pytest.raises(RecordError):

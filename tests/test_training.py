@@ -76,7 +76,8 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert 0 < figures["learner_busy"] < 1
     played = sum(event["seconds"] for event in events(run, "play"))
     seconds = figures["minutes"] * 60
-    assert figures["actors_busy"] * seconds == pytest.approx(played, rel=0.05)
+    assert 0 < figures["actors"] <= 1
+    assert figures["actors_busy"] * figures["actors"] * seconds == pytest.approx(played, rel=0.05)
     worked = sum(event["processor_seconds"] for event in events(run, "play"))
     assert 0 < worked / seconds < figures["cores_used"] <= (os.cpu_count() or 1)
     evaluations = sum(event["evaluations"] for event in events(run, "play"))
