@@ -180,6 +180,7 @@ for request in (
     requests.BlundersRequest,
     requests.AnalyseRequest,
     requests.EngineRequest,
+    requests.StatusRequest,
     requests.ExportRequest,
     requests.CardRequest,
     requests.BenchRequest,

@@ -181,11 +181,11 @@ class ReplayBuffer:
         """Samples in the window: what ``sample`` draws from."""
         return len(self._packed)
 
-    def store(self, data: bytes) -> int:
+    def store(self, data: bytes) -> ShardInfo | None:
         """Writes a shard that has come from an actor, and takes it into the window; the oldest samples leave it.
 
         Returns:
-            How many samples it has; 0 if it is damaged or senseless: then it is set aside.
+            What is known of it; None if it is damaged or senseless: then it is set aside.
 
         Raises:
             StorageError: it cannot be written.
@@ -197,12 +197,12 @@ class ReplayBuffer:
         except ShardError as reason:
             _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
             atomic_write(path.with_name(path.name + DAMAGED_SUFFIX), data)
-            return 0
+            return None
         atomic_write(path, data)
         self._count(shard.info)
         self._append(shard.samples)
         self._delete_outside()
-        return shard.info.samples
+        return shard.info
 
     def _count(self, shard: ShardInfo) -> None:
         self._shards.append(shard)

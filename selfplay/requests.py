@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .match_commands import MatchFigures
     from .match_queue import QueueFigures
     from .model_card import CardFigures
+    from .run_status import StatusFigures
     from .sprt import Sprt
 
 Net = Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")]
@@ -435,6 +436,19 @@ class TrainRequest:
         from .commands import train_command
 
         return train_command(self, quiet)
+
+
+@dataclass(frozen=True)
+class StatusRequest:
+    """Show where a run stands, while it trains or afterwards: machines, rates, losses, gates, faults."""
+
+    run: Annotated[Path, typer.Argument(help="Folder of the run.")]
+    minutes: Annotated[float, typer.Option(min=0.1, help="That rates are taken over.")] = 5.0
+
+    def execute(self, quiet: bool) -> "StatusFigures":
+        from .run_status import status_command
+
+        return status_command(self, quiet)
 
 
 @dataclass(frozen=True)

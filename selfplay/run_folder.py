@@ -1,6 +1,7 @@
 """A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it."""
 
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -148,6 +149,26 @@ class RunFolder:
             except OSError:
                 raise RunError(f"{self.path} is in use by another training process") from None
             yield
+
+
+class _FaultLog(logging.Handler):
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__(logging.WARNING)
+        self._folder = folder
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._folder.log("fault", text=record.getMessage())
+
+
+@contextmanager
+def faults_logged(folder: RunFolder) -> Iterator[None]:
+    """Meanwhile warnings of this package also go into the run's log, as events ``fault``."""
+    handler, logger = _FaultLog(folder), logging.getLogger(__package__)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _last_byte(file: IO[bytes]) -> bytes:

@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, TypedDict
@@ -17,7 +17,7 @@ from engine.players import make_simple_player, parse_player
 from engine.players.base import Player
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec
-from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from learner.checkpoint import CheckpointError, load_checkpoint, read_info, save_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network, NetworkConfig, make_network
 from learner.student import STUDENT_FOLDER
@@ -36,7 +36,7 @@ from .players import network_player
 from .pool import Pool, ThreadPool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
-from .run_folder import Promotion, RunError, RunFolder
+from .run_folder import Promotion, RunError, RunFolder, faults_logged
 from .threads import choose_device, use_single_thread
 from .worker import Played, Weights
 
@@ -113,6 +113,8 @@ class Training:
         self._steps_judged = folder.steps_of(self.state.iteration)
         self.ratings = Ratings(folder.elo_path)
         self._best = load_checkpoint(folder.checkpoint(self.state.best))
+        names = ["000000", *(promotion.checkpoint for promotion in self.state.promotions)]
+        self._promoted = [read_info(folder.checkpoint(name)).digest for name in names]
         self._writer: Any = None
         self._gate_seconds = self._playing_s = self._learning_s = self._actors_s = self._staffed_s = 0.0
         self._size, self._counted = 0, self._started
@@ -190,6 +192,7 @@ class Training:
         pool = make_pool(self.config, self.replay)
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # each of these, though another fails
+            closing.enter_context(faults_logged(self.folder))
             closing.callback(self._writer.close)
             closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
@@ -283,13 +286,14 @@ class Training:
 
     def _take_in(self, played: list[Played]) -> None:
         for result in played:
-            self.replay.store(result.shard)
-            stats = result.stats
+            shard, stats = self.replay.store(result.shard), result.stats
             self._playing_s += stats.seconds
             self._actors_s += stats.processor_seconds
             self._evaluations += stats.evaluations
             figures = {
                 "actor": result.actor,
+                "machine": result.machine,
+                "behind": self._behind(shard.networks if shard else ()),
                 "games": stats.games,
                 "samples": stats.samples,
                 "evaluations": stats.evaluations,
@@ -298,12 +302,19 @@ class Training:
                 "resign_checks": stats.resign_checks,
                 "resign_false": stats.resign_false,
                 "window": self.replay.window_samples,
+                "total_games": self.replay.total_games,
+                "total_samples": self.replay.total_samples,
             }
             self.folder.log("play", **figures)
             self._listen("play", {**figures, **self.summary()})
             if stats.seconds > 0:
                 rate = stats.evaluations / stats.seconds
                 self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
+
+    def _behind(self, networks: Sequence[str]) -> int:
+        """How many networks have been promoted since the newest of those with which games were played."""
+        known = [self._promoted.index(network) for network in networks if network in self._promoted]
+        return len(self._promoted) - 1 - max(known) if known else 0
 
     def _train_step(self) -> None:
         trainer, config, began = self.trainer, self.config.trainer, time.monotonic()
@@ -358,6 +369,7 @@ class Training:
             self._best = load_checkpoint(self.folder.checkpoint(name))
             self._player = self._searcher(self._best.network, name)
             pool.set_weights(Weights.of(self._best.network, info.digest))
+            self._promoted.append(info.digest)
             self._examine(name)
             self._rate(name, pool)
         self.ratings.save()
@@ -366,7 +378,7 @@ class Training:
             update={"iteration": iteration, "best": best, "promotions": promotions, "minutes": self.minutes}
         )
         self.folder.write_state(self.state)
-        self.folder.log("gate", checkpoint=name, **report)
+        self.folder.log("gate", checkpoint=name, steps=self.trainer.steps, **report)
         if report["elo"] is not None:
             self._writer.add_scalar("gate/elo", report["elo"], self.trainer.steps)
         self._drop_old_candidates()

@@ -1,5 +1,6 @@
 """What a pool runs once per actor: games with the networks it is sent, packed as shards. No Ray in sight."""
 
+import socket
 from dataclasses import dataclass
 
 import safetensors.torch
@@ -30,9 +31,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Played:
-    """What a worker has played: the bytes of a shard, which are the learner's to write."""
+    """What a worker has played: the bytes of a shard, which are the learner's to write, and on which machine."""
 
     actor: int
+    machine: str
     shard: bytes
     stats: PlayStats
 
@@ -59,7 +61,7 @@ class Worker:
         """Plays until there is enough for a shard; None if stopped before a game ended."""
         actor = self._prepare(weights)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
-        return Played(self._number, pack_shard(records), stats) if records else None
+        return Played(self._number, socket.gethostname(), pack_shard(records), stats) if records else None
 
     def stop(self) -> None:
         """Makes ``play``, in another thread, return soon."""

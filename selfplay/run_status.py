@@ -1,0 +1,213 @@
+"""Where a run stands, read from its folder while it trains or afterwards: ``crownhead status``."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from rich.console import Console
+from rich.table import Table
+
+from .requests import StatusRequest
+from .run_folder import RunError, RunFolder
+
+_TAIL_BYTES = 1 << 22  # of the log: some ten thousand events
+_SHOWN = 5  # gates and faults
+
+Event = Mapping[str, Any]
+
+
+class MachineFigures(TypedDict):
+    """What one machine has played of late; ``behind``: networks promoted since those it plays with, at the most."""
+
+    machine: str
+    actors: int
+    games_per_second: float
+    samples_per_second: float
+    evaluations_per_second: float
+    behind: int
+
+
+class LearnerFigures(TypedDict):
+    steps_per_second: float
+    loss: float
+    policy_loss: float
+    wdl_loss: float
+    learning_rate: float
+
+
+class GateEvent(TypedDict):
+    checkpoint: str
+    wins: int
+    draws: int
+    losses: int
+    decision: str
+
+
+class FaultEvent(TypedDict):
+    seconds_ago: float
+    text: str
+
+
+class StatusFigures(TypedDict):
+    """Where a run stands; rates are of the last minutes before the last event, ``seconds_ago``."""
+
+    run: str
+    seconds_ago: float | None
+    minutes: float
+    minutes_limit: float | None
+    iteration: int
+    best: str
+    promotions: int
+    steps: int
+    games: int
+    samples: int
+    window: int
+    machines: list[MachineFigures]
+    learner: LearnerFigures | None
+    gates: list[GateEvent]
+    faults: list[FaultEvent]
+
+
+def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
+    """Shows where a run stands; raises ``RunError`` if there is none."""
+    run = RunFolder(request.run)
+    if not run.config_path.is_file():
+        raise RunError(f"{request.run} holds no run: name the folder of one, like runs/quick")
+    figures = read_status(run, 60 * request.minutes)
+    if not quiet:
+        _show(figures, Console())
+    return figures
+
+
+def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
+    """Where a run stands; raises ``RunError`` if its state cannot be read.
+
+    Args:
+        rate_seconds: of the log that rates are taken from.
+    """
+    state, events, now = run.read_state(), last_events(run.log_path), time.time()
+    last = events[-1]["time"] if events else None
+    recent = [event for event in events if event["time"] >= events[-1]["time"] - rate_seconds]
+    plays, learnt = _of(recent, "play"), _of(recent, "learn")
+    latest = (_of(events, "play") or [{}])[-1]
+    return {
+        "run": str(run.path),
+        "seconds_ago": None if last is None else round(now - last, 1),
+        "minutes": round(state.minutes, 2),
+        "minutes_limit": state.minutes_limit,
+        "iteration": state.iteration,
+        "best": state.best,
+        "promotions": len(state.promotions),
+        "steps": max((event["steps"] for event in events if "steps" in event), default=0),
+        "games": latest.get("total_games", 0),
+        "samples": latest.get("total_samples", 0),
+        "window": latest.get("window", 0),
+        "machines": _machines(plays),
+        "learner": _learner(learnt),
+        "gates": [{key: event[key] for key in GateEvent.__annotations__} for event in _of(events, "gate")[-_SHOWN:]],  # type: ignore[misc]
+        "faults": [
+            {"seconds_ago": round(now - event["time"], 1), "text": event["text"]}
+            for event in _of(events, "fault")[-_SHOWN:]
+        ],
+    }
+
+
+def last_events(path: Path) -> list[Event]:
+    """The last events of a log, oldest first; none if there is no log. Lines that are no events are left out."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            lines = file.read().splitlines()[1 if size > _TAIL_BYTES else 0 :]
+    except FileNotFoundError:
+        return []
+    events: list[Event] = []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:  # cut short by a kill
+            continue
+        if isinstance(event, dict) and "event" in event and "time" in event:
+            events.append(event)
+    return events
+
+
+def _of(events: Sequence[Event], kind: str) -> list[Event]:
+    return [event for event in events if event["event"] == kind]
+
+
+def _machines(plays: Sequence[Event]) -> list[MachineFigures]:
+    """By name. What the first shard holds was played before the time that is counted."""
+    found: list[MachineFigures] = []
+    for machine in sorted({event.get("machine", "") for event in plays}):
+        own = [event for event in plays if event.get("machine", "") == machine]
+        span = own[-1]["time"] - own[0]["time"]
+        counted = own[1:]
+
+        def rate(key: str, span: float = span, counted: Sequence[Event] = counted) -> float:
+            return round(sum(event[key] for event in counted) / span, 2) if span > 0 else 0.0
+
+        found.append(
+            {
+                "machine": machine,
+                "actors": len({event["actor"] for event in own}),
+                "games_per_second": rate("games"),
+                "samples_per_second": rate("samples"),
+                "evaluations_per_second": rate("evaluations"),
+                "behind": max(event.get("behind", 0) for event in own),
+            }
+        )
+    return found
+
+
+def _learner(learnt: Sequence[Event]) -> LearnerFigures | None:
+    if not learnt:
+        return None
+    first, last = learnt[0], learnt[-1]
+    span = last["time"] - first["time"]
+    return {
+        "steps_per_second": round((last["steps"] - first["steps"]) / span, 2) if span > 0 else 0.0,
+        "loss": last["loss"],
+        "policy_loss": last["policy_loss"],
+        "wdl_loss": last["wdl_loss"],
+        "learning_rate": last["learning_rate"],
+    }
+
+
+def _show(figures: StatusFigures, console: Console) -> None:
+    limit = f" of {figures['minutes_limit']:.1f}" if figures["minutes_limit"] else ""
+    ago = (
+        "nothing has happened yet"
+        if figures["seconds_ago"] is None
+        else f"last event {figures['seconds_ago']:.0f} s ago"
+    )
+    console.print(f"{figures['run']}: {figures['minutes']:.1f}{limit} min, {ago}")
+    console.print(
+        f"Best network: {figures['best']}, {figures['promotions']} promotions of {figures['iteration']} candidates"
+    )
+    console.print(
+        f"{figures['games']:,} games, {figures['samples']:,} samples (window {figures['window']:,}), "
+        f"{figures['steps']:,} steps"
+    )
+    if (learner := figures["learner"]) is not None:
+        console.print(
+            f"Learner: {learner['steps_per_second']:.1f} steps/s at a rate of {learner['learning_rate']:.2g}, loss "
+            f"{learner['loss']:.3f} (policy {learner['policy_loss']:.3f}, win/draw/loss {learner['wdl_loss']:.3f})"
+        )
+    machines = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", "networks behind")
+    for machine in figures["machines"]:
+        machines.add_row(
+            machine["machine"],
+            str(machine["actors"]),
+            *(f"{machine[key]:,.1f}" for key in ("games_per_second", "samples_per_second", "evaluations_per_second")),
+            str(machine["behind"]),
+        )
+    if machines.row_count:
+        console.print(machines)
+    for gate in figures["gates"]:
+        verb = "promoted" if gate["decision"] == "promote" else "not promoted"
+        console.print(f"{gate['checkpoint']} {verb}: +{gate['wins']} ={gate['draws']} -{gate['losses']}")
+    for fault in figures["faults"]:
+        console.print(f"{fault['seconds_ago'] / 60:.0f} min ago: {fault['text']}", style="red", highlight=False)

@@ -1,0 +1,106 @@
+"""Where a run stands, from its log: while it trains, cut short by a kill, of older programs, or empty."""
+
+import json
+import logging
+import time
+from pathlib import Path
+
+import pytest
+from test_training import FAST, crownhead, last_json
+
+from selfplay.config import make_config
+from selfplay.requests import StatusRequest
+from selfplay.run_folder import RunError, RunFolder, faults_logged
+from selfplay.run_status import last_events, read_status, status_command
+
+
+def a_run(folder: Path, *events: dict[str, object]) -> RunFolder:
+    run = RunFolder.create(folder / "run", make_config("smoke"))
+    run.log_path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return run
+
+
+def play(at: float, actor: int, machine: str, games: int, behind: int = 0) -> dict[str, object]:
+    counts = {"games": games, "samples": 10 * games, "evaluations": 1000 * games, "window": 50, "behind": behind}
+    totals = {"total_games": 7, "total_samples": 70}
+    return {"time": at, "event": "play", "actor": actor, "machine": machine, **counts, **totals}
+
+
+def test_rates_of_machines_and_learner(tmp_path: Path) -> None:
+    now = time.time()
+    loss = {"loss": 3.0, "policy_loss": 2.0, "wdl_loss": 1.0, "learning_rate": 0.001}
+    run = a_run(
+        tmp_path,
+        play(now - 5000, 0, "old", 1),
+        play(now - 100, 0, "a", 30),
+        play(now - 95, 1, "a", 20, behind=2),
+        play(now - 90, 2, "b", 4),
+        {"time": now - 90, "event": "learn", "steps": 100, **loss},
+        play(now - 80, 0, "a", 20),
+        {"time": now - 80, "event": "learn", "steps": 150, **loss, "loss": 2.5},
+        {"time": now - 80, "event": "fault", "text": "actor 2 died"},
+    )
+    figures = read_status(run, 300)
+    assert figures["machines"] == [
+        {
+            "machine": "a",
+            "actors": 2,
+            "games_per_second": 2.0,
+            "samples_per_second": 20.0,
+            "evaluations_per_second": 2000.0,
+            "behind": 2,
+        },
+        {
+            "machine": "b",
+            "actors": 1,
+            "games_per_second": 0.0,
+            "samples_per_second": 0.0,
+            "evaluations_per_second": 0.0,
+            "behind": 0,
+        },
+    ]
+    assert figures["learner"] == {"steps_per_second": 5.0, **loss, "loss": 2.5}
+    assert (figures["games"], figures["samples"], figures["steps"]) == (7, 70, 150)
+    assert [fault["text"] for fault in figures["faults"]] == ["actor 2 died"]
+    assert figures["seconds_ago"] == pytest.approx(80, abs=2)
+    assert [machine["machine"] for machine in read_status(run, 10_000)["machines"]] == ["a", "b", "old"]
+
+
+def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run(tmp_path)
+    assert status_command(StatusRequest(run.path), False)["machines"] == []
+    assert "nothing has happened yet" in " ".join(capsys.readouterr().out.split())
+    run.log_path.write_bytes(b'{"time": 1, "event": "start"}\nnull\n{"time": 2, "eve')
+    assert [event["event"] for event in last_events(run.log_path)] == ["start"]
+    run.log_path.unlink()
+    assert read_status(run, 60)["seconds_ago"] is None
+    with pytest.raises(RunError, match="holds no run"):
+        status_command(StatusRequest(tmp_path), False)
+
+
+def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(tmp_path, *(play(number, 0, "a", number) for number in range(200)))
+    monkeypatch.setattr("selfplay.run_status._TAIL_BYTES", 2000)
+    events = last_events(run.log_path)
+    assert 5 < len(events) < 20
+    assert [event["games"] for event in events] == list(range(200 - len(events), 200))
+
+
+def test_warnings_are_faults_of_the_run(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    with faults_logged(run):
+        logging.getLogger("selfplay.pool").warning("actor %d died", 3)
+        logging.getLogger("engine").warning("not of a run")
+    logging.getLogger("selfplay.pool").warning("too late")
+    assert [fault["text"] for fault in read_status(run, 60)["faults"]] == ["actor 3 died"]
+
+
+@pytest.mark.slow
+def test_a_real_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    trained = last_json(crownhead("train", "--preset", "smoke", "--run", run, "--json", *FAST))
+    status = last_json(crownhead("status", run, "--json"))
+    for key in ("games", "samples", "steps", "best", "promotions"):
+        assert status[key] == trained[key]
+    (machine,) = status["machines"]
+    assert machine["actors"] == 1
