@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from engine.files import atomic_write, sha256_of, sync_folder
+from engine.sealed import ChecksumError, sealed, unsealed
 from engine.version import installed_version
 
 from .network import Network, NetworkConfig, make_network, setting_name
@@ -92,11 +93,10 @@ def save_checkpoint(
         )
     except ValueError as error:
         raise CheckpointError(f"{folder}: {one_line(error)}") from error
-    text = info.model_dump_json(indent=2) + "\n"
     with naming_errors(folder):
         if folder.exists() and not (folder / INFO_FILE).exists():
             raise CheckpointError(f"{folder}: is in the way and no checkpoint; choose another name or remove it")
-        write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: text.encode()})
+        write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: sealed(info.model_dump(mode="json"))})
     return info
 
 
@@ -255,7 +255,9 @@ def _plain(tensor: Tensor) -> Tensor:
 
 def parse_json(path: Path, text: bytes | str) -> Any:
     try:
-        return json.loads(text)
+        return unsealed(text)
+    except ChecksumError as error:
+        raise CheckpointError(f"{path}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: cut off or no JSON ({one_line(error)}); {_ADVICE}") from error
 

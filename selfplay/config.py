@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.players.spec import NetworkSpec, parse_player
+from engine.sealed import sealed, unsealed
 from engine.search import SearchConfig
 from learner.inference import BackendName
 from learner.network import NETWORKS, NetworkConfig, ResidualConfig, setting_name
@@ -368,13 +369,13 @@ def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
 
 def config_json(config: RunConfig) -> bytes:
     """Contents of a ``config.json``."""
-    return (config.model_dump_json(indent=2) + "\n").encode()
+    return sealed(config.model_dump(mode="json"))
 
 
 def read_config(path: Path) -> RunConfig:
     """Reads a stored ``config.json``, without settings that are gone; raises ``ConfigError`` naming the file."""
     try:
-        fields = json.loads(path.read_text("utf-8"))
+        fields = unsealed(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     return parse_config(without_retired(fields, str(path)), str(path))

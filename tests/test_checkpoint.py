@@ -1,7 +1,6 @@
 """Checkpoints and training states on disk: what was written comes back, whatever else says clearly what it is not."""
 
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -14,6 +13,7 @@ import safetensors.torch
 import torch
 
 from engine.files import sha256_of
+from engine.sealed import sealed, unsealed
 from learner.checkpoint import (
     INFO_FILE,
     WEIGHTS_FILE,
@@ -154,8 +154,8 @@ def test_flipped_bits_of_the_json_never_crash(saved):
 
 
 def with_info(folder, **changes):
-    fields = json.loads((folder / INFO_FILE).read_text()) | changes
-    (folder / INFO_FILE).write_text(json.dumps(fields))
+    fields = unsealed((folder / INFO_FILE).read_bytes()) | changes
+    (folder / INFO_FILE).write_bytes(sealed(fields))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Endgame networks: sizes, the compiled pair network against a slow one, and files that are whole or refused."""
 
-import json
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 import torch
 
 from engine.bitboard import BIT_OF_SQUARE, mask_of
+from engine.sealed import sealed, unsealed
 from engine.tablebase.material import MAX_PIECES, NUM_CODES, Material, materials_between
 from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.endgame.features import NUM_FEATURES, NUM_GROUPS, NUM_PAIRS, slice_table
@@ -249,8 +249,8 @@ def test_one_flipped_bit_is_found(tmp_path: Path) -> None:
 def test_a_card_that_does_not_fit_the_weights_is_refused(change: dict[str, int], tmp_path: Path) -> None:
     save_endgame_network(tmp_path / "net", PairNetwork(SMALL), (2, 4))
     path = tmp_path / "net/endgame.json"
-    card = json.loads(path.read_text())
-    path.write_text(json.dumps({**card, "config": {**card["config"], **change}}))
+    card = unsealed(path.read_bytes())
+    path.write_bytes(sealed({**card, "config": {**card["config"], **change}}))
     with pytest.raises(CheckpointError, match=str(tmp_path / "net")):
         load_endgame_network(tmp_path / "net")
 

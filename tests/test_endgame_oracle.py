@@ -16,6 +16,7 @@ from test_endgame_networks import random_positions
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.random_words import mix
+from engine.sealed import sealed, unsealed
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials
@@ -447,7 +448,7 @@ def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) 
 
 def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path, pair_oracle: Oracle) -> None:
     save_oracle(tmp_path / "oracle", pair_oracle.members)
-    card = json.loads((tmp_path / "oracle" / ORACLE_FILE).read_text())
+    card = unsealed((tmp_path / "oracle" / ORACLE_FILE).read_bytes())
     for member in card["members"]:
         del member["calibrated"]
     card["members"][1]["pieces"] = [2, 24]
@@ -460,14 +461,14 @@ def changed(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 def edited(**fields: object) -> Callable[[bytes], bytes]:
-    return lambda text: json.dumps(json.loads(text) | fields).encode()
+    return lambda text: sealed(unsealed(text) | fields)
 
 
 def edited_member(**fields: object) -> Callable[[bytes], bytes]:
     def edit(text: bytes) -> bytes:
-        card = json.loads(text)
+        card = unsealed(text)
         card["members"][0].update(fields)
-        return json.dumps(card).encode()
+        return sealed(card)
 
     return edit
 

@@ -14,6 +14,7 @@ import torch
 from programs import ROOT, crownhead_program
 from torch import Tensor
 
+from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.network import NETWORKS, Network, make_network
 from selfplay.config import make_config
@@ -179,9 +180,9 @@ def test_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 
-    state = json.loads((run / "config.json").read_text())
+    state = unsealed((run / "config.json").read_bytes())
     state["loop"]["max_iterations"] = 1000
-    (run / "config.json").write_text(json.dumps(state))
+    (run / "config.json").write_bytes(sealed(state))
     refused = crownhead("train", "--run", run, "--resume", check=False, preexec_fn=small_files)
     assert refused.returncode == 2
     assert "File too large" in refused.stderr.strip().splitlines()[-1]
@@ -190,7 +191,7 @@ def test_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     assert after.iteration >= before.iteration
     assert not list(run.rglob("*.tmp"))
     state["loop"]["max_iterations"] = after.iteration + 1
-    (run / "config.json").write_text(json.dumps(state))
+    (run / "config.json").write_bytes(sealed(state))
     figures = last_json(crownhead("train", "--run", run, "--resume", "--json"))
     assert figures["iterations"] == after.iteration + 1
 

@@ -17,6 +17,7 @@ from engine.board import Board
 from engine.encoding import encode_planes
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import parse_player
+from engine.sealed import unsealed
 from engine.search import CompiledEvaluator, Evaluator, LockstepSearch, SearchConfig
 from engine.tablebase import read_tablebase
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
@@ -346,7 +347,7 @@ def test_weights_in_half_precision_are_read_as_numbers_of_today(tmp_path: Path) 
 def test_a_checkpoint_without_a_family_is_residual(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "net", moderate(NETWORKS["tiny"]))
     path = tmp_path / "net" / "checkpoint.json"
-    fields = json.loads(path.read_text())
+    fields = unsealed(path.read_bytes())
     del fields["network"]["family"]
     path.write_text(json.dumps(fields))
     assert load_checkpoint(tmp_path / "net").network.config == NETWORKS["tiny"]

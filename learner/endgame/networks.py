@@ -17,6 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from engine.encoding import encode_planes
 from engine.files import sha256_of
+from engine.sealed import sealed
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 from engine.version import installed_version
 
@@ -358,7 +359,7 @@ def save_endgame_network(
     with naming_errors(folder):
         if folder.exists() and not (folder / CARD_FILE).exists():
             raise CheckpointError(f"{folder}: is in the way and no endgame network; choose another name or remove it")
-        write_folder(folder, {WEIGHTS_FILE: weights, CARD_FILE: (card.model_dump_json(indent=2) + "\n").encode()})
+        write_folder(folder, {WEIGHTS_FILE: weights, CARD_FILE: sealed(card.model_dump(mode="json"))})
     return card
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, JsonValue
 from torch import Tensor
 
 from engine.board import Board
+from engine.sealed import sealed
 from engine.tablebase.material import MAX_PIECES
 from engine.version import installed_version
 
@@ -80,7 +81,7 @@ def save_oracle(folder: Path | str, members: Sequence[Member], figures: Mapping[
     card = OracleCard(
         members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=installed_version()
     )
-    contents[ORACLE_FILE] = (card.model_dump_json(indent=2) + "\n").encode()
+    contents[ORACLE_FILE] = sealed(card.model_dump(mode="json"))
     check_oracle_place(folder)
     with naming_errors(folder):
         write_folder(folder, contents)

@@ -1,0 +1,40 @@
+"""JSON files with a checksum of what they say."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_KEY = "checksum"
+_HINT = "if you have changed it yourself, delete the line with its checksum"
+
+
+class ChecksumError(ValueError):
+    """A file does not say what was written; the message says what to do."""
+
+
+def sealed(fields: Mapping[str, Any]) -> bytes:
+    """A JSON object as a file; its last key, ``checksum``, is the SHA-256 of the others."""
+    text = json.dumps({**fields, _KEY: _checksum(fields)}, indent=2, ensure_ascii=False)
+    return (text + "\n").encode()
+
+
+def unsealed(data: bytes | str) -> Any:
+    """What such a file says, without its checksum. Files without one are older, or somebody has changed them.
+
+    Raises:
+        ChecksumError: its checksum is wrong.
+        ValueError: it is no JSON.
+    """
+    fields = json.loads(data)
+    if not isinstance(fields, dict) or _KEY not in fields:
+        return fields
+    checksum = fields.pop(_KEY)
+    if checksum != _checksum(fields):
+        raise ChecksumError(f"its checksum is wrong: restore the file from a copy; {_HINT}")
+    return fields
+
+
+def _checksum(fields: Mapping[str, Any]) -> str:
+    """Of the content: how it is laid out and ordered does not matter."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
