@@ -1,9 +1,10 @@
 """Matches: two players, colour-swapped pairs of games from the same openings, many games side by side."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
@@ -22,18 +23,17 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class _Running:
-    """A game on the board, with the seconds on each clock, and a note for each move made after the opening."""
+class Running:
+    """A game on the board, with the seconds on each clock, and a note for each of the last moves made."""
 
     index: int
     opening: Opening
     control: TimeControl
-    board: Board = field(init=False)
+    board: Board
     ended: tuple[Color | None, str, str | None] | None = None  # winner, termination, error
     notes: list[MoveNote] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.board = self.opening.board.copy()
         self.clocks = dict.fromkeys(Color, self.control.base_s)
 
     @property
@@ -98,7 +98,7 @@ class _Running:
     def record(self, player_a: str, player_b: str) -> MatchGame:
         assert self.ended is not None
         winner, termination, error = self.ended
-        notes = [MoveNote()] * self.opening.board.ply + self.notes
+        notes = [MoveNote()] * (self.board.ply - len(self.notes)) + self.notes
         return MatchGame(
             index=self.index,
             opening=self.opening.name,
@@ -128,7 +128,8 @@ def play_games(
     concurrency: int = CONCURRENCY,
     max_plies: int | None = None,
     control: TimeControl = NO_CLOCK,
-    on_round: Callable[[], None] | None = None,
+    on_round: Callable[[Sequence[Running]], None] | None = None,
+    boards: Mapping[int, Board] = MappingProxyType({}),
 ) -> Iterator[MatchGame]:
     """Plays games, up to ``concurrency`` of them side by side, and hands each on as soon as it is over.
 
@@ -141,16 +142,17 @@ def play_games(
         max_plies: a game of this length (opening included) is a draw.
         control: time of each player. On a Fischer clock one that takes more than ``referee.GRACE_S`` beyond what it
             has loses; a time per move is given to the players, and is for them to keep.
-        on_round: called each time both players have moved in all their games.
+        on_round: called with the games on the board each time both players have moved in all of them.
+        boards: of games, by their numbers, that go on from there; not from their openings.
     """
     timed = control.kind != "none" or any(
         getattr(player, "one_game_at_a_time", False) for player in (player_a, player_b)
     )
     waiting = iter(starts)
-    running: list[_Running] = []
+    running: list[Running] = []
     while True:
         for index, opening in islice(waiting, (1 if timed else concurrency) - len(running)):
-            game = _Running(index, opening, control)
+            game = Running(index, opening, control, boards.get(index, opening.board).copy())
             game.advance(max_plies)
             running.append(game)
         if not running:
@@ -165,7 +167,7 @@ def play_games(
                 game.play(answer, player.name)
                 game.advance(max_plies)
         if on_round:
-            on_round()
+            on_round(running)
         yield from (game.record(player_a.name, player_b.name) for game in running if game.ended)
         running = [game for game in running if not game.ended]
 
@@ -179,11 +181,13 @@ def play_match(
     seed: int = 0,
     max_plies: int | None = None,
     on_game: Callable[[MatchGame], bool | None] | None = None,
-    on_round: Callable[[], None] | None = None,
+    on_round: Callable[[Sequence[Running]], None] | None = None,
+    boards: Mapping[int, Board] = MappingProxyType({}),
 ) -> MatchResult:
     """Plays a match in pairs: the same opening twice, the first player with Black, then with White.
 
-    See ``play_games``. Players who answer from the board alone play the same match at any ``CONCURRENCY``.
+    See ``play_games``, also for ``boards``. Players who answer from the board alone play the same match at any
+    ``CONCURRENCY``.
 
     Args:
         openings: one for each pair, from the first again when they are used up.
@@ -201,7 +205,9 @@ def play_match(
     starts = ((index, openings[index // 2 % len(openings)]) for index in range(games))
     over: dict[int, MatchGame] = {}
     played: list[MatchGame] = []
-    for game in play_games(player_a, player_b, starts, concurrency=CONCURRENCY, max_plies=max_plies, on_round=on_round):
+    for game in play_games(
+        player_a, player_b, starts, concurrency=CONCURRENCY, max_plies=max_plies, on_round=on_round, boards=boards
+    ):
         over[game.index] = game
         while len(played) in over:
             played.append(over.pop(len(played)))

@@ -61,6 +61,7 @@ class RunFolder:
         self.teacher = self.path / "teacher"  # checkpoint of the network that the run learns from, if there is one
         self.shards = self.path / "shards"  # games
         self.checkpoints = self.path / "checkpoints"  # 000000 (random weights), 000001, ...: candidates
+        self.gate_path = self.path / "gate.json"  # games of a gate that goes on, so that a kill does not lose them
         self.elo_path = self.path / "elo.json"  # results of all matches and the table of ratings
         self.figure_path = self.path / "ratings.png"  # the table as a figure, drawn when a training ends
         self.log_path = self.path / "log.jsonl"  # one JSON object an event

@@ -29,7 +29,8 @@ from .elo import PairingResult, TallyFigures
 from .exam import EndgameExam
 from .figures import ratings_image
 from .gate import Gate, GateFigures
-from .match import play_match
+from .gate_games import GateGames
+from .match import Running, play_match
 from .match_record import MatchGame, MatchResult
 from .openings import make_openings
 from .players import network_player
@@ -358,7 +359,7 @@ class Training:
             save_checkpoint(student, self.student.ema_network, figures, info.digest)
         self._steps_judged = self.trainer.steps
         candidate = self._searcher(network, name)
-        report = self._play_gate(candidate, iteration, pool)
+        report = self._play_gate(candidate, info.digest, iteration, pool)
         self.ratings.add(_pairing(name, self.state.best, report))
         promotions = self.state.promotions
         if report["decision"] == "promote":
@@ -378,6 +379,7 @@ class Training:
             update={"iteration": iteration, "best": best, "promotions": promotions, "minutes": self.minutes}
         )
         self.folder.write_state(self.state)
+        self.folder.gate_path.unlink(missing_ok=True)
         self.folder.log("gate", checkpoint=name, steps=self.trainer.steps, **report)
         if report["elo"] is not None:
             self._writer.add_scalar("gate/elo", report["elo"], self.trainer.steps)
@@ -388,15 +390,12 @@ class Training:
     def _data_figures(self) -> dict[str, int]:
         return {"games": self.replay.total_games, "samples": self.replay.total_samples}
 
-    def _play_gate(self, candidate: SearchPlayer, iteration: int, pool: Pool) -> GateFigures:
-        gate = Gate(self.config.gate)
+    def _play_gate(self, candidate: SearchPlayer, digest: str, iteration: int, pool: Pool) -> GateFigures:
+        gate, most, seed = Gate(self.config.gate), self.config.gate.max_games, self.config.seed + iteration
+        networks = digest, self._best.info.digest
+        games = GateGames(self.folder.gate_path, networks, make_openings("ballots", (most + 1) // 2, seed))
         self._match(
-            candidate,
-            self._player,
-            self.config.gate.max_games,
-            self.config.seed + iteration,
-            pool,
-            lambda game: gate.add_game(game.score) is not None,
+            candidate, self._player, most, seed, pool, lambda game: gate.add_game(game.score) is not None, games
         )
         return gate.report()
 
@@ -430,10 +429,13 @@ class Training:
         seed: int,
         pool: Pool,
         on_game: Callable[[MatchGame], bool] | None = None,
+        kept: GateGames | None = None,
     ) -> MatchResult:
         """A match from ballots; meanwhile finished shards are taken in, so that no actor stands still."""
 
-        def on_round() -> None:
+        def on_round(running: Sequence[Running]) -> None:
+            if kept is not None:
+                kept.note(running)
             self._collect(pool, 0.0)
             if self._games_due(ahead=1) > 0:
                 pool.refill()
@@ -447,6 +449,7 @@ class Training:
             max_plies=self.config.selfplay.max_plies,
             on_game=on_game,
             on_round=on_round,
+            boards={} if kept is None else kept.boards(),
         )
 
     def _drop_old_candidates(self) -> None:

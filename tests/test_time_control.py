@@ -11,7 +11,7 @@ from engine.board import Board, Move
 from engine.hub.level import Level
 from engine.players import AlphaBetaPlayer, HubPlayer, RandomPlayer, RolloutPlayer
 from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget, search_time
-from selfplay.match import _Running, play_games
+from selfplay.match import Running, play_games
 from selfplay.match_record import FLAG, FORFEIT, MoveNote
 from selfplay.openings import make_openings
 from selfplay.referee import GRACE_S, Answer, ask_timed
@@ -112,7 +112,7 @@ def test_a_fallen_flag_loses() -> None:
 
 @pytest.mark.parametrize(("over", "lost"), [(-0.01, False), (0.9 * GRACE_S, False), (1.1 * GRACE_S, True)])
 def test_the_grace_is_small_and_the_clock_does_not_go_below_zero(over: float, lost: bool) -> None:
-    game = _Running(0, START[0], TimeControl("fischer", 1.0, 0.25))
+    game = Running(0, START[0], TimeControl("fischer", 1.0, 0.25), START[0].board.copy())
     turn, ply = game.board.turn, game.board.ply
     game.play(Answer(game.board.legal_moves[0], None, 1.0 + over), "x")
     assert (game.ended is not None) == lost
