@@ -1,6 +1,7 @@
 """Crownhead's front door: the command line. Each command imports what it needs when it runs, so that help is quick."""
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -193,6 +194,7 @@ for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracl
 
 def main() -> None:
     """Runs the command line. Bad input ends with one line on standard error and exit code 2."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers end programs so: all is saved, too
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)

@@ -66,6 +66,9 @@ class LoopConfig(_Settings):
     reuse: float = Field(
         4.0, gt=0, description="training samples drawn per new sample, at most: the learner waits for games, never they"
     )
+    deterministic: bool = Field(
+        False, description="learner and one actor take turns: on a CPU the same seed gives the same run"
+    )
     save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
     anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")
     anchor_games: int = Field(20, ge=0, description="games of each promoted network against each anchor")
@@ -132,6 +135,8 @@ class RunConfig(_Settings):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
+        if self.loop.deterministic and (self.loop.minutes is not None or self.selfplay.actors != 1):
+            raise ValueError("loop.deterministic needs selfplay.actors=1, loop.minutes=null and loop.max_iterations")
         trainers = [self.trainer] + ([self.student.trainer] if self.student else [])
         by_time = any(trainer.schedule == "cosine" and trainer.schedule_steps == 0 for trainer in trainers)
         if by_time and self.loop.minutes is None:

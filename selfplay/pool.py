@@ -108,11 +108,11 @@ class Pool(ABC):
         """Weights for this fraction (0 to 1) of the requests, in place of the run's own."""
         self._turns.set_teacher(self._shared(weights), share)
 
-    def refill(self) -> None:
-        """Starts actors where there is room for them, and gives every actor as many requests as it may hold."""
+    def refill(self, in_flight: int = _REQUESTS_IN_FLIGHT) -> None:
+        """Starts actors where there is room for them, and gives each as many requests as it may hold."""
         self._staff()
         for actor in list(self._actors):
-            while actor.handle is not None and len(actor.requests) < _REQUESTS_IN_FLIGHT:
+            while actor.handle is not None and len(actor.requests) < in_flight:
                 weights = self._turns.next()
                 try:
                     actor.requests.append(self._ask(actor.handle, weights))

@@ -4,6 +4,7 @@ Nodes need the package and the cluster's address, nothing else: weights travel t
 store, and games come back to the learner as the bytes of shards.
 """
 
+import ipaddress
 import logging
 import os
 import socket
@@ -11,7 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import platformdirs
 
 from .config import RunConfig
 from .knowledge import endgame_knowledge
@@ -22,6 +26,7 @@ from .worker import Played, Weights, Worker
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # that a cluster's head node gets to answer
 _PLACE_S = 60.0  # until an actor that has no place is spoken of
+_LONGEST_FOLDER = 40  # characters; the paths of Ray's sockets have 62 more, and may have 103
 _LOG = logging.getLogger(__name__)
 
 
@@ -199,7 +204,7 @@ def check_address(address: str) -> None:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+    own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES, **_own_folder()}
     try:  # "local" is never a cluster that happens to run on this machine
         ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -207,3 +212,40 @@ def _connect(ray: Any, address: str | None) -> None:
         if address:
             where = f"the cluster at {address} cannot be joined (does it want RAY_AUTH_MODE=token in the environment?)"
         raise PoolError(f"{where}: {' '.join(str(error).split())[:300]}") from error
+    _keep_to_user(Path.home() / ".ray" / "auth_token")
+    head = ray.get_runtime_context().gcs_address
+    if address and not _is_loopback(head) and os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
+        ray.shutdown()
+        raise PoolError(
+            f"the cluster at {head} is open to the network, and whoever reaches it may run programs there: start it "
+            "with RAY_AUTH_MODE=token in the environment of all nodes, and train with that, too (docs/cluster.md)"
+        )
+
+
+def _own_folder() -> dict[str, str]:
+    """Where Ray puts logs and sockets: a folder that is closed to others, for Ray opens what lies in it to all."""
+    folder = platformdirs.user_cache_path("crownhead", appauthor=False) / "ray"
+    if len(str(folder)) > _LONGEST_FOLDER:
+        return {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError:  # a home that cannot be written to
+        return {}
+    return {"_temp_dir": str(folder)}
+
+
+def _keep_to_user(path: Path) -> None:
+    """Ray writes the token so that all users of the machine can read it."""
+    try:
+        path.chmod(0o600)
+    except OSError:
+        return
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

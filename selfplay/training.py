@@ -251,9 +251,13 @@ class Training:
             enough_games = self._games_due() <= 0
             enough = enough_games or self.replay.total_samples >= loop.samples_before_training
             may_train = to_draw >= batch_size and enough
-            if not (enough_games and may_train):
-                pool.refill()
-            self._collect(pool, 0.0 if may_train else _WAIT_SECONDS)
+            if loop.deterministic:
+                if not may_train:
+                    self._collect_one(pool)
+            else:
+                if not (enough_games and may_train):
+                    pool.refill()
+                self._collect(pool, 0.0 if may_train else _WAIT_SECONDS)
             if may_train:
                 self._train_step()
             else:
@@ -274,6 +278,13 @@ class Training:
         if loop.games_per_iteration is None:
             return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
         return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
+
+    def _collect_one(self, pool: Pool) -> None:
+        """Asks for one shard and waits for it: what is played does not depend on how fast the learner is."""
+        pool.refill(in_flight=1)
+        shards = self.replay.next_number
+        while self.replay.next_number == shards:
+            self._collect(pool, _WAIT_SECONDS)
 
     def _collect(self, pool: Pool, timeout: float) -> None:
         self._take_in(pool.collect(timeout))
@@ -437,7 +448,7 @@ class Training:
             if kept is not None:
                 kept.note(running)
             self._collect(pool, 0.0)
-            if self._games_due(ahead=1) > 0:
+            if self._games_due(ahead=1) > 0 and not self.config.loop.deterministic:
                 pool.refill()
 
         return play_match(

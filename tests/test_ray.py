@@ -84,6 +84,8 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
         wait_until(lambda: plays() >= 3)
         family = descendants(process.pid)
         assert open_to_the_network(family) == []
+        token = Path.home() / ".ray" / "auth_token"
+        assert not token.exists() or token.stat().st_mode & 0o077 == 0
         victims = ray_workers(process.pid)
         assert len(victims) == 2
         os.kill(victims[0], signal.SIGKILL)

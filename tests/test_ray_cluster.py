@@ -25,7 +25,8 @@ SETTINGS = [
 def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args=NODE)
+    # Without a token only a cluster on loopback is joined.
+    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "node_ip_address": "127.0.0.1"})
     yield cluster
     cluster.shutdown()
 
@@ -55,7 +56,7 @@ def test_nodes_join_play_and_are_lost(cluster: Any, tmp_path: Path) -> None:
         wait_until(lambda: (run / "log.jsonl").exists())
         for _ in range(2):
             before = shards_of_others()
-            node = cluster.add_node(**{key: NODE[key] for key in ("num_cpus", "object_store_memory")})
+            node = cluster.add_node(node_ip_address="127.0.0.1", **NODE)
             wait_until(lambda before=before: shards_of_others() >= before + 2)
             told = log_path.read_text().count("has gone with its machine")
             cluster.remove_node(node, allow_graceful=False)
@@ -66,3 +67,20 @@ def test_nodes_join_play_and_are_lost(cluster: Any, tmp_path: Path) -> None:
         trainer.kill()
         trainer.wait()
     assert "Traceback" not in log_path.read_text()
+
+
+def test_a_cluster_open_to_the_network_is_joined_with_a_token_only(tmp_path: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args=NODE)
+    try:
+        if cluster.address.startswith("127."):
+            pytest.skip("this machine has no other address than loopback")
+        command = crownhead_program(
+            "train", "--preset", "smoke", "--run", tmp_path / "run", "--address", cluster.address
+        )
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    finally:
+        cluster.shutdown()
+    assert done.returncode == 2
+    assert "RAY_AUTH_MODE=token" in done.stderr.strip().splitlines()[-1]

@@ -15,7 +15,7 @@ from programs import ROOT, crownhead_program
 from torch import Tensor
 
 from engine.sealed import sealed, unsealed
-from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
 from learner.network import NETWORKS, Network, make_network
 from selfplay.config import make_config
 from selfplay.ratings import Ratings
@@ -288,3 +288,18 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
 def pairs_of(network: Network, other: Network) -> Iterator[tuple[Tensor, Tensor]]:
     """Weights of the two that belong to each other."""
     yield from zip(network.parameters(), other.parameters(), strict=True)
+
+
+def test_a_deterministic_run_is_the_same_again(tmp_path: Path) -> None:
+    options = ["--preset", "smoke", "--set", "loop.deterministic=true", "--set", "network=wide32", "--json"]
+    options += ["--set", "selfplay.positions_per_shard=100", "--set", "loop.max_iterations=3"]
+    runs = [tmp_path / name for name in ("once", "again", "other")]
+    for run in runs:
+        last_json(crownhead("train", "--run", run, *options, "--set", f"seed={2 if run.name == 'other' else 1}"))
+    shards = [[path.read_bytes() for path in sorted((run / "shards").glob("*.shard"))] for run in runs]
+    networks = [sorted(info.digest for info in map(read_info, (run / "checkpoints").glob("0*"))) for run in runs]
+    assert len(shards[0]) > 3
+    assert shards[0] == shards[1] != shards[2]
+    assert networks[0] == networks[1] != networks[2]
+    refused = crownhead("train", "--run", tmp_path / "run", *options, "--set", "selfplay.actors=2", check=False)
+    assert_refused(refused, "loop.deterministic needs")
