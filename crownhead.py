@@ -45,6 +45,7 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=False)
 EXIT_BAD_INPUT = 2
+_LONGEST_MESSAGE = 300  # characters
 EXIT_INTERRUPTED = 130
 EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong in one line
 
@@ -197,19 +198,42 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers end programs so: all is saved, too
     try:
+        _check_arguments(sys.argv)
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except (Interrupted, KeyboardInterrupt) as error:  # the latter before any command has begun
         for number in (signal.SIGINT, signal.SIGTERM):  # all is saved: a second one must not change the code
             signal.signal(number, signal.SIG_IGN)
         print(": ".join(["crownhead: interrupted", *map(str, error.args)]), file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
+    except MemoryError as error:
+        if os.environ.get("CROWNHEAD_DEBUG"):
+            raise
+        print(": ".join(["crownhead: out of memory", *filter(None, [_one_line(str(error))])]), file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # an error of the command line itself
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):
             raise
         message = f"{usage()} (see --help)" if usage else str(error)
-        print(f"crownhead: {' '.join(message.split())}", file=sys.stderr)
+        print(f"crownhead: {_one_line(message)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    """Raises ``ValueError`` for one that is no text: it could be neither stored nor shown."""
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise ValueError(f"the argument {argument.encode('utf-8', 'replace').decode()[:80]!r} is no UTF-8")
+
+
+def _one_line(message: str) -> str:
+    """A message in one line; of a long one, that repeats what it was given, the beginning and the end."""
+    line = " ".join(message.split())
+    return (
+        line
+        if len(line) <= _LONGEST_MESSAGE
+        else f"{line[: _LONGEST_MESSAGE // 2 - 3]} ... {line[2 - _LONGEST_MESSAGE // 2 :]}"
+    )
 
 
 if __name__ == "__main__":

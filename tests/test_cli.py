@@ -1,15 +1,18 @@
 """The command line as users and scripts meet it: JSON keys, exit codes, one-line errors."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from programs import ROOT, crownhead_program
 
+import crownhead as front_door
 from engine.pdn import read_games
 from engine.search import SearchConfig
 from engine.version import ABSENT, installed_version
@@ -123,6 +126,8 @@ def test_analyse(checkpoint: Path) -> None:
         (["train", "--set", "search.c_puct=-1"], "c_puct"),
         (["train", "--set", "seed"], "key=value"),
         (["bench", "--net", "1x1"], "1x1"),
+        (["train", "--set", os.fsdecode(b"device=\xff")], "no UTF-8"),
+        (["train", "--set", "network=" + "x" * 5000], "wide512"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
@@ -132,6 +137,19 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str)
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
     assert words in lines[0]
+    assert len(lines[0]) <= 320
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def starve(*_: object, **__: object) -> None:
+        np.zeros(1 << 56)  # bytes: half a million terabytes
+
+    monkeypatch.setattr(front_door, "app", starve)
+    with pytest.raises(SystemExit) as ended:
+        front_door.main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("crownhead: out of memory: Unable to allocate")
 
 
 def test_analyse_says_when_the_game_is_over(checkpoint: Path) -> None:
