@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from io import TextIOBase
 from typing import NamedTuple
 
 from .errors import PdnError
 
 SHOWN = 40  # characters of a faulty text that an error repeats
+MAX_LINE = 1 << 20  # characters
+MAX_COMMENT = 1 << 20  # characters, over all of its lines
+MAX_TOKENS = 1 << 17  # of a game: tags, moves, their numbers, marks, comments, brackets
 
 
 class Token(NamedTuple):
@@ -47,18 +51,34 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
+def short_lines(file: TextIOBase) -> Iterator[str]:
+    """The lines of a file; of one that is too long for ``tokenize`` only so much that it says so."""
+    while line := file.readline(MAX_LINE + 1):
+        rest = line
+        while len(rest) > MAX_LINE and not rest.endswith("\n"):
+            rest = file.readline(MAX_LINE + 1)
+        yield line
+
+
 def tokenize(lines: Iterable[str]) -> Iterator[Token]:
     opened: Token | None = None  # a comment that goes on over the end of its line
     parts: list[str] = []
+    room = 0  # characters that the comment may still have
     for number, line in enumerate(lines, 1):
         text = line.removeprefix("\ufeff") if number == 1 else line
         position = 0
+        if len(text) > MAX_LINE:
+            yield Token("bad", f"the line has more than {MAX_LINE:,} characters", number, 1)
+            continue
         if opened is not None:
             end = text.find("}")
-            parts.append(text if end < 0 else text[:end])
+            part = text if end < 0 else text[:end]
+            room -= len(part)
+            if room >= 0:
+                parts.append(part)
             if end < 0:
                 continue
-            yield opened._replace(text=_words(" ".join(parts)))
+            yield opened._replace(text=_words(" ".join(parts))) if room >= 0 else _too_long(opened)
             opened, position = None, end + 1
         elif text.startswith("%"):
             continue
@@ -68,7 +88,7 @@ def tokenize(lines: Iterable[str]) -> Iterator[Token]:
             if kind == "tag":
                 yield token._replace(name=match["name"], text=re.sub(r'\\(["\\])', r"\1", match["value"]))
             elif kind == "opened":
-                opened, parts = token._replace(kind="comment"), [token.text[1:]]
+                opened, parts, room = token._replace(kind="comment"), [token.text[1:]], MAX_COMMENT - len(token.text)
             elif kind in ("comment", "rest"):
                 yield token._replace(kind="comment", text=_words(token.text))
             elif kind == "bad":
@@ -80,6 +100,10 @@ def tokenize(lines: Iterable[str]) -> Iterator[Token]:
         yield opened._replace(kind="bad", text="the comment that begins here is not closed with }")
 
 
+def _too_long(comment: Token) -> Token:
+    return comment._replace(kind="bad", text=f"the comment that begins here has more than {MAX_COMMENT:,} characters")
+
+
 def _starts_game(token: Token) -> bool:
     """Whether a token behind a ``*`` shows that the ``*`` ended a game."""
     if token.kind == "number" and token.text[0] != ".":
@@ -88,7 +112,10 @@ def _starts_game(token: Token) -> bool:
 
 
 def split_games(tokens: Iterable[Token]) -> Iterator[list[Token]]:
-    """The tokens game by game. A game ends with its result, or where tags follow moves or a tag comes a second time."""
+    """The tokens game by game. A game ends with its result, or where tags follow moves or a tag comes a second time.
+
+    In the place of what is too long for a game stands one bad token.
+    """
     game: list[Token] = []
     names: set[str] = set()
     in_moves = False
@@ -106,6 +133,9 @@ def split_games(tokens: Iterable[Token]) -> Iterator[list[Token]]:
         if cut >= 0:
             yield game[:cut]
             game, names, in_moves, depth = game[cut:], set(), False, 0
+        if len(game) == MAX_TOKENS:
+            reason = f"the game that begins here has more than {MAX_TOKENS:,} moves, numbers, comments and marks"
+            game, end = [game[0]._replace(kind="bad", text=reason)], -1
         game.append(token)
         if token.kind == "tag":
             names.add(token.name)

@@ -1,5 +1,6 @@
 """Whole games in PDN: what is read, what is refused and where, what is written, and that both fit together."""
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from engine.errors import PdnError
 from engine.fen import START_FEN
 from engine.pdn import MAX_DEPTH, PdnGame, PdnNode, format_game, read_game, read_games
+from engine.pdn_tokens import MAX_COMMENT, MAX_LINE, MAX_TOKENS
 
 ACF_GAMES = Path(__file__).parents[2] / "shared" / "data" / "acf_games.pdn"
 
@@ -323,6 +325,45 @@ def test_deep_and_wide_nesting_is_read_and_written() -> None:
 def test_hostile_repetition_is_refused_at_once(text: str) -> None:
     with pytest.raises(PdnError):
         read_game(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "1. 9-14 {" + "a b" * (MAX_LINE // 3) + "} 22-17 1-0",
+            "column 1: the line has more than 1,048,576",
+        ),
+        ("1. 9-14 {" + "a b\n" * (MAX_COMMENT // 4) + "} 22-17 1-0", "column 9: the comment that begins here has more"),
+        (
+            "1. 9-14" + " (9-13)\n" * (MAX_TOKENS // 2) + "22-17 1-0",
+            "column 1: the game that begins here has",
+        ),
+    ],
+    ids=["line", "comment", "game"],
+)
+def test_too_long_for_a_game_is_left_out(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    path.write_text(f'[Event "a"] 1. 9-13 1-0\n{text}\n[Event "b"] 1. 10-14 0-1\n')
+    errors: list[PdnError] = []
+    with path.open() as file:
+        assert [game.headers["Event"] for game in read_games(file, errors.append)] == ["a", "b"]
+    (error,) = errors
+    assert str(error).startswith(f"line 2, {message}")
+
+
+def test_one_line_without_end_takes_bounded_memory() -> None:
+    class Endless(io.StringIO):
+        left = 100
+
+        def readline(self, size: int | None = -1, /) -> str:
+            assert size is not None
+            assert 0 < size < 2 * MAX_LINE
+            self.left -= 1
+            return "x" * size if self.left > 0 else ""
+
+    with pytest.raises(PdnError, match="the line has more than"):
+        read_game(Endless())
 
 
 @pytest.mark.slow
