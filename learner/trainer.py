@@ -2,9 +2,11 @@
 
 import copy
 import math
+import os
 from pathlib import Path
 from typing import Any, Literal
 
+import platformdirs
 import torch
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from torch import Tensor, nn
@@ -94,6 +96,12 @@ class StateInfo(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     steps: int = Field(ge=0)
 
 
+def _keep_compiled_code() -> None:
+    """In the user's cache; PyTorch's own choice is a folder in /tmp whose name anyone can tell, and make first."""
+    cache = platformdirs.user_cache_path("crownhead", appauthor=False) / "torch"
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))
+
+
 def make_optimizer(network: nn.Module, config: TrainerConfig) -> torch.optim.Optimizer:
     """The optimizer of ``config``; weights of convolutions and linear layers decay, biases and norms do not."""
     parameters = list(network.parameters())
@@ -134,6 +142,8 @@ class Trainer:
         self.ema_network = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.optimizer = make_optimizer(self.network, config)
         self.steps = 0
+        if config.compile:
+            _keep_compiled_code()
         self._forward = torch.compile(self.network) if config.compile else self.network
 
     def step(self, batch: TrainingBatch, time_used: float = 0.0) -> dict[str, float]:

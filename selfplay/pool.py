@@ -83,10 +83,12 @@ class Pool(ABC):
     Attributes:
         dead: what a request raises whose actor has died.
         nodes: machines that actors play on.
+        dashboard: address of a page that shows the cluster, if there is one.
     """
 
     dead: type[Exception] | tuple[type[Exception], ...] = ()
     nodes = 1
+    dashboard: str | None = None
 
     def __init__(self, config: RunConfig, start: int) -> None:
         self._config, self._started = config, start
@@ -99,6 +101,11 @@ class Pool(ABC):
     def size(self) -> int:
         """Actors that are at work."""
         return sum(self._is_ready(actor) for actor in self._actors)
+
+    @property
+    def in_flight(self) -> int:
+        """Shards that have been asked for and not been collected: at most ``_REQUESTS_IN_FLIGHT`` for each actor."""
+        return sum(len(actor.requests) for actor in self._actors)
 
     def set_weights(self, weights: Weights) -> None:
         """Weights for all requests made from now on."""

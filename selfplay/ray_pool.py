@@ -65,7 +65,7 @@ class RayPool(Pool):
 
     def __init__(self, config: RunConfig, start: int) -> None:
         self._ray = _import_ray(config.address)
-        _connect(self._ray, config.address)
+        self.dashboard = _connect(self._ray, config.address)
         # All that is not the worker's own exception: the actor or its node died, ran out of memory, or has no place.
         self.dead = (self._ray.exceptions.RayError,)
         self._worker_class: Any = self._ray.remote(max_restarts=0)(_RayWorker)
@@ -203,10 +203,11 @@ def check_address(address: str) -> None:
         ) from error
 
 
-def _connect(ray: Any, address: str | None) -> None:
+def _connect(ray: Any, address: str | None) -> str | None:
+    """Starts or joins a cluster; returns the address of its dashboard, if it has one."""
     own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES, **_own_folder()}
     try:  # "local" is never a cluster that happens to run on this machine
-        ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
+        context = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = "Ray cannot be started"
         if address:
@@ -220,6 +221,7 @@ def _connect(ray: Any, address: str | None) -> None:
             f"the cluster at {head} is open to the network, and whoever reaches it may run programs there: start it "
             "with RAY_AUTH_MODE=token in the environment of all nodes, and train with that, too (docs/cluster.md)"
         )
+    return f"http://{context.dashboard_url}" if context.dashboard_url else None
 
 
 def _own_folder() -> dict[str, str]:

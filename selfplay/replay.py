@@ -34,6 +34,9 @@ class ReplayConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     window_exponent: float = Field(0.75, gt=0, le=1)
     window_slope: float = Field(0.4, ge=0, le=1)
     max_memory_bytes: int = Field(2**29, ge=2**20, description="of the packed samples; the oldest go first")
+    most_behind: int | None = Field(
+        None, ge=0, description="games of networks that so many promotions have followed are taken, older ones refused"
+    )
     keep_shards: bool = Field(True, description="also those that the window has left behind; else they are deleted")
 
 
@@ -153,6 +156,7 @@ class ReplayBuffer:
     Attributes:
         next_number: of the next shard: more than any shard's that was ever in the folder.
         total_samples, total_games: of the run so far, those of deleted shards included.
+        refused: shards that were too old (``most_behind``), since it was opened.
 
     Raises:
         StorageError: the folder cannot be made.
@@ -165,6 +169,7 @@ class ReplayBuffer:
         make_folder(self.folder)
         remove_stale_temporaries(self.folder)
         self._memory_warned = False
+        self.refused = 0
         self._ledger = self._read_ledger()
         self._finish_deleting()
         self._shards: list[ShardInfo] = []
@@ -181,8 +186,11 @@ class ReplayBuffer:
         """Samples in the window: what ``sample`` draws from."""
         return len(self._packed)
 
-    def store(self, data: bytes) -> ShardInfo | None:
+    def store(self, data: bytes, behind: Callable[[ShardInfo], int] = lambda shard: 0) -> ShardInfo | None:
         """Writes a shard that has come from an actor, and takes it into the window; the oldest samples leave it.
+
+        Args:
+            behind: how many promotions have followed the networks of a shard; see ``most_behind``.
 
         Returns:
             What is known of it; None if it is damaged or senseless: then it is set aside.
@@ -198,6 +206,9 @@ class ReplayBuffer:
             _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
             atomic_write(path.with_name(path.name + DAMAGED_SUFFIX), data)
             return None
+        if self.config.most_behind is not None and behind(shard.info) > self.config.most_behind:
+            self.refused += 1
+            return shard.info
         atomic_write(path, data)
         self._count(shard.info)
         self._append(shard.samples)

@@ -444,9 +444,16 @@ class StatusRequest:
 
     run: Annotated[Path, typer.Argument(help="Folder of the run.")]
     minutes: Annotated[float, typer.Option(min=0.1, help="That rates are taken over.")] = 5.0
+    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every two seconds.")] = False
+    prometheus: Annotated[
+        int | None,
+        typer.Option(
+            min=1024, max=65535, metavar="PORT", help="Serve metrics for Prometheus on this port of loopback."
+        ),
+    ] = None
 
     def execute(self, quiet: bool) -> "StatusFigures":
-        from .run_status import status_command
+        from .run_page import status_command
 
         return status_command(self, quiet)
 

@@ -1,4 +1,4 @@
-"""Where a run stands, read from its folder while it trains or afterwards: ``crownhead status``."""
+"""Where a run stands, read from its folder while it trains or afterwards."""
 
 import json
 import time
@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from rich.console import Console
-from rich.table import Table
-
-from .requests import StatusRequest
-from .run_folder import RunError, RunFolder
+from .ratings import Ratings
+from .run_folder import RunFolder
 
 _TAIL_BYTES = 1 << 22  # of the log: some ten thousand events
 _SHOWN = 5  # gates and faults
@@ -51,7 +48,11 @@ class FaultEvent(TypedDict):
 
 
 class StatusFigures(TypedDict):
-    """Where a run stands; rates are of the last minutes before the last event, ``seconds_ago``."""
+    """Where a run stands; rates are of the last minutes before the last event, ``seconds_ago``.
+
+    ``elo`` is the best network's, above the anchor met last; ``in_flight`` shards have been asked for, ``refused`` ones
+    were too old (``replay.most_behind``); ``dashboard`` is the address of Ray's, if it runs.
+    """
 
     run: str
     seconds_ago: float | None
@@ -59,26 +60,19 @@ class StatusFigures(TypedDict):
     minutes_limit: float | None
     iteration: int
     best: str
+    elo: float | None
     promotions: int
     steps: int
     games: int
     samples: int
     window: int
+    in_flight: int
+    refused: int
+    dashboard: str | None
     machines: list[MachineFigures]
     learner: LearnerFigures | None
     gates: list[GateEvent]
     faults: list[FaultEvent]
-
-
-def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
-    """Shows where a run stands; raises ``RunError`` if there is none."""
-    run = RunFolder(request.run)
-    if not run.config_path.is_file():
-        raise RunError(f"{request.run} holds no run: name the folder of one, like runs/quick")
-    figures = read_status(run, 60 * request.minutes)
-    if not quiet:
-        _show(figures, Console())
-    return figures
 
 
 def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
@@ -92,6 +86,7 @@ def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
     recent = [event for event in events if event["time"] >= events[-1]["time"] - rate_seconds]
     plays, learnt = _of(recent, "play"), _of(recent, "learn")
     latest = (_of(events, "play") or [{}])[-1]
+    ratings = Ratings(run.elo_path).table()
     return {
         "run": str(run.path),
         "seconds_ago": None if last is None else round(now - last, 1),
@@ -99,11 +94,15 @@ def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
         "minutes_limit": state.minutes_limit,
         "iteration": state.iteration,
         "best": state.best,
+        "elo": next((round(line.rating, 1) for line in ratings if line.player == state.best), None),
         "promotions": len(state.promotions),
         "steps": max((event["steps"] for event in events if "steps" in event), default=0),
         "games": latest.get("total_games", 0),
         "samples": latest.get("total_samples", 0),
         "window": latest.get("window", 0),
+        "in_flight": latest.get("in_flight", 0),
+        "refused": latest.get("refused", 0),
+        "dashboard": (_of(events, "start") or [{}])[-1].get("dashboard"),
         "machines": _machines(plays),
         "learner": _learner(learnt),
         "gates": [{key: event[key] for key in GateEvent.__annotations__} for event in _of(events, "gate")[-_SHOWN:]],  # type: ignore[misc]
@@ -174,40 +173,3 @@ def _learner(learnt: Sequence[Event]) -> LearnerFigures | None:
         "wdl_loss": last["wdl_loss"],
         "learning_rate": last["learning_rate"],
     }
-
-
-def _show(figures: StatusFigures, console: Console) -> None:
-    limit = f" of {figures['minutes_limit']:.1f}" if figures["minutes_limit"] else ""
-    ago = (
-        "nothing has happened yet"
-        if figures["seconds_ago"] is None
-        else f"last event {figures['seconds_ago']:.0f} s ago"
-    )
-    console.print(f"{figures['run']}: {figures['minutes']:.1f}{limit} min, {ago}")
-    console.print(
-        f"Best network: {figures['best']}, {figures['promotions']} promotions of {figures['iteration']} candidates"
-    )
-    console.print(
-        f"{figures['games']:,} games, {figures['samples']:,} samples (window {figures['window']:,}), "
-        f"{figures['steps']:,} steps"
-    )
-    if (learner := figures["learner"]) is not None:
-        console.print(
-            f"Learner: {learner['steps_per_second']:.1f} steps/s at a rate of {learner['learning_rate']:.2g}, loss "
-            f"{learner['loss']:.3f} (policy {learner['policy_loss']:.3f}, win/draw/loss {learner['wdl_loss']:.3f})"
-        )
-    machines = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", "networks behind")
-    for machine in figures["machines"]:
-        machines.add_row(
-            machine["machine"],
-            str(machine["actors"]),
-            *(f"{machine[key]:,.1f}" for key in ("games_per_second", "samples_per_second", "evaluations_per_second")),
-            str(machine["behind"]),
-        )
-    if machines.row_count:
-        console.print(machines)
-    for gate in figures["gates"]:
-        verb = "promoted" if gate["decision"] == "promote" else "not promoted"
-        console.print(f"{gate['checkpoint']} {verb}: +{gate['wins']} ={gate['draws']} -{gate['losses']}")
-    for fault in figures["faults"]:
-        console.print(f"{fault['seconds_ago'] / 60:.0f} min ago: {fault['text']}", style="red", highlight=False)

@@ -38,6 +38,7 @@ from .pool import Pool, ThreadPool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
 from .run_folder import Promotion, RunError, RunFolder, faults_logged
+from .shards import ShardInfo
 from .threads import choose_device, use_single_thread
 from .worker import Played, Weights
 
@@ -118,7 +119,7 @@ class Training:
         self._promoted = [read_info(folder.checkpoint(name)).digest for name in names]
         self._writer: Any = None
         self._gate_seconds = self._playing_s = self._learning_s = self._actors_s = self._staffed_s = 0.0
-        self._size, self._counted = 0, self._started
+        self._size, self._in_flight, self._counted = 0, 0, self._started
         self._worked = time.thread_time()
         self._evaluations, self._games_before = 0, self.replay.total_games
         self._samples_before = self.replay.total_samples
@@ -189,8 +190,8 @@ class Training:
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(self.folder.tensorboard))
-        self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps)
         pool = make_pool(self.config, self.replay)
+        self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps, dashboard=pool.dashboard)
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # each of these, though another fails
             closing.enter_context(faults_logged(self.folder))
@@ -288,7 +289,7 @@ class Training:
 
     def _collect(self, pool: Pool, timeout: float) -> None:
         self._take_in(pool.collect(timeout))
-        self._size = pool.size
+        self._size, self._in_flight = pool.size, pool.in_flight
         self._count_actors()
 
     def _count_actors(self) -> None:
@@ -298,14 +299,16 @@ class Training:
 
     def _take_in(self, played: list[Played]) -> None:
         for result in played:
-            shard, stats = self.replay.store(result.shard), result.stats
+            shard, stats = self.replay.store(result.shard, self._behind), result.stats
             self._playing_s += stats.seconds
             self._actors_s += stats.processor_seconds
             self._evaluations += stats.evaluations
             figures = {
                 "actor": result.actor,
                 "machine": result.machine,
-                "behind": self._behind(shard.networks if shard else ()),
+                "behind": self._behind(shard) if shard else 0,
+                "in_flight": self._in_flight,
+                "refused": self.replay.refused,
                 "games": stats.games,
                 "samples": stats.samples,
                 "evaluations": stats.evaluations,
@@ -323,9 +326,9 @@ class Training:
                 rate = stats.evaluations / stats.seconds
                 self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
 
-    def _behind(self, networks: Sequence[str]) -> int:
-        """How many networks have been promoted since the newest of those with which games were played."""
-        known = [self._promoted.index(network) for network in networks if network in self._promoted]
+    def _behind(self, shard: ShardInfo) -> int:
+        """How many networks have been promoted since the newest of those with which its games were played."""
+        known = [self._promoted.index(network) for network in shard.networks if network in self._promoted]
         return len(self._promoted) - 1 - max(known) if known else 0
 
     def _train_step(self) -> None:

@@ -255,6 +255,17 @@ def test_a_senseless_shard_in_the_folder_is_set_aside(
     assert (tmp_path / "00000000.shard.damaged").exists()
 
 
+def test_games_of_networks_too_far_behind_are_refused(tmp_path: Path, games: list[GameRecord]) -> None:
+    buffer = ReplayBuffer(tmp_path, ReplayConfig(most_behind=1))
+    data = pack_shard(games[:3])
+    promotions = iter((0, 2, 1))
+    for _ in range(3):
+        assert buffer.store(data, lambda shard: next(promotions)) is not None
+    assert (buffer.refused, buffer.total_games) == (1, 6)
+    again = ReplayBuffer(tmp_path)
+    assert (again.total_games, again.next_number) == (6, 3)
+
+
 def test_old_shards_are_deleted_and_still_counted(tmp_path: Path, games: list[GameRecord]) -> None:
     config = ReplayConfig(window_start=100, window_slope=0.1, keep_shards=False)
     buffer = ReplayBuffer(tmp_path, config)

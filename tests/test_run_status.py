@@ -2,16 +2,23 @@
 
 import json
 import logging
+import signal
+import socket
+import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
+from programs import ROOT, crownhead_program
 from test_training import FAST, crownhead, last_json
 
 from selfplay.config import make_config
 from selfplay.requests import StatusRequest
 from selfplay.run_folder import RunError, RunFolder, faults_logged
-from selfplay.run_status import last_events, read_status, status_command
+from selfplay.run_metrics import serve_metrics
+from selfplay.run_page import status_command
+from selfplay.run_status import last_events, read_status
 
 
 def a_run(folder: Path, *events: dict[str, object]) -> RunFolder:
@@ -93,6 +100,48 @@ def test_warnings_are_faults_of_the_run(tmp_path: Path) -> None:
         logging.getLogger("engine").warning("not of a run")
     logging.getLogger("selfplay.pool").warning("too late")
     assert [fault["text"] for fault in read_status(run, 60)["faults"]] == ["actor 3 died"]
+
+
+def test_metrics_are_read_anew_on_loopback_alone(tmp_path: Path) -> None:
+    run = a_run(tmp_path, play(1000, 0, "a", 3), play(1010, 0, "a", 20, behind=1))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    stop = serve_metrics(lambda: read_status(run, 60), port)
+    try:
+        lines = scrape(port)
+        assert 'crownhead_machine_games_per_second{machine="a"} 2.0' in lines
+        assert 'crownhead_machine_behind{machine="a"} 1.0' in lines
+        assert "crownhead_games_total 7.0" in lines
+        with run.log_path.open("a") as log:
+            log.write(json.dumps({**play(1020, 0, "a", 20), "total_games": 9}) + "\n")
+        assert "crownhead_games_total 9.0" in scrape(port)
+        with socket.socket() as other:
+            other.bind(("127.0.0.2", port))  # is free: the metrics do not listen to all addresses
+        with pytest.raises(OSError, match=f"port {port} cannot be opened"):
+            status_command(StatusRequest(run.path, prometheus=port), True)
+    finally:
+        stop()
+
+
+def scrape(port: int) -> list[str]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        return str(answer.read().decode()).splitlines()
+
+
+def test_the_page_is_shown_again_and_again(tmp_path: Path) -> None:
+    run = a_run(tmp_path, play(1000, 0, "a", 3))
+    with subprocess.Popen(
+        crownhead_program("status", run.path, "--watch"), cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as watching:
+        time.sleep(3)
+        with run.log_path.open("a") as log:
+            log.write(json.dumps({**play(1020, 0, "a", 20), "total_games": 1234}) + "\n")
+        time.sleep(4)
+        watching.send_signal(signal.SIGINT)
+        shown = watching.communicate()[0]
+    assert watching.returncode == 130
+    assert "1,234 games" in shown
 
 
 @pytest.mark.slow

@@ -210,11 +210,14 @@ def test_bf16_learns_like_float32():
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 @pytest.mark.filterwarnings("ignore:.*torch.jit")
-def test_compiled_steps_are_the_same(tmp_path):
+def test_compiled_steps_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *names, **options: tmp_path / "cache")
     plain, compiled = make_trainer(), make_trainer(compile=True)
     for batch in batches(5):
         ours, theirs = compiled.step(batch), plain.step(batch)
         assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-4)
+    assert list((tmp_path / "cache" / "torch").rglob("*.so"))
     compiled.save(tmp_path / "trainer.safetensors")
     make_trainer().load(tmp_path / "trainer.safetensors")  # the names of the weights are the same, too
 

@@ -1,0 +1,50 @@
+"""Where a run stands as metrics for Prometheus, on loopback alone: ``crownhead status RUN --prometheus PORT``."""
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from .run_status import StatusFigures
+
+_COUNTERS = ("games", "samples", "steps", "promotions")
+_GAUGES = ("seconds_ago", "minutes", "iteration", "window", "in_flight", "refused", "elo")
+
+
+class RunCollector(Collector):
+    """Reads the run anew for each scrape.
+
+    Metrics are ``crownhead_`` and the keys of ``StatusFigures``; those of machines carry the label ``machine``.
+    """
+
+    def __init__(self, read: Callable[[], StatusFigures]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        figures = self._read()
+        values: dict[str, object] = {**figures}
+        for key in _COUNTERS:
+            yield CounterMetricFamily(f"crownhead_{key}", f"{key} of the run", value=float(figures[key]))  # type: ignore[literal-required]
+        for key, value in [*((key, values[key]) for key in _GAUGES), *(figures["learner"] or {}).items()]:
+            if isinstance(value, int | float):
+                yield GaugeMetricFamily(f"crownhead_{key}", key.replace("_", " "), value=value)
+        for key in ("actors", "games_per_second", "samples_per_second", "evaluations_per_second", "behind"):
+            family = GaugeMetricFamily(f"crownhead_machine_{key}", key.replace("_", " "), labels=["machine"])
+            for machine in figures["machines"]:
+                family.add_metric([machine["machine"]], float(machine[key]))  # type: ignore[literal-required]
+            yield family
+
+
+def serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[], None]:
+    """Serves them in a thread until what is returned is called; raises ``OSError`` if the port is taken."""
+    registry = CollectorRegistry()
+    registry.register(RunCollector(read))
+    server, thread = start_http_server(port, addr="127.0.0.1", registry=registry)
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return stop

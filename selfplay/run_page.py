@@ -1,0 +1,99 @@
+"""``crownhead status``: where a run stands, as a page of the terminal, again and again, or as metrics."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from .requests import StatusRequest
+from .run_folder import RunError, RunFolder
+from .run_status import MachineFigures, StatusFigures, read_status
+
+_WATCH_S = 2.0  # between two looks at a run
+
+
+def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
+    """Shows where a run stands; with ``--watch`` or ``--prometheus`` until it is interrupted.
+
+    Raises:
+        RunError: there is no such run, or what metrics need is not installed.
+        OSError: the port is taken.
+    """
+    run = RunFolder(request.run)
+    if not run.config_path.is_file():
+        raise RunError(f"{request.run} holds no run: name the folder of one, like runs/quick")
+
+    def read() -> StatusFigures:
+        return read_status(run, 60 * request.minutes)
+
+    figures, console = read(), Console(quiet=quiet)
+    with ExitStack() as closing:
+        if request.prometheus is not None:
+            closing.callback(_serve_metrics(read, request.prometheus))
+            console.print(f"Metrics: http://127.0.0.1:{request.prometheus}/metrics (Ctrl-C ends)")
+        if not (request.watch or request.prometheus):
+            console.print(_page(figures))
+            return figures
+        with Live(_page(figures), console=console, auto_refresh=False) as live:
+            while True:
+                time.sleep(_WATCH_S)
+                if request.watch:
+                    live.update(_page(read()), refresh=True)
+
+
+def _serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[], None]:
+    try:
+        from .run_metrics import serve_metrics
+    except ModuleNotFoundError as error:
+        raise RunError(f"--prometheus needs pip install 'crownhead[prometheus]': {error}") from error
+    try:
+        return serve_metrics(read, port)
+    except OSError as error:
+        raise OSError(f"--prometheus: port {port} cannot be opened: {error}") from error
+
+
+def _page(figures: StatusFigures) -> Group:
+    """The figures as people read them."""
+    limit = f" of {figures['minutes_limit']:.1f}" if figures["minutes_limit"] else ""
+    ago, elo = figures["seconds_ago"], figures["elo"]
+    when = "nothing has happened yet" if ago is None else f"last event {ago:.0f} s ago"
+    rating = "" if elo is None else f" (Elo {elo:.0f})"
+    lines: list[RenderableType] = [
+        f"{figures['run']}: {figures['minutes']:.1f}{limit} min, {when}",
+        f"Best network: {figures['best']}{rating}, {figures['promotions']} promotions of "
+        f"{figures['iteration']} candidates",
+        f"{figures['games']:,} games, {figures['samples']:,} samples (window {figures['window']:,}), "
+        f"{figures['steps']:,} steps",
+        f"{figures['in_flight']} shards asked for, {figures['refused']} refused as too old",
+    ]
+    if figures["dashboard"]:
+        lines.append(f"Ray's dashboard: {figures['dashboard']}")
+    if (learner := figures["learner"]) is not None:
+        lines.append(
+            f"Learner: {learner['steps_per_second']:.1f} steps/s at a rate of {learner['learning_rate']:.2g}, loss "
+            f"{learner['loss']:.3f} (policy {learner['policy_loss']:.3f}, win/draw/loss {learner['wdl_loss']:.3f})"
+        )
+    if figures["machines"]:
+        lines.append(_table(figures["machines"]))
+    for gate in figures["gates"]:
+        verb = "promoted" if gate["decision"] == "promote" else "not promoted"
+        lines.append(f"{gate['checkpoint']} {verb}: +{gate['wins']} ={gate['draws']} -{gate['losses']}")
+    for fault in figures["faults"]:
+        lines.append(Text(f"{fault['seconds_ago'] / 60:.0f} min ago: {fault['text']}", style="red"))
+    return Group(*lines)
+
+
+def _table(machines: Sequence[MachineFigures]) -> Table:
+    table = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", "networks behind")
+    for machine in machines:
+        table.add_row(
+            machine["machine"],
+            str(machine["actors"]),
+            *(f"{machine[key]:,.1f}" for key in ("games_per_second", "samples_per_second", "evaluations_per_second")),
+            str(machine["behind"]),
+        )
+    return table
