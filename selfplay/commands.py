@@ -84,7 +84,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
     from .board_rates import board_rates
 
     if request.address:
-        from .ray_pool import check_address
+        from .cluster import check_address
 
         check_address(request.address)
     run, config = RunFolder.open(request.folder) if request.resume else _begun(request)

@@ -18,8 +18,8 @@ from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
 
 from .match import play_games
-from .match_commands import choose_jobs, settings_of
-from .match_pool import MatchPool, Pairing, make_tasks
+from .match_commands import open_pool, settings_of
+from .match_tasks import Pairing, make_tasks
 from .openings import Opening
 from .progress import MatchProgress
 from .requests import ConvertRequest
@@ -109,9 +109,9 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
     boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black
     defence, found = TablebasePlayer(folder, request.seed), list[_Ending]()
-    jobs = choose_jobs(request.jobs, pairing, len(starts))
-    with MatchProgress(len(starts), quiet) as progress, MatchPool(jobs) as pool:
-        for _, game in pool.play(make_tasks(pairing, starts, jobs)):
+    pool = open_pool(request.jobs, request.address, pairing, len(starts))
+    with MatchProgress(len(starts), quiet) as progress, pool:
+        for _, game in pool.play(make_tasks(pairing, starts, pool.jobs)):
             board, won = boards[game.index // 2], game.score == 1.0
             ended: NotWon = {
                 "fen": board.fen(),

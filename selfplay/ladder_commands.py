@@ -14,8 +14,9 @@ from learner.report import Table as ReportTable
 
 from .figures import ratings_image
 from .ladder import LadderPlayer, LadderResults, Standings, StandingsFigures, evenly_spaced, ladder_pairs
-from .match_commands import choose_jobs, settings_of, start_engines
-from .match_pool import MatchPool, Pairing, Task, make_tasks
+from .match_commands import open_pool, settings_of, start_engines
+from .match_pool import MatchPool
+from .match_tasks import Pairing, Task, make_tasks
 from .openings import MatchError, Opening, make_openings
 from .progress import LadderProgress
 from .requests import LadderRequest
@@ -97,8 +98,8 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     make_writable_folder(request.target)
     results = LadderResults(request.target / _RESULTS_FILE, settings)
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
-    jobs = choose_jobs(request.jobs, None, games * len(pairs))
-    errors = play_missing(pairings, openings, games, jobs, results, quiet)
+    pool = open_pool(request.jobs, request.address, None, games * len(pairs))
+    errors = play_missing(pairings, openings, games, pool, results, quiet)
     tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
     standings = Standings.of(players, tallies)
     run, out = str(request.run), str(request.target)
@@ -120,11 +121,11 @@ def play_missing(
     pairings: Mapping[tuple[LadderPlayer, LadderPlayer], Pairing],
     openings: Sequence[Opening],
     games: int,
-    jobs: int,
+    pool: MatchPool,
     results: LadderResults,
     quiet: bool,
 ) -> list[str]:
-    """Plays those of the first ``games`` games of each pairing that are missing in the results.
+    """Plays those of the first ``games`` games of each pairing that are missing in the results, and closes the pool.
 
     Returns what went wrong in games that were forfeited. Games that are over are kept if Ctrl-C ends it.
 
@@ -136,12 +137,12 @@ def play_missing(
     tasks: list[Task] = []
     for (a, b), pairing in pairings.items():
         played = results.scores(a.name, b.name)
-        tasks += make_tasks(pairing, [(i, openings[i // 2]) for i in range(games) if i not in played], jobs)
+        tasks += make_tasks(pairing, [(i, openings[i // 2]) for i in range(games) if i not in played], pool.jobs)
     names = {player.spec: player.name for pair in pairings for player in pair}
     total, before = games * len(pairings), len(results)
     kept = total - sum(len(task.starts) for task in tasks)
     errors = []
-    with LadderProgress(total, quiet, kept) as progress, MatchPool(min(jobs, max(1, len(tasks)))) as pool:
+    with LadderProgress(total, quiet, kept) as progress, pool:
         try:
             for task, game in pool.play(tasks):
                 pairing = task.pairing

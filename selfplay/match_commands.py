@@ -12,8 +12,9 @@ from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 
 from .conditions import Conditions
 from .match_file import MatchFile, check_writable
-from .match_pool import MatchPool, Pairing, make_tasks
+from .match_pool import MatchPool
 from .match_record import MatchGame, MatchResult, MatchSummary, PunctualityFigures
+from .match_tasks import Pairing, make_tasks
 from .openings import Opening, make_openings
 from .progress import MatchProgress
 from .requests import MatchRequest
@@ -66,6 +67,18 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     return max(1, min(wanted, games))
 
 
+def open_pool(jobs: int | None, address: str | None, pairing: Pairing | None, games: int) -> MatchPool:
+    """The pool that plays so many games: ``choose_jobs`` processes here, or those of a Ray cluster.
+
+    Raises ``ClusterError`` if the cluster cannot be joined.
+    """
+    if address is None:
+        return MatchPool(choose_jobs(jobs, pairing, games))
+    from .ray_match import RayStaff
+
+    return MatchPool(min(jobs or games, max(1, games)), RayStaff(address))
+
+
 def pairing_of(request: MatchRequest) -> Pairing:
     """Who is to play, and how."""
     return Pairing(*request.players, request.control, request.simulations, request.seed, request.backend)
@@ -93,9 +106,9 @@ def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
         _tell_untimed(pairing)
     start_engines(pairing.players)
     starts = [(index, chosen[index // 2]) for index in range(games) if index not in kept]
-    jobs = choose_jobs(request.jobs, pairing, len(starts))
     test = request.test()
-    with MatchProgress(games, quiet) as progress, MatchPool(jobs) as pool:
+    pool = open_pool(request.jobs, request.address, pairing, len(starts))
+    with MatchProgress(games, quiet) as progress, pool:
         result = _play(pool, pairing, starts, games, kept, test, file, progress)
     figures: MatchFigures = {**result.summary(), "errors": result.errors}
     if control.kind == "move":

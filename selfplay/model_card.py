@@ -193,12 +193,12 @@ def _measurements(
 
     def conversion() -> ConvertFigures:
         what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS
-        asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, seed=SEED)
+        asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, address=request.address, seed=SEED)
         return convert_command(asked, quiet)
 
     def trial(which: Trial) -> Callable[[], Mapping[str, Any]]:
         path = _games(target, which)
-        asked = replace(which.request(player), pdn=path, resume=True, jobs=request.jobs)
+        asked = replace(which.request(player), pdn=path, resume=True, jobs=request.jobs, address=request.address)
 
         def play() -> Mapping[str, Any]:
             path.parent.mkdir(exist_ok=True)

@@ -1,32 +1,25 @@
-"""The pool of Ray actors: on this machine, or on a cluster. The only module with Ray.
+"""The pool of Ray actors: on this machine, or on a cluster.
 
 Nodes need the package and the cluster's address, nothing else: weights travel to each node once, through Ray's object
 store, and games come back to the learner as the bytes of shards.
 """
 
-import ipaddress
 import logging
-import os
 import socket
 import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import platformdirs
-
+from .cluster import Cluster
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import Pool, PoolActor, PoolError
+from .pool import Pool, PoolActor
 from .processes import give_way
 from .worker import Played, Weights, Worker
 
-_OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
-_ANSWER_S = 5.0  # that a cluster's head node gets to answer
 _PLACE_S = 60.0  # until an actor that has no place is spoken of
-_LONGEST_FOLDER = 40  # characters; the paths of Ray's sockets have 62 more, and may have 103
 _LOG = logging.getLogger(__name__)
 
 
@@ -58,34 +51,27 @@ class _Handle:
 
 
 class RayPool(Pool):
-    """Actors as Ray processes, see ``Pool``; raises ``PoolError`` if Ray cannot be started or a cluster not joined.
+    """Actors as Ray processes, see ``Pool``; raises ``ClusterError`` if Ray cannot be started or a cluster not joined.
 
     With ``selfplay.actors = auto`` each node has as many as it has CPUs, nodes that join later, too.
     """
 
     def __init__(self, config: RunConfig, start: int) -> None:
-        self._ray = _import_ray(config.address)
-        self.dashboard = _connect(self._ray, config.address)
+        self._cluster = Cluster(config.address)
+        self._ray, self.dashboard = self._cluster.ray, self._cluster.dashboard
         # All that is not the worker's own exception: the actor or its node died, ran out of memory, or has no place.
         self.dead = (self._ray.exceptions.RayError,)
         self._worker_class: Any = self._ray.remote(max_restarts=0)(_RayWorker)
-        self._known: Sequence[Hashable] = ()
         self._speak_at = time.monotonic() + _PLACE_S
         super().__init__(config, start)
 
     def _places(self) -> Sequence[Hashable]:
-        try:
-            nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        except self._ray.exceptions.RayError:  # the cluster's head does not answer now
-            return self._known
+        nodes, actors = self._cluster.nodes(), self._config.selfplay.actors
         self.nodes = max(1, len(nodes))
-        actors = self._config.selfplay.actors
-        if actors == "auto":
-            self._known = [(node["NodeID"], n) for node in nodes for n in range(int(node["Resources"].get("CPU", 0)))]
-        else:
-            self._known = [(None, n) for n in range(actors)]
         self._speak_of_missing()
-        return self._known
+        if actors == "auto":
+            return [(node["NodeID"], n) for node in nodes for n in range(int(node["Resources"].get("CPU", 0)))]
+        return [(None, n) for n in range(actors)]
 
     def _speak_of_missing(self) -> None:
         """Says how many actors have no place, now and then."""
@@ -107,18 +93,16 @@ class RayPool(Pool):
         return 1.0 if self._config.selfplay.actors == "auto" else 0.5
 
     def _start(self, actor: PoolActor, seed: int) -> _Handle:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
         assert isinstance(actor.place, tuple)
         options: dict[str, Any] = {"num_cpus": self._cpus}
         if actor.place[0] is not None:
-            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(actor.place[0], soft=False)
+            options["scheduling_strategy"] = self._cluster.on_node(actor.place[0])
         remote = self._worker_class.options(**options).remote(self._config, actor.number, seed, endgame_knowledge)
         return _Handle(remote, remote.here.remote(), time.monotonic())
 
     def _is_ready(self, actor: PoolActor) -> bool:
         handle: _Handle | None = actor.handle
-        if handle is not None and handle.machine is None and self._is_done(handle.greeting):
+        if handle is not None and handle.machine is None and self._cluster.is_done(handle.greeting):
             try:
                 handle.machine = self._ray.get(handle.greeting)
             except self._ray.exceptions.RayError:  # what it has been asked for will say so, too
@@ -145,7 +129,7 @@ class RayPool(Pool):
             time.sleep(timeout)
 
     def _is_done(self, request: Any) -> bool:
-        return bool(self._ray.wait([request], timeout=0)[0])
+        return self._cluster.is_done(request)
 
     def _result(self, request: Any) -> Played | None:
         try:
@@ -160,94 +144,10 @@ class RayPool(Pool):
         """See ``Pool.close``; also leaves the cluster, or ends the Ray that this pool has started."""
         played = []
         for actor in self._actors:
-            while actor.requests and self._is_done(actor.requests[0]):
+            while actor.requests and self._cluster.is_done(actor.requests[0]):
                 try:
                     played.append(self._result(actor.requests.popleft()))
                 except Exception as error:
                     _LOG.warning("actor %d: %s", actor.number, " ".join(str(error).split())[:200])
         self._ray.shutdown()
         return [result for result in played if result is not None]
-
-
-def _import_ray(address: str | None) -> Any:
-    """Imports Ray with the settings that it reads from the environment at import.
-
-    Without a cluster to join, Ray is told that it will never be one: then its processes listen on loopback alone
-    (it replaces a loopback ``_node_ip_address``). The variable is read on all systems, whatever its name says.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # actors see the GPU though they reserve none
-    if not address:
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise PoolError(f"--pool ray needs Ray (pip install 'crownhead[ray]'), or use --pool local: {error}") from error
-    return ray
-
-
-def check_address(address: str) -> None:
-    """Raises ``PoolError`` if nothing answers where a cluster is said to be; Ray itself would try for minutes.
-
-    Args:
-        address: ``HOST:PORT``, with or without ``ray://``; for other words (``auto``) Ray looks by itself.
-    """
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon:
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise PoolError(
-            f"no Ray cluster answers at {address}: {error}; write HOST:PORT of its head node, or leave --address out"
-        ) from error
-
-
-def _connect(ray: Any, address: str | None) -> str | None:
-    """Starts or joins a cluster; returns the address of its dashboard, if it has one."""
-    own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES, **_own_folder()}
-    try:  # "local" is never a cluster that happens to run on this machine
-        context = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
-    except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
-        where = "Ray cannot be started"
-        if address:
-            where = f"the cluster at {address} cannot be joined (does it want RAY_AUTH_MODE=token in the environment?)"
-        raise PoolError(f"{where}: {' '.join(str(error).split())[:300]}") from error
-    _keep_to_user(Path.home() / ".ray" / "auth_token")
-    head = ray.get_runtime_context().gcs_address
-    if address and not _is_loopback(head) and os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
-        ray.shutdown()
-        raise PoolError(
-            f"the cluster at {head} is open to the network, and whoever reaches it may run programs there: start it "
-            "with RAY_AUTH_MODE=token in the environment of all nodes, and train with that, too (docs/cluster.md)"
-        )
-    return f"http://{context.dashboard_url}" if context.dashboard_url else None
-
-
-def _own_folder() -> dict[str, str]:
-    """Where Ray puts logs and sockets: a folder that is closed to others, for Ray opens what lies in it to all."""
-    folder = platformdirs.user_cache_path("crownhead", appauthor=False) / "ray"
-    if len(str(folder)) > _LONGEST_FOLDER:
-        return {}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-    except OSError:  # a home that cannot be written to
-        return {}
-    return {"_temp_dir": str(folder)}
-
-
-def _keep_to_user(path: Path) -> None:
-    """Ray writes the token so that all users of the machine can read it."""
-    try:
-        path.chmod(0o600)
-    except OSError:
-        return
-
-
-def _is_loopback(address: str) -> bool:
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

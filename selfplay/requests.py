@@ -36,6 +36,10 @@ Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="Processes; one a core if left out, or 1 for networks without a time, in step."),
 ]
+Address = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Play on this Ray cluster, a process for each CPU."),
+]
 GameSeed = Annotated[int, typer.Option(min=0, help="Of openings and players.")]
 DistanceTables = Annotated[
     Path | None,
@@ -106,6 +110,7 @@ class MatchRequest(Limited):
     pdn: Annotated[Path | None, typer.Option(help="Write the games to this file, while they are played.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Keep the games that --pdn has already.")] = False
     jobs: Jobs = None
+    address: Address = None
     seed: GameSeed = 1
     backend: Backend = "auto"
 
@@ -176,6 +181,7 @@ class LadderRequest(Limited):
     seconds: Seconds = None
     openings: Annotated[str, typer.Option(help="As for match.")] = "random:3"
     jobs: Jobs = None
+    address: Address = None
     seed: GameSeed = 1
     out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None
 
@@ -216,6 +222,7 @@ class ConvertRequest(Limited):
     seconds: Seconds = None
     folder: DistanceTables = None
     jobs: Jobs = None
+    address: Address = None
     seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 1
 
     def __post_init__(self) -> None:
@@ -366,6 +373,7 @@ class CardRequest:
     folder: DistanceTables = None
     out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
     jobs: Jobs = None
+    address: Address = None
 
     def execute(self, quiet: bool) -> "CardFigures":
         from .model_card import card_command

@@ -482,7 +482,7 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
     """The pool that the configuration names.
 
     Raises:
-        PoolError: it cannot be started; for Ray, also if Ray is not installed.
+        ClusterError: Ray is not installed or cannot be started, or the cluster cannot be joined.
     """
     start = replay.next_number
     if config.pool == "threads":

@@ -23,8 +23,8 @@ from learner.network import NETWORKS, make_network
 from selfplay.conditions import Conditions
 from selfplay.gate import log_likelihood_ratio
 from selfplay.match_commands import choose_jobs, match_command, settings_of
-from selfplay.match_pool import Pairing
 from selfplay.match_record import FLAG, MatchGame, MatchResult, MoveNote
+from selfplay.match_tasks import Pairing
 from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
 from selfplay.requests import MatchRequest, RequestError

@@ -19,8 +19,10 @@ from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.match import play_match
-from selfplay.match_pool import _MESSAGE, LOCKSTEP, MatchPool, Pairing, Task, make_tasks
+from selfplay.match_pool import MatchPool
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
+from selfplay.match_tasks import LOCKSTEP, Pairing, Task, make_tasks
+from selfplay.match_workers import _MESSAGE
 from selfplay.openings import MatchError, Opening, make_openings
 
 ROOT = Path(__file__).parents[1]
@@ -124,7 +126,7 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
 
     This backend answers alike in all batches.
     """
-    monkeypatch.setattr("selfplay.match_pool._SHARE", 2)
+    monkeypatch.setattr("selfplay.match_tasks._SHARE", 2)
     text = f"{network}@off"
     pairing = pair(text, text, simulations=4, backend="numba")
     assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
@@ -213,7 +215,8 @@ def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
     code = """
         import multiprocessing, signal
         from engine.players.spec import RandomSpec
-        from selfplay.match_pool import MatchPool, Pairing, make_tasks
+        from selfplay.match_pool import MatchPool
+        from selfplay.match_tasks import Pairing, make_tasks
         from selfplay.openings import make_openings
         if __name__ == "__main__":
             opening = make_openings("random:2", 1, 1)[0]
@@ -237,7 +240,8 @@ def test_processes_leave_with_the_one_that_started_them() -> None:
     code = """
         import os, signal
         from engine.players.spec import RandomSpec, RolloutSpec
-        from selfplay.match_pool import MatchPool, Pairing, make_tasks
+        from selfplay.match_pool import MatchPool
+        from selfplay.match_tasks import Pairing, make_tasks
         from selfplay.openings import make_openings
         if __name__ == "__main__":
             with MatchPool(2) as pool:

@@ -20,7 +20,8 @@ from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.match import play_games
 from selfplay.match_commands import choose_jobs
-from selfplay.match_pool import MatchPool, Pairing, make_tasks
+from selfplay.match_pool import MatchPool
+from selfplay.match_tasks import Pairing, make_tasks
 from selfplay.openings import Opening
 
 ENOUGH = 20_000  # simulations that take much longer than these tests wait

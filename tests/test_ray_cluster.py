@@ -14,12 +14,18 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+import torch
 from programs import ROOT, crownhead_program
 from test_ray import descendants
+
+from engine.pdn import read_games
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, make_network
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="reads the table of processes")]
+PATHS = {**os.environ, "PYTHONPATH": str(ROOT)}
 SETTINGS = [
     "selfplay.actors=auto", "loop.max_iterations=100000", "loop.anchor_games=0", "gate.max_games=2", "network=wide32",
     "replay.keep_shards=false",
@@ -74,10 +80,15 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
         self._nodes[number].wait()
 
+    def crownhead(self, log: IO[str], *arguments: object, folder: Path = ROOT) -> subprocess.Popen[bytes]:
+        """A command of this checkout on the cluster, begun in a folder."""
+        command = crownhead_program(*arguments, "--address", self.address)
+        environment = {**self._environment, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+
     def train(self, run: Path, log: IO[str]) -> subprocess.Popen[bytes]:
         options = [text for setting in SETTINGS for text in ("--set", setting)]
-        command = crownhead_program("train", "--preset", "smoke", "--run", run, "--address", self.address, *options)
-        return subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+        return self.crownhead(log, "train", "--preset", "smoke", "--run", run, *options)
 
     def close(self) -> None:
         for number, node in enumerate(self._nodes):
@@ -129,6 +140,66 @@ def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
         trainer.kill()
         trainer.wait()
     assert "Traceback" not in log_path.read_text()
+
+
+@pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
+def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
+    """The same bytes as on one machine."""
+    cluster.add("--address", cluster.address)
+    lost = cluster.add("--address", cluster.address)
+    build, log_path = ("tablebase", "build", "--pieces", 4), tmp_path / "log"
+    with open(log_path, "w") as log:
+        building = cluster.crownhead(log, *build, "--dir", tmp_path / "away")
+        try:
+            while building.poll() is None and len(list((tmp_path / "away").glob("*"))) < 6:
+                time.sleep(0.05)
+            cluster.kill(lost)
+            assert building.wait(240) == 0, log_path.read_text()
+        finally:
+            building.kill()
+            building.wait()
+    subprocess.run(crownhead_program(*build, "--dir", tmp_path / "here"), cwd=ROOT, check=True)
+    here, away = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("here", "away"))
+    assert away == here
+
+
+def games_of(text: str) -> list[tuple[str, str, str]]:
+    """Round, result and moves of each game, in the order of the rounds."""
+    games = list(read_games(text))
+    return sorted(
+        (game.headers["Round"], game.result, " ".join(str(node.move) for node in game.moves)) for game in games
+    )
+
+
+@pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
+def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
+    """The network lies in a folder that only this process can find; the games are those of a match on one machine.
+
+    But for those that a node lost: they are played again, with the random numbers of another first game.
+    """
+    torch.manual_seed(1)
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["wide32"]), {})
+    match = ("match", "net@200", "rollout:60", "--games", 64, "--openings", "random:4", "--jobs", 2)
+    subprocess.run(crownhead_program(*match, "--pdn", "here.pdn"), cwd=tmp_path, env=PATHS, check=True)
+    node = cluster.add("--address", cluster.address)
+    log_path, away = tmp_path / "log", tmp_path / "away.pdn"
+    with open(log_path, "w") as log:
+        playing = cluster.crownhead(log, *match, "--pdn", away, folder=tmp_path)
+    try:
+        deadline = time.monotonic() + 180
+        while not away.exists() or away.read_text().count("[Event ") < 8:
+            assert playing.poll() is None, log_path.read_text()
+            assert time.monotonic() < deadline, log_path.read_text()
+            time.sleep(0.1)
+        before = games_of(away.read_text().rpartition("[Event ")[0])
+        cluster.kill(node)
+        assert playing.wait(300) == 0, log_path.read_text()
+    finally:
+        playing.kill()
+        playing.wait()
+    here, there = games_of((tmp_path / "here.pdn").read_text()), games_of(away.read_text())
+    assert [game[0] for game in there] == [game[0] for game in here]
+    assert set(before) <= set(here) & set(there)
 
 
 @pytest.mark.parametrize("cluster", [None], indirect=True)

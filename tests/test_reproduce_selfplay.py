@@ -20,6 +20,7 @@ from learner.reproduce.experiment import Experiment
 from selfplay.command_line.reproduce import MaddocksRequest
 from selfplay.config import make_config
 from selfplay.elo import Tally
+from selfplay.match_pool import MatchPool
 from selfplay.reproduce import maddocks, popic
 from selfplay.reproduce.maddocks import maddocks_command
 from selfplay.reproduce.popic import popic_command
@@ -55,7 +56,7 @@ BY_HAND = {
 def _one_process() -> Iterator[None]:
     """Games of tables are played here: to start processes would take longer than the games."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(popic, "choose_jobs", lambda *_: 1)
+        patched.setattr(popic, "open_pool", lambda *_: MatchPool(1))
         yield
 
 

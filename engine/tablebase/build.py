@@ -1,7 +1,7 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +76,25 @@ def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Work
     write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
 
 
+def missing_files(folder: Path, pair: Material, distance: bool) -> list[Kind]:
+    """The kinds of file that a folder lacks for a pair.
+
+    Those that nobody asked for are looked through as well: a folder with a damaged file is not complete. Raises
+    ``TableFileError`` for such a file.
+    """
+    kinds: tuple[Kind, ...] = ("wdl", "distance")
+    lacking = [kind for kind in kinds if not _has(folder, pair, kind)]
+    return lacking if distance else [kind for kind in lacking if kind == "wdl"]
+
+
+def _has(folder: Path, pair: Material, kind: Kind) -> bool:
+    try:
+        SliceFile(folder / file_name(pair, kind), checked=True).close()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 class Builder:
     """Fills a folder with the tables of 2 to ``pieces`` pieces.
 
@@ -105,12 +124,11 @@ class Builder:
             StorageError: a file cannot be written.
         """
         pairs = pairs_up_to(self.pieces)
-        lacking = {pair: self._missing(pair) for pair in pairs}
+        lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}
 
         def build(pair: Material) -> bool:
             if lacking[pair]:
-                values, halves = self._fill(pair, workers)
-                self._write(pair, values, halves, lacking[pair], workers)
+                self._build(pair, lacking[pair], workers)
             return bool(lacking[pair])
 
         with Workers(self._threads) as workers:
@@ -118,19 +136,24 @@ class Builder:
                 yield step
                 drop_spent(pairs, step.pair, self._tables, self._distances)
 
-    def _missing(self, pair: Material) -> list[Kind]:
-        """The kinds of file that the folder lacks for a pair. Those that nobody asked for are looked through as well:
-        a folder with a damaged file is not complete."""
-        kinds: tuple[Kind, ...] = ("wdl", "distance")
-        lacking = [kind for kind in kinds if not self._has(pair, kind)]
-        return lacking if self._distances is not None else [kind for kind in lacking if kind == "wdl"]
+    def build_values(self, pair: Material) -> Path:
+        """Builds the values of one pair, from the folder's files where they are there; returns its file.
 
-    def _has(self, pair: Material, kind: Kind) -> bool:
-        try:
-            SliceFile(self.folder / file_name(pair, kind), checked=True).close()
-        except FileNotFoundError:
-            return False
-        return True
+        Raises what ``run`` does.
+        """
+        with Workers(self._threads) as workers:
+            self._build(pair, ["wdl"], workers)
+        return self.folder / file_name(pair, "wdl")
+
+    def forget(self, pairs: Iterable[Material]) -> None:
+        """Takes pairs out of memory; those that are needed again come back from their files."""
+        for pair in pairs:
+            if pair in self._tables:
+                self._tables.drop(pair)
+
+    def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
+        values, halves = self._fill(pair, workers)
+        self._write(pair, values, halves, lacking, workers)
 
     def _fill(self, pair: Material, workers: Workers) -> tuple[np.ndarray, np.ndarray | None]:
         """Brings a pair into memory, and what it needs before it; returns its values and half distances."""

@@ -1,6 +1,6 @@
 """What ``crownhead tablebase build``, ``verify`` and ``stats`` do: progress, tables of figures, and those of --json."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
@@ -53,12 +53,23 @@ class StepProgress:
         return taken
 
 
-def build_command(folder: Path | None, pieces: int, distance: bool, quiet: bool) -> dict[str, Any]:
-    """Builds what a folder lacks; see ``crownhead tablebase build --help``."""
+def build_command(
+    folder: Path | None,
+    pieces: int,
+    distance: bool,
+    quiet: bool,
+    steps_in: Callable[[Path], Iterator[Step]] | None = None,
+) -> dict[str, Any]:
+    """Builds what a folder lacks; see ``crownhead tablebase build --help``.
+
+    Args:
+        steps_in: builds it, if not a ``Builder``.
+    """
     began = perf_counter()
     folder = folder or default_folder()
     try:
-        steps = StepProgress("building", quiet).over(Builder(folder, pieces, distance).run())
+        running = steps_in(folder) if steps_in else Builder(folder, pieces, distance).run()
+        steps = StepProgress("building", quiet).over(running)
     except KeyboardInterrupt as error:
         advice = build_advice(folder, pieces, distance)
         raise KeyboardInterrupt(f"the slices that were done are in {folder}; {advice} goes on") from error

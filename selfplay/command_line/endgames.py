@@ -19,12 +19,21 @@ def tablebase_build(
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Tables of 2 to so many pieces.")] = 5,
     folder: Tables = None,
     distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Spread slices over the nodes of this Ray cluster.")
+    ] = None,
     quiet: Json = False,
 ) -> Any:
     """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept."""
     from engine.tablebase.commands import build_command
 
-    return build_command(folder, pieces, distance, quiet)
+    if address is None:
+        return build_command(folder, pieces, distance, quiet)
+    from ..ray_tables import build_over_cluster
+
+    if distance:
+        raise ValueError("--distance needs all slices in one memory: leave --address out, or --distance")
+    return build_command(folder, pieces, False, quiet, lambda place: build_over_cluster(place, pieces, address))
 
 
 @tablebase.command("verify")

@@ -28,8 +28,8 @@ from ..elo import Tally
 from ..figures import ratings_image
 from ..ladder import LadderPlayer, LadderResults, Standings
 from ..ladder_commands import play_missing, results_table
-from ..match_commands import choose_jobs, settings_of
-from ..match_pool import Pairing
+from ..match_commands import open_pool, settings_of
+from ..match_tasks import Pairing
 from ..openings import make_openings
 from ..run_folder import RunState
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
@@ -122,8 +122,8 @@ class _System:
         ]
         pairings = {(players[-1], player): pairing(specs[-1], player.spec) for player in players[:-1]}
         openings = make_openings(_OPENINGS, (self.games + 1) // 2, seed)
-        jobs = choose_jobs(None, None, self.games * len(pairings))
-        return play_missing(pairings, openings, self.games, jobs, self._results(), quiet)
+        pool = open_pool(None, None, None, self.games * len(pairings))
+        return play_missing(pairings, openings, self.games, pool, self._results(), quiet)
 
     def found(self) -> "_Found":
         state, versions = read_run(self.run)

@@ -1,0 +1,81 @@
+"""The players of a process that plays games of matches."""
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.board import Board
+from engine.players.base import Player, PlayerError, close_player
+from engine.players.hub import HubPlayer
+from engine.players.simple import make_simple_player
+from engine.players.spec import NetworkSpec, PlayerSpec
+from engine.players.time_control import TimeControl
+
+from .conditions import Conditions
+from .match import play_games, seed_players
+from .match_record import MatchGame
+from .match_tasks import Pairing, Task
+from .referee import ask_timed
+
+_MOST_PLAYERS = 6  # kept by a process, for a ladder's pairings to come
+_WARM_UP = TimeControl("move", 0.02)
+_ENDGAME = "W:WK10,K11:BK30"
+
+
+class Players:
+    """The players of a process, made when they are first needed; the longest unused ones go.
+
+    Attributes:
+        folders: where networks lie that have come from another machine, by their folders there.
+    """
+
+    def __init__(self) -> None:
+        self.folders: dict[str, str] = {}
+        self._made: OrderedDict[tuple[object, ...], Player] = OrderedDict()
+
+    def play(self, task: Task) -> Iterator[MatchGame]:
+        """Plays the games of a task; raises what ``players.make_player`` does."""
+        pairing = task.pairing
+        player_a, player_b = (self._player(pairing, spec, role) for role, spec in enumerate(pairing.players))
+        seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
+        concurrency = len(task.starts) if pairing.lockstep else 1
+        return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
+
+    def _player(self, pairing: Pairing, spec: PlayerSpec, role: int) -> Player:
+        key = spec, role, pairing.conditions
+        if key not in self._made:
+            while len(self._made) >= _MOST_PLAYERS:
+                close_player(self._made.popitem(last=False)[1])
+            self._made[key] = self._make(spec, pairing.conditions)
+            if pairing.control.kind != "none":
+                _warm_up(spec, self._made[key])
+        self._made.move_to_end(key)
+        return self._made[key]
+
+    def _make(self, spec: PlayerSpec, conditions: Conditions) -> Player:
+        if not isinstance(spec, NetworkSpec):
+            return make_simple_player(spec, conditions.seconds)
+        from .players import make_player  # loads torch, which others do without
+
+        return make_player(replace(spec, folder=self.folders.get(spec.folder, spec.folder)), conditions)
+
+    def close(self) -> None:
+        """Ends external engines, and what is pondered on."""
+        for player in self._made.values():
+            close_player(player)
+        self._made.clear()
+
+
+def _warm_up(spec: PlayerSpec, player: Player) -> None:
+    """Loads or compiles all that a player needs, before a clock runs; what goes wrong will show in the game."""
+    if isinstance(player, HubPlayer):
+        with contextlib.suppress(PlayerError):
+            player.begin(Board()).choose()  # it is told to stop at once
+        return
+    for board in (Board(), Board(_ENDGAME))[: 1 + spec.timed]:
+        for moves_made in range(1 + 2 * spec.timed):
+            answer = ask_timed(player, board, _WARM_UP, 1.0, moves_made)
+            if isinstance(answer.move, Exception) or board.outcome():
+                return
+            board.push(answer.move)

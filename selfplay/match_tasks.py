@@ -1,0 +1,87 @@
+"""Which games a match has, shared out in tasks that travel to other processes and machines as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from engine.board import Board, Move
+from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec, parse_player
+from engine.players.time_control import TimeControl
+
+from .conditions import Conditions
+from .match import NO_CLOCK
+from .openings import Opening
+
+LOCKSTEP = 128  # games side by side in one process
+_SHARE = 32  # games of a task where several processes share a match between untimed networks
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Who plays, and how; ``player_a`` has Black in the games of even number. For the rest see ``Conditions``."""
+
+    player_a: PlayerSpec
+    player_b: PlayerSpec
+    control: TimeControl = NO_CLOCK
+    simulations: int | None = None
+    seed: int = 0
+    backend: str = "auto"
+    plain: bool = False
+
+    @property
+    def players(self) -> tuple[PlayerSpec, PlayerSpec]:
+        return self.player_a, self.player_b
+
+    @property
+    def conditions(self) -> Conditions:
+        seconds = None if self.control.kind == "none" else self.control.base_s
+        batch = _SHARE if self.lockstep else 1
+        return Conditions(self.simulations, seconds, backend=self.backend, batch=batch, plain=self.plain)
+
+    @property
+    def lockstep(self) -> bool:
+        """Games go on side by side: with untimed networks, whose evaluations are then made in batches."""
+        external = any(isinstance(player, HubSpec) for player in self.players)
+        networks = any(isinstance(player, NetworkSpec) for player in self.players)
+        return self.control.kind == "none" and networks and not external
+
+
+@dataclass(frozen=True)
+class Task:
+    """Games for one process: the pairing, and number and opening of each game."""
+
+    pairing: Pairing
+    starts: tuple[tuple[int, Opening], ...]
+
+    def encode(self) -> bytes:
+        starts = [
+            (index, opening.name, opening.board.start_fen, [asdict(move) for move in opening.board.move_stack])
+            for index, opening in self.starts
+        ]
+        texts = {"player_a": self.pairing.player_a.text, "player_b": self.pairing.player_b.text}
+        return json.dumps({"pairing": {**asdict(self.pairing), **texts}, "starts": starts}).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> "Task":
+        fields = json.loads(data)
+        pairing = fields["pairing"]
+        players = {name: parse_player(pairing[name]) for name in ("player_a", "player_b")}
+        pairing = {**pairing, **players, "control": TimeControl(**pairing["control"])}
+        starts = []
+        for index, name, fen, moves in fields["starts"]:
+            board = Board(fen)
+            for move in moves:
+                board.push(Move(move["start"], move["end"], tuple(move["captured"]), tuple(move["path"])))
+            starts.append((index, Opening(name, board)))
+        return Task(Pairing(**pairing), tuple(starts))
+
+
+def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: int) -> list[Task]:
+    """Shares games out: one by one, or such as go on side by side in equal parts.
+
+    Each task begins with its own random numbers, which follow from the pairing's seed and its first game.
+    """
+    size = 1
+    if pairing.lockstep:
+        size = LOCKSTEP if jobs == 1 else _SHARE
+    return [Task(pairing, tuple(starts[first : first + size])) for first in range(0, len(starts), size)]

@@ -1,0 +1,132 @@
+"""Matches over the nodes of a Ray cluster. A node needs the package alone: networks travel to it."""
+
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.players.spec import NetworkSpec
+
+from .cluster import Cluster
+from .match_players import Players
+from .match_tasks import Task
+from .match_workers import MatchWorker, messages
+
+_PATIENCE_S = 0.2  # while nobody plays
+_LOOK_S = 2.0  # between two looks at the cluster
+
+Files = Mapping[str, bytes]
+"""The files of a network's folder, by their paths below it."""
+
+
+class _RayPlayers:
+    """A process on a node that plays; see ``messages``."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="crownhead-match-")
+        self._players = Players()
+
+    def here(self) -> str:
+        return socket.gethostname()
+
+    def play(self, task: bytes, names: Sequence[str], *networks: Files) -> Iterator[bytes]:
+        for name, files in zip(names, networks, strict=True):
+            if name not in self._players.folders:
+                self._players.folders[name] = self._unpacked(files, str(len(self._players.folders)))
+        yield from messages(self._players, task)
+
+    def _unpacked(self, files: Files, name: str) -> str:
+        folder = Path(self._folder.name) / name
+        for path, data in files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        return str(folder)
+
+
+class RayStaff:
+    """Workers on the nodes of a cluster, one for each CPU; raises ``ClusterError`` if it cannot be joined."""
+
+    def __init__(self, address: str) -> None:
+        self.cluster = Cluster(address)
+        self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
+        self._networks: dict[str, Any] = {}
+        self._cpus, self._look_at = 0, 0.0
+
+    def capacity(self) -> int:
+        if time.monotonic() >= self._look_at:
+            self._cpus = sum(int(node["Resources"].get("CPU", 0)) for node in self.cluster.nodes())
+            self._look_at = time.monotonic() + _LOOK_S
+        return max(1, self._cpus)
+
+    def hire(self) -> MatchWorker:
+        return _RayWorker(self)
+
+    def network(self, folder: str) -> Any:
+        """A reference to the files of a network, which are sent to each node once."""
+        if folder not in self._networks:
+            from .players import checkpoint_folder
+
+            path = checkpoint_folder(folder)
+            files = {
+                file.relative_to(path).as_posix(): file.read_bytes()
+                for file in [*path.glob("*.*"), *path.glob("student/*.*")]
+                if file.suffix in (".json", ".safetensors")
+            }
+            self._networks[folder] = self.cluster.ray.put(files)
+        return self._networks[folder]
+
+    def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
+        asked = {worker.answers: worker for worker in workers if isinstance(worker, _RayWorker)}
+        if not asked:
+            time.sleep(_PATIENCE_S)
+            return []
+        ready, _ = self.cluster.ray.wait(list(asked), timeout=timeout)
+        return [asked[answers] for answers in ready]
+
+    def start(self) -> Any:
+        """A process that waits for a free CPU."""
+        return self._worker_class.remote()
+
+
+class _RayWorker(MatchWorker):
+    def __init__(self, staff: RayStaff) -> None:
+        self._staff, self._ray = staff, staff.cluster.ray
+        self._begin()
+        self._how = ""
+        self.answers: Any = None
+
+    def _begin(self) -> None:
+        self._actor = self._staff.start()
+        self._greeting, self._ready = self._actor.here.remote(), False
+
+    def is_ready(self) -> bool:
+        if not self._ready and self._staff.cluster.is_done(self._greeting):
+            try:
+                self._ray.get(self._greeting)
+                self._ready = True
+            except self._ray.exceptions.RayError:  # its node was lost before it could begin
+                self._begin()
+        return self._ready
+
+    def send(self, task: Task) -> None:
+        self.task = task
+        folders = sorted({spec.folder for spec in task.pairing.players if isinstance(spec, NetworkSpec)})
+        networks = [self._staff.network(folder) for folder in folders]
+        self.answers = self._actor.play.options(num_returns="streaming").remote(task.encode(), folders, *networks)
+
+    def _listen(self) -> bytes:
+        try:
+            answer: bytes = self._ray.get(next(self.answers))
+        except (self._ray.exceptions.RayError, StopIteration) as error:
+            self._how = " ".join(str(error).split())[:200]
+            raise EOFError(self._how) from error
+        return answer
+
+    def stop(self) -> None:
+        self._ray.kill(self._actor)
+
+    def end(self) -> str:
+        return self._how

@@ -1,0 +1,160 @@
+"""Endgame tables over the nodes of a Ray cluster: slices that do not hang on each other are solved side by side.
+
+One process for each node solves, with all of its CPUs, for a solver needs the values of all smaller slices in memory.
+Finished files travel to the nodes that need them; the folder belongs to the process that asks. The files are those of a
+build on one machine, byte for byte.
+"""
+
+import logging
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.files import atomic_write, make_folder, remove_stale_temporaries
+from engine.tablebase.build import Builder, missing_files, promotions
+from engine.tablebase.dense import Step
+from engine.tablebase.layout import layout_of
+from engine.tablebase.material import Material, pairs_up_to
+from engine.tablebase.slice_file import file_name
+
+from .cluster import Cluster, ClusterError
+
+_WAIT_S = 1.0
+_LOOK_S = 2.0  # between two looks at the cluster
+_MOST_DEATHS = 5  # of processes with the same pair
+_LOG = logging.getLogger(__name__)
+
+
+class _RayBuilder:
+    """A process on a node that solves."""
+
+    def __init__(self, pieces: int, threads: int) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="crownhead-tables-")
+        self._builder = Builder(Path(self._folder.name), pieces, threads=threads)
+
+    def build(self, pair: Material, spent: Sequence[Material], names: Sequence[str], *files: bytes) -> bytes:
+        """Solves a pair; ``files`` are those of pairs that it needs and has not been sent before."""
+        for name, data in zip(names, files, strict=True):
+            atomic_write(self._builder.folder / name, data)
+        self._builder.forget(spent)
+        return self._builder.build_values(pair).read_bytes()
+
+
+@dataclass
+class _Node:
+    """What solves on a node, and what it works on."""
+
+    actor: Any
+    pair: Material | None = None
+    answer: Any = None
+    has: set[Material] = field(default_factory=set)
+
+
+class _Build:
+    """A build under way: which pairs are done, and who solves which."""
+
+    def __init__(self, folder: Path, pieces: int, cluster: Cluster) -> None:
+        self.folder, self.pieces, self.cluster = folder, pieces, cluster
+        self.pairs = pairs_up_to(pieces)
+        self.files: dict[Material, Any] = {}  # of pairs that are done: references to their contents
+        self.deaths: dict[Material, int] = {}
+        self.nodes: dict[str, _Node] = {}
+        self._class: Any = cluster.ray.remote(max_restarts=0)(_RayBuilder)
+        self._look_at = 0.0
+        self._words = sum(layout_of(pair).words for pair in self.pairs)
+
+    def done(self, pair: Material, data: bytes, solved: bool) -> Step:
+        self.files[pair] = self.cluster.ray.put(data)
+        return Step(pair, sum(layout_of(other).words for other in self.files), self._words, solved)
+
+    def look(self) -> None:
+        """Starts a process on nodes that have come, and forgets nodes that have gone."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _LOOK_S
+        alive = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in self.cluster.nodes()}
+        for name, cpus in alive.items():
+            if cpus and name not in self.nodes:
+                options = {"num_cpus": cpus, "scheduling_strategy": self.cluster.on_node(name)}
+                self.nodes[name] = _Node(self._class.options(**options).remote(self.pieces, cpus))
+        for name in self.nodes.keys() - alive.keys():
+            if self.nodes[name].pair is None:
+                del self.nodes[name]
+
+    def hand_out(self) -> None:
+        """Gives each node that has none a pair whose captures and promotions are known."""
+        taken = {node.pair for node in self.nodes.values()}
+        fewest = min((pair.pieces for pair in self.pairs if pair not in self.files), default=0)
+        ready = [
+            pair
+            for pair in self.pairs
+            if pair.pieces == fewest and pair not in self.files and pair not in taken and self._known(pair)
+        ]
+        for node in self.nodes.values():
+            if node.pair is None and ready:
+                self._ask(node, ready.pop(0))
+
+    def _known(self, pair: Material) -> bool:
+        return all(after in self.files for after in promotions(pair))
+
+    def _ask(self, node: _Node, pair: Material) -> None:
+        new = [other for other in self.files if other not in node.has]
+        needed = {after for other in self.pairs if other not in self.files for after in promotions(other)}
+        spent = [other for other in self.files if other.pieces == self.pieces and other not in needed]
+        names = [file_name(other, "wdl") for other in new]
+        node.answer = node.actor.build.remote(pair, spent, names, *(self.files[other] for other in new))
+        node.pair = pair
+        node.has |= {*new, pair}
+
+    def collect(self) -> Iterator[Step]:
+        """Takes in what has been solved; waits for the first."""
+        asked = {node.answer: name for name, node in self.nodes.items() if node.pair is not None}
+        if not asked:
+            time.sleep(_WAIT_S)
+            return
+        ray = self.cluster.ray
+        for answer in ray.wait(list(asked), timeout=_WAIT_S)[0]:
+            node = self.nodes[asked[answer]]
+            pair, node.pair = node.pair, None
+            assert pair is not None
+            try:
+                data = ray.get(answer)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause if isinstance(error.cause, Exception) else error from None
+            except ray.exceptions.RayError as error:
+                self._lost(asked[answer], pair, error)
+                continue
+            atomic_write(self.folder / file_name(pair, "wdl"), data)
+            yield self.done(pair, data, True)
+
+    def _lost(self, name: str, pair: Material, error: Exception) -> None:
+        del self.nodes[name]
+        self.deaths[pair] = self.deaths.get(pair, 0) + 1
+        reason = " ".join(str(error).split())[:200]
+        if self.deaths[pair] >= _MOST_DEATHS:
+            raise ClusterError(f"the slices of {pair.name} have ended {_MOST_DEATHS} processes, the last: {reason}")
+        _LOG.warning("the process with %s has died, it is solved again: %s", pair.name, reason)
+
+
+def build_over_cluster(folder: Path, pieces: int, address: str) -> Iterator[Step]:
+    """Builds the values that a folder lacks, on the nodes that a cluster has as it goes on.
+
+    Raises:
+        ClusterError: it cannot be joined, or processes with the same slices die again and again.
+        ValueError: ``pieces`` is out of range, or a node has too little memory.
+        TableFileError: a file in the folder is damaged or foreign.
+        StorageError: a file cannot be written.
+    """
+    make_folder(folder)
+    remove_stale_temporaries(folder)
+    build = _Build(folder, pieces, Cluster(address))
+    for pair in build.pairs:
+        if not missing_files(folder, pair, False):
+            yield build.done(pair, (folder / file_name(pair, "wdl")).read_bytes(), False)
+    while len(build.files) < len(build.pairs):
+        build.look()
+        build.hand_out()
+        yield from build.collect()
