@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .knowledge import endgame_knowledge
 from .threads import num_cores
 from .worker import Played, Weights, Worker
 
-_REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
+REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
 _MOST_FAILURES = 5  # of every actor, one after the other, without a shard in between
 _LONGEST_PAUSE_S = 60.0  # before an actor is started again
 _LOOK_S = 2.0  # between two looks at where actors could play
@@ -72,6 +72,29 @@ class PoolActor:
     starts_at: float = 0.0
 
 
+class Source(Protocol):
+    """Where shards come from: a ``Pool``, which says what its methods do, here or in another process."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def in_flight(self) -> int: ...
+
+    @property
+    def dashboard(self) -> str | None: ...
+
+    def set_weights(self, weights: Weights) -> None: ...
+
+    def set_teacher(self, weights: Weights, share: float) -> None: ...
+
+    def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None: ...
+
+    def collect(self, timeout: float) -> list[Played]: ...
+
+    def close(self) -> list[Played]: ...
+
+
 class Pool(ABC):
     """Actors that play shards. Requests in flight are bounded; what is finished waits to be collected.
 
@@ -84,6 +107,7 @@ class Pool(ABC):
         dead: what a request raises whose actor has died.
         nodes: machines that actors play on.
         dashboard: address of a page that shows the cluster, if there is one.
+        started: actors that have been started, ``start`` included.
     """
 
     dead: type[Exception] | tuple[type[Exception], ...] = ()
@@ -91,7 +115,7 @@ class Pool(ABC):
     dashboard: str | None = None
 
     def __init__(self, config: RunConfig, start: int) -> None:
-        self._config, self._started = config, start
+        self._config, self.started = config, start
         self._turns = Turns()
         self._actors: list[PoolActor] = []
         self._look_at = 0.0
@@ -104,7 +128,7 @@ class Pool(ABC):
 
     @property
     def in_flight(self) -> int:
-        """Shards that have been asked for and not been collected: at most ``_REQUESTS_IN_FLIGHT`` for each actor."""
+        """Shards that have been asked for and not been collected: at most ``REQUESTS_IN_FLIGHT`` for each actor."""
         return sum(len(actor.requests) for actor in self._actors)
 
     def set_weights(self, weights: Weights) -> None:
@@ -115,7 +139,7 @@ class Pool(ABC):
         """Weights for this fraction (0 to 1) of the requests, in place of the run's own."""
         self._turns.set_teacher(self._shared(weights), share)
 
-    def refill(self, in_flight: int = _REQUESTS_IN_FLIGHT) -> None:
+    def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
         """Starts actors where there is room for them, and gives each as many requests as it may hold."""
         self._staff()
         for actor in list(self._actors):
@@ -171,8 +195,8 @@ class Pool(ABC):
 
     def _start_again(self, actor: PoolActor) -> None:
         """Starts an actor with a seed that no other start of this run had."""
-        self._started += 1
-        entropy = [self._config.seed, actor.number, self._started]
+        self.started += 1
+        entropy = [self._config.seed, actor.number, self.started]
         actor.handle = self._start(actor, int(np.random.SeedSequence(entropy).generate_state(1)[0]))
 
     def _fail(self, actor: PoolActor, error: Exception) -> None:

@@ -34,7 +34,7 @@ from .match import Running, play_match
 from .match_record import MatchGame, MatchResult
 from .openings import make_openings
 from .players import network_player
-from .pool import Pool, ThreadPool
+from .pool import Source, ThreadPool
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
 from .run_folder import Promotion, RunError, RunFolder, faults_logged
@@ -238,7 +238,7 @@ class Training:
         image = ratings_image(self.ratings.table(), self.ratings.reference, minutes, title)
         atomic_write(self.folder.figure_path, image)
 
-    def _loop(self, pool: Pool) -> None:
+    def _loop(self, pool: Source) -> None:
         loop, batch_size = self.config.loop, self.config.trainer.batch_size
         while not self._over():
             to_draw = samples_to_draw(self.config, self.replay.total_samples, self.trainer.steps)
@@ -280,14 +280,14 @@ class Training:
             return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
         return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
 
-    def _collect_one(self, pool: Pool) -> None:
+    def _collect_one(self, pool: Source) -> None:
         """Asks for one shard and waits for it: what is played does not depend on how fast the learner is."""
         pool.refill(in_flight=1)
         shards = self.replay.next_number
         while self.replay.next_number == shards:
             self._collect(pool, _WAIT_SECONDS)
 
-    def _collect(self, pool: Pool, timeout: float) -> None:
+    def _collect(self, pool: Source, timeout: float) -> None:
         self._take_in(pool.collect(timeout))
         self._size, self._in_flight = pool.size, pool.in_flight
         self._count_actors()
@@ -359,7 +359,7 @@ class Training:
         self.folder.write_state(self.state)
         self._saved = time.monotonic()
 
-    def _judge_candidate(self, pool: Pool) -> None:
+    def _judge_candidate(self, pool: Source) -> None:
         """Makes a checkpoint of the learner's average, lets it play the best, and promotes or keeps."""
         started = time.monotonic()
         self._save()
@@ -404,7 +404,7 @@ class Training:
     def _data_figures(self) -> dict[str, int]:
         return {"games": self.replay.total_games, "samples": self.replay.total_samples}
 
-    def _play_gate(self, candidate: SearchPlayer, digest: str, iteration: int, pool: Pool) -> GateFigures:
+    def _play_gate(self, candidate: SearchPlayer, digest: str, iteration: int, pool: Source) -> GateFigures:
         gate, most, seed = Gate(self.config.gate), self.config.gate.max_games, self.config.seed + iteration
         networks = digest, self._best.info.digest
         games = GateGames(self.folder.gate_path, networks, make_openings("ballots", (most + 1) // 2, seed))
@@ -423,7 +423,7 @@ class Training:
         self.folder.log("exam", checkpoint=name, accuracy=accuracy)
         self._writer.add_scalar("exam/endgame_accuracy", accuracy, self.trainer.steps)
 
-    def _rate(self, name: str, pool: Pool) -> None:
+    def _rate(self, name: str, pool: Source) -> None:
         """Plays the promoted network against the anchors."""
         games = self.config.loop.anchor_games
         for number, text in enumerate(self.config.loop.anchors if games else ()):
@@ -441,7 +441,7 @@ class Training:
         player_b: Player,
         games: int,
         seed: int,
-        pool: Pool,
+        pool: Source,
         on_game: Callable[[MatchGame], bool] | None = None,
         kept: GateGames | None = None,
     ) -> MatchResult:
@@ -478,7 +478,7 @@ def _pairing(player_a: str, player_b: str, report: TallyFigures) -> PairingResul
     return PairingResult(player_a, player_b, report["wins"], report["draws"], report["losses"])
 
 
-def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
+def make_pool(config: RunConfig, replay: ReplayBuffer) -> Source:
     """The pool that the configuration names.
 
     Raises:
@@ -491,6 +491,6 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Pool:
         from .process_pool import ProcessPool
 
         return ProcessPool(config, start)
-    from .ray_pool import RayPool
+    from .ray_process import RayProcess
 
-    return RayPool(config, start)
+    return RayProcess(config, start)

@@ -58,6 +58,13 @@ def descendants(parent: int) -> set[int]:
     return family
 
 
+def named(pids: set[int], part: str) -> list[int]:
+    """Those of the processes that live and have this in their command line."""
+    table = subprocess.run(["ps", "-ewwo", "pid,stat,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
+    return [int(pid) for pid, state, args in rows if int(pid) in pids and state[0] != "Z" and part in args]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
 def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) -> None:
@@ -92,9 +99,34 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
         before = plays()
         wait_until(lambda: len(set(ray_workers(process.pid)) - set(victims)) == 1)
         wait_until(lambda: plays() >= before + 6)
+        (raylet,) = named(family, "raylet/raylet")
+        os.kill(raylet, signal.SIGKILL)
+        wait_until(lambda: "Ray has ended on this machine" in (tmp_path / "log").read_text())
+        before = plays()
+        wait_until(lambda: plays() >= before + 2)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     finally:
         process.kill()
         process.wait()
-    assert "died and is replaced" in (tmp_path / "log").read_text()
+    log = (tmp_path / "log").read_text()
+    assert "died and is replaced" in log
+    assert all(len(line) < 200 and "raylet)" not in line for line in log.splitlines()), log
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
+def test_nothing_outlives_a_learner_that_is_killed(tmp_path: Path) -> None:
+    command = crownhead_program("train", "--preset", "smoke", "--pool", "ray", "--run", tmp_path / "run")
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not ray_workers(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    family = descendants(process.pid) - {process.pid}
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 40
+    while left := named(family, ""):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)

@@ -1,0 +1,262 @@
+"""The pool of Ray actors in a process of its own, which may die without the learner.
+
+Ray ends the process that has started or joined it where it finds its own part on this machine gone. So that is another
+process than the learner: it is started again, with a new Ray if need be, and costs the games in play. It also cleans up
+after a learner that was killed.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from engine.interrupts import interrupt_held
+
+from .cluster import ClusterError
+from .config import RunConfig
+from .pool import REQUESTS_IN_FLIGHT, PoolError
+from .processes import no_interrupt
+from .worker import Played, Weights
+
+_MOST_DEATHS = 5  # in a row, without a shard in between
+_START_S = 180.0  # that Ray gets to start
+_LEAVE_S = 20.0  # that it gets to end
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What the pool's process says: what has been played, or what is wrong, and how things stand.
+
+    Attributes:
+        started: how many actors have been started, as ``Pool`` counts them.
+        warnings: what its loggers have said.
+        last: it has closed.
+    """
+
+    played: list[Played]
+    error: Exception | None = None
+    size: int = 0
+    in_flight: int = 0
+    started: int = 0
+    dashboard: str | None = None
+    warnings: tuple[str, ...] = ()
+    last: bool = False
+
+
+class RayProcess:
+    """What ``Pool`` is, for Ray: never waits for it longer than it is asked to.
+
+    Raises:
+        ClusterError: Ray is not installed or cannot be started, or the cluster cannot be joined.
+    """
+
+    def __init__(self, config: RunConfig, start: int) -> None:
+        self.size = self.in_flight = 0
+        self.dashboard: str | None = None
+        self._config, self._started = config, start
+        self._weights: Weights | None = None
+        self._teacher: tuple[Weights, float] | None = None
+        self._wanted, self._asked, self._ready = 0, False, False
+        self._deaths, self._begin_at = 0, 0.0
+        self._played: list[Played] = []
+        self._connection: Connection | None = None
+        self._begin()
+        self._listen(_START_S)
+        if not self._ready:
+            self._process.kill()
+            raise PoolError(f"Ray has not started within {_START_S:.0f} s: see its logs, or try --pool local")
+
+    def set_weights(self, weights: Weights) -> None:
+        """See ``Pool.set_weights``."""
+        self._weights = weights
+        self._say("weights", weights)
+
+    def set_teacher(self, weights: Weights, share: float) -> None:
+        """See ``Pool.set_teacher``."""
+        self._teacher = weights, share
+        self._say("teacher", weights, share)
+
+    def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
+        """See ``Pool.refill``; done with the next ``collect``."""
+        if self._weights is None:
+            raise PoolError("the pool has no weights yet: call set_weights first")
+        self._wanted = in_flight
+
+    def collect(self, timeout: float) -> list[Played]:
+        """See ``Pool.collect``."""
+        if self._connection is None and time.monotonic() >= self._begin_at:
+            self._begin()
+        if not self._asked:
+            self._asked = self._say("collect", self._wanted, timeout)
+            self._wanted = 0 if self._asked else self._wanted
+        self._listen(timeout)
+        played, self._played = self._played, []
+        return played
+
+    def close(self) -> list[Played]:
+        """See ``Pool.close``."""
+        self._say("close")
+        end = time.monotonic() + _LEAVE_S
+        with contextlib.suppress(EOFError, OSError):  # if it has died, what it held is lost
+            while self._connection is not None and time.monotonic() < end and not self._hear(self._connection, 1.0):
+                pass
+        if self._connection is not None:
+            self._connection.close()
+        self._process.join(max(0.0, end - time.monotonic()))
+        self._process.kill()
+        return self._played
+
+    def _begin(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, other = context.Pipe()
+        arguments = (other, self._config, self._started)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        with no_interrupt():
+            self._process.start()
+        other.close()
+        self._ready = self._asked = False
+
+    def _say(self, *message: Any) -> bool:
+        """Tells the process, if it is ready for that; when it gets ready, it is told what it must know."""
+        if self._connection is None or not self._ready:
+            return False
+        try:
+            with interrupt_held():
+                self._connection.send(message)
+        except OSError as error:
+            self._died(error)
+        return self._ready
+
+    def _listen(self, timeout: float) -> None:
+        """Waits up to so many seconds for an answer."""
+        if self._connection is None:
+            time.sleep(timeout)
+            return
+        try:
+            self._hear(self._connection, timeout)
+        except (EOFError, OSError) as error:
+            self._died(error)
+
+    def _hear(self, connection: Connection, timeout: float) -> bool:
+        """Takes an answer in, if there is one within so many seconds; returns whether it was the last."""
+        if not connection.poll(timeout):
+            return False
+        with interrupt_held():  # half an answer would spoil those to come
+            answer: _Answer = connection.recv()
+        for warning in answer.warnings:
+            _LOG.warning("%s", warning)
+        if isinstance(answer.error, ClusterError) and self._deaths:  # it could be joined before
+            raise EOFError(str(answer.error))
+        if answer.error is not None:
+            raise answer.error
+        self._asked = False
+        self._played += answer.played
+        self._deaths = 0 if answer.played else self._deaths
+        self.size, self.in_flight, self._started = answer.size, answer.in_flight, answer.started
+        self.dashboard = answer.dashboard
+        if not self._ready:
+            self._ready = True
+            if self._weights is not None:
+                self._say("weights", self._weights)
+            if self._teacher is not None:
+                self._say("teacher", *self._teacher)
+        return answer.last
+
+    def _died(self, error: Exception) -> None:
+        self._process.kill()
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._ready = None, False
+        self.size = self.in_flight = 0
+        self._deaths += 1
+        reason = " ".join(str(error).split()) or "without a word"
+        if self._deaths >= _MOST_DEATHS:
+            raise PoolError(
+                f"Ray has ended {_MOST_DEATHS} times in a row on this machine ({reason}): try --pool local"
+            ) from error
+        pause = 2.0 ** (self._deaths - 1)
+        self._begin_at = time.monotonic() + pause
+        _LOG.warning(
+            "Ray has ended on this machine (%s), the games in play are lost; it is started again in %.0f s",
+            reason,
+            pause,
+        )
+
+
+class _Warnings(logging.Handler):
+    """Keeps what is said until it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._texts: deque[str] = deque()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._texts.append(record.getMessage())
+
+    def take(self) -> tuple[str, ...]:
+        taken = tuple(self._texts)
+        self._texts.clear()
+        return taken
+
+
+def _serve(connection: Connection, config: RunConfig, start: int) -> None:
+    """The process: a ``RayPool``, and answers to what it is told."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # for all processes of a job, of which the first saves what there is
+        signal.signal(number, signal.SIG_IGN)
+    if not os.environ.get("CROWNHEAD_DEBUG"):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)  # Ray writes pages to both when its part on this machine has gone
+        os.dup2(nowhere, 2)
+    warnings = _Warnings()
+    logging.getLogger(__package__).addHandler(warnings)
+    logging.getLogger(__package__).propagate = False
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    try:
+        _answer(connection, config, start, warnings)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # the learner has gone
+    except Exception as error:
+        connection.send(_Answer([], error, warnings=warnings.take()))
+
+
+def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Warnings) -> None:
+    from .ray_pool import RayPool
+
+    pool = RayPool(config, start)
+
+    def answer(played: list[Played]) -> None:
+        figures = pool.size, pool.in_flight, pool.started, pool.dashboard
+        connection.send(_Answer(played, None, *figures, warnings.take()))
+
+    answer([])
+    while True:
+        match connection.recv():
+            case ("weights", weights):
+                pool.set_weights(weights)
+            case ("teacher", weights, share):
+                pool.set_teacher(weights, share)
+            case ("collect", wanted, timeout):
+                if wanted:
+                    pool.refill(wanted)
+                answer(pool.collect(timeout))
+            case _:
+                connection.send(_Answer(pool.close(), warnings=warnings.take(), last=True))
+                return
+
+
+def _leave_with_parent() -> None:
+    """Ends this process some time after the learner, should it not have ended by itself, and Ray with it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        time.sleep(_LEAVE_S)
+        os._exit(1)
