@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 import torch
 from programs import ROOT, crownhead_program
-from test_ray import descendants
+from test_ray import descendants, named
 
 from engine.pdn import read_games
 from learner.checkpoint import save_checkpoint
@@ -74,8 +74,25 @@ class Cluster:
         self._nodes.append(node)
         return len(self._nodes) - 1
 
+    def processes(self, number: int) -> set[int]:
+        """Those of a node."""
+        return descendants(self._nodes[number].pid)
+
+    def all_processes(self) -> set[int]:
+        return {pid for number, node in enumerate(self._nodes) if node.poll() is None for pid in self.processes(number)}
+
+    def drain(self, number: int) -> None:
+        """Tells the cluster that a node is going to be taken away, as spot machines are."""
+        (raylet,) = named(self.processes(number), "raylet/raylet")
+        arguments = Path(f"/proc/{raylet}/cmdline").read_text().split("\0")
+        (node,) = [text.partition("=")[2] for text in arguments if text.startswith("--node_id=")]
+        why = ["--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "test"]
+        command = [sys.executable, "-m", "ray.scripts.scripts", "drain-node", "--node-id", node, *why]
+        deadline = ["--address", self.address, "--deadline-remaining-seconds", "10"]
+        subprocess.run([*command, *deadline], env=self._environment, stdout=self._log, stderr=self._log, check=False)
+
     def kill(self, number: int) -> None:
-        for pid in descendants(self._nodes[number].pid):
+        for pid in self.processes(number):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._nodes[number].wait()

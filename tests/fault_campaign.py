@@ -1,0 +1,211 @@
+"""A run on a Ray cluster of this machine, and random faults: what is lost, doubled, held up, and left over.
+
+    PYTHONPATH=.:tests python tests/fault_campaign.py [--faults 100] [--nodes 2] [--seed 1] [--folder FOLDER]
+
+Faults: an actor, a raylet or all of a node killed (kill -9), a node paused for 20 s (SIGSTOP), a node that joins, one
+that is drained and killed 5 s later, the learner killed or ended by SIGTERM, and resumed. After each, the campaign waits
+until every actor that there should be has delivered a shard. Prints a line for each fault and a summary.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from test_ray import descendants, named
+from test_ray_cluster import Cluster
+
+from selfplay.shards import SUFFIX, Shard, read_shard
+
+TOKEN = "f00d" * 16
+SETTINGS = [
+    "selfplay.actors=auto", "loop.max_iterations=1000000", "loop.anchor_games=0", "gate.max_games=2", "loop.reuse=1e9",
+    "loop.steps_per_iteration=5000", "network=wide32", "selfplay.positions_per_shard=2000",
+]  # fmt: skip
+PAUSE_S = 20.0
+PATIENCE_S = 240.0
+STALL_S = 5.0
+FAULTS = ("actor", "raylet", "node", "pause", "join", "drain", "kill learner", "end learner")
+
+
+class Campaign:
+    def __init__(self, folder: Path, nodes: int, seed: int) -> None:
+        self.random, self.most = random.Random(seed), nodes + 1
+        self.cluster = Cluster(folder, TOKEN)
+        self.run, self.output = folder / "run", open(folder / "output", "w")  # noqa: SIM115 - open to the end
+        self.others = [self.join() for _ in range(nodes)]
+        self.stopped: list[tuple[float, float]] = []  # times when there was no learner
+        self.learner = self.train()
+
+    def train(self) -> subprocess.Popen[bytes]:
+        options = [text for setting in SETTINGS for text in ("--set", setting)]
+        if (self.run / "state.json").exists():
+            return self.cluster.crownhead(self.output, "train", "--run", self.run, "--resume")
+        return self.cluster.crownhead(self.output, "train", "--preset", "smoke", "--run", self.run, *options)
+
+    def join(self) -> int:
+        return self.cluster.add("--address", self.cluster.address)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        if (self.run / "log.jsonl").exists():
+            for line in (self.run / "log.jsonl").read_text().splitlines():
+                try:
+                    yield json.loads(line)
+                except ValueError:  # cut short by a kill
+                    continue
+
+    def wait_for_all(self, since: float) -> float:
+        """Waits until as many actors as there are nodes have delivered a shard; returns how long that took."""
+        while True:
+            at_work = {event["actor"] for event in self.events() if event["event"] == "play" and event["time"] > since}
+            if len(at_work) > len(self.others):
+                return time.time() - since
+            if time.time() - since > PATIENCE_S or self.learner.poll() is not None:
+                raise AssertionError(f"not at work again: see {self.output.name}, exit code {self.learner.poll()}")
+            time.sleep(0.3)
+
+    def fault(self, kind: str) -> None:
+        node = self.random.choice(self.others) if self.others else None
+        processes = self.cluster.processes(node) if node is not None else set()
+        match kind:
+            case "actor":
+                workers = named(self.cluster.all_processes(), "ray::_RayWorker")
+                os.kill(self.random.choice(workers), signal.SIGKILL)
+            case "raylet":
+                for raylet in named(processes, "raylet/raylet"):
+                    os.kill(raylet, signal.SIGKILL)
+                self.replace(node)
+            case "node":
+                self.replace(node)
+            case "pause":
+                self.pause(processes)
+            case "join":
+                self.others.append(self.join())
+            case "drain":
+                self.cluster.drain(node)
+                time.sleep(5)
+                self.replace(node)
+            case "kill learner" | "end learner":
+                self.restart(signal.SIGKILL if kind == "kill learner" else signal.SIGTERM)
+
+    def replace(self, node: int | None) -> None:
+        assert node is not None
+        self.others.remove(node)
+        self.cluster.kill(node)
+        self.others.append(self.join())
+
+    def pause(self, processes: set[int]) -> None:
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in processes:
+                if named({pid}, ""):
+                    os.kill(pid, number)
+            time.sleep(PAUSE_S if number == signal.SIGSTOP else 0)
+
+    def restart(self, number: signal.Signals) -> None:
+        began, family = time.time(), descendants(self.learner.pid) - {self.learner.pid}
+        self.learner.send_signal(number)
+        self.learner.wait(60)
+        wait_until(lambda: not named(family, ""), 60, "processes of the learner are left")
+        self.learner = self.train()
+        before = sum(event["event"] == "start" for event in self.events())
+        wait_until(lambda: sum(event["event"] == "start" for event in self.events()) > before, 120, "no learner")
+        self.stopped.append((began, time.time()))
+
+    def close(self) -> list[int]:
+        """Ends all; returns the processes of the learner that are left."""
+        family = descendants(self.learner.pid)
+        self.learner.send_signal(signal.SIGINT)
+        self.learner.wait(60)
+        time.sleep(15)
+        left = named(family, "")
+        self.cluster.close()
+        self.output.close()
+        return left
+
+    def stalls(self) -> list[float]:
+        """Pauses of the learner above ``STALL_S``, but for its first games and times when there was none."""
+        found = []
+        for event, later in pairwise(self.events()):
+            began, ended = event["time"], later["time"]
+            gone = any(began <= end and begin <= ended for begin, end in self.stopped)
+            if ended - began > STALL_S and event["event"] != "start" and not gone:
+                found.append(ended - began)
+        return found
+
+    def accounts(self) -> dict[str, int]:
+        """Games that the log has acknowledged, games on disk, and such as are there twice."""
+        shards = [read_shard(path) for path in sorted((self.run / "shards").glob(f"*{SUFFIX}"))]
+        on_disk = Counter(game for shard in shards for game in games_of(shard))
+        acknowledged = sum(event["games"] for event in self.events() if event["event"] == "play")
+        set_aside = len(list((self.run / "shards").glob("*.damaged")))
+        doubled = sum(count - 1 for count in on_disk.values())
+        total = sum(on_disk.values())
+        return {"acknowledged": acknowledged, "on disk": total, "doubled": doubled, "set aside": set_aside}
+
+
+def games_of(shard: Shard) -> Iterator[bytes]:
+    """What each game is known by: where it began, its moves, and what its searches found."""
+    samples, moves = shard.sample_offsets, shard.move_offsets
+    for n in range(shard.info.games):
+        rows = slice(samples[n], samples[n + 1])
+        yield b"".join(
+            (
+                shard.start_positions[n].tobytes(),
+                shard.moves[moves[n] : moves[n + 1]].tobytes(),
+                shard.samples.search_wdl[rows].tobytes(),
+            )
+        )
+
+
+def wait_until(condition: Callable[[], object], seconds: float, complaint: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--faults", type=int, default=100)
+    parser.add_argument("--nodes", type=int, default=2, help="beside the head")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=None)
+    options = parser.parse_args()
+    campaign = Campaign(options.folder or Path(tempfile.mkdtemp()), options.nodes, options.seed)
+    recovered: dict[str, list[float]] = {}
+    try:
+        print(f"all at work after {campaign.wait_for_all(time.time()):.1f} s", flush=True)
+        for number in range(1, options.faults + 1):
+            kinds = [kind for kind in FAULTS if kind != "join" or len(campaign.others) < campaign.most]
+            kind = campaign.random.choice(kinds)
+            campaign.fault(kind)
+            seconds = campaign.wait_for_all(time.time())
+            recovered.setdefault(kind, []).append(seconds)
+            print(f"{number}: {kind}, all at work after {seconds:.1f} s", flush=True)
+            if len(campaign.others) == campaign.most:  # one leaves as nodes do that are not needed any more
+                campaign.cluster.kill(campaign.others.pop())
+    finally:
+        left = campaign.close()
+    for kind, times in sorted(recovered.items()):
+        print(f"{kind}: {len(times)}, at work again after {statistics.median(times):.1f} s, at most {max(times):.1f}")
+    stalls = campaign.stalls()
+    print(", ".join(f"{count} games {what}" for what, count in campaign.accounts().items()))
+    print(f"{len(stalls)} stalls above {STALL_S:.0f} s {[round(stall, 1) for stall in stalls]}, {len(left)} orphans")
+    text = (campaign.run.parent / "output").read_text()
+    print(f"{text.count('Traceback')} tracebacks")
+    sys.exit(bool(stalls or left))
+
+
+if __name__ == "__main__":
+    main()
