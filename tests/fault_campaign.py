@@ -3,8 +3,8 @@
     PYTHONPATH=.:tests python tests/fault_campaign.py [--faults 100] [--nodes 2] [--seed 1] [--folder FOLDER]
 
 Faults: an actor, a raylet or all of a node killed (kill -9), a node paused for 20 s (SIGSTOP), a node that joins, one
-that is drained and killed 5 s later, the learner killed or ended by SIGTERM, and resumed. After each, the campaign waits
-until every actor that there should be has delivered a shard. Prints a line for each fault and a summary.
+that is drained and killed 5 s later, the learner killed or ended by SIGTERM, and resumed. After each, the campaign
+waits until every actor that there should be has delivered a shard. Prints a line for each fault and a summary.
 """
 
 import argparse
