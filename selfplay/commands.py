@@ -17,6 +17,7 @@ from learner.checkpoint import load_checkpoint, save_checkpoint
 
 from .conditions import Conditions
 from .config import RunConfig, make_config
+from .mirror import Mirror
 from .players import checkpoint_folder, make_player
 from .progress import TrainingProgress
 from .ratings import Ratings
@@ -87,10 +88,15 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         from .cluster import check_address
 
         check_address(request.address)
+    mirror = Mirror(request.mirror) if request.mirror else None
+    if mirror is not None and not request.resume and not mirror.is_empty:
+        raise RunError(f"{mirror.url} holds a run already: go on with it by --resume, or choose another place")
+    if mirror is not None and request.resume and not (request.folder / "config.json").exists():
+        mirror.pull(request.folder)
     run, config = RunFolder.open(request.folder) if request.resume else _begun(request)
     with run.locked():
         if request.resume:
-            config = _resumed(run, config, request.all_settings, request.minutes).model_copy(update=request.pools)
+            config = _resumed(run, config, request.all_settings, request.minutes).model_copy(update=request.places)
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
@@ -113,7 +119,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
 
 def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
     """A new run."""
-    changes: dict[str, Any] = {**request.pools}
+    changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
     teacher = load_checkpoint(checkpoint_folder(request.teacher)) if request.teacher else None
     if teacher is not None:

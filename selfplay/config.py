@@ -113,6 +113,7 @@ class RunConfig(_Settings):
     pool: Literal["local", "threads", "ray"] = Field(
         "local", description="actors as processes of this machine, as threads of the trainer, or as Ray's processes"
     )
+    mirror: str | None = Field(None, description="where a copy of the run is kept, as fsspec reads it: s3://...")
     address: str | None = Field(None, description="of a Ray cluster to join; none: start Ray on this machine")
     device: str = Field("auto", description="cpu, cuda or auto: the learner's and the actors' device")
     init: str | None = Field(None, description="digest of the network that it begins with; none: random weights")

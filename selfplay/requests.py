@@ -415,6 +415,10 @@ class TrainRequest:
         str | None,
         typer.Option(metavar="NET", help="Mix this network's opinion into what is learnt; see --set teacher.*"),
     ] = None
+    mirror: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Keep a copy there (s3://...); with --resume and no run, go on from it."),
+    ] = None
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
     ] = None
@@ -429,9 +433,10 @@ class TrainRequest:
         return self.run or Path("runs") / self.preset
 
     @property
-    def pools(self) -> dict[str, str | None]:
-        """Settings of the pool that the options name."""
-        return {"pool": self.pool or "ray", "address": self.address} if self.pool or self.address else {}
+    def places(self) -> dict[str, str | None]:
+        """Settings of the pool and of the run's copy that the options name."""
+        pool = {"pool": self.pool or "ray", "address": self.address} if self.pool or self.address else {}
+        return {**pool, **({"mirror": self.mirror} if self.mirror else {})}
 
     @property
     def all_settings(self) -> list[str]:

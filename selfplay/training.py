@@ -32,6 +32,7 @@ from .gate import Gate, GateFigures
 from .gate_games import GateGames
 from .match import Running, play_match
 from .match_record import MatchGame, MatchResult
+from .mirror import Mirror
 from .openings import make_openings
 from .players import network_player
 from .pool import Source, ThreadPool
@@ -109,6 +110,9 @@ class Training:
         self._minutes_before = self.state.minutes
         self._started = self._saved = time.monotonic()
         self.replay = ReplayBuffer(folder.shards, config.replay)
+        self._mirror = Mirror(config.mirror) if config.mirror else None
+        if self._mirror is not None:
+            self._mirror.check(folder)
         self.trainer = self._make_trainer()
         self.student = self._make_student()
         self._teacher = self._make_teacher()
@@ -195,6 +199,7 @@ class Training:
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # each of these, though another fails
             closing.enter_context(faults_logged(self.folder))
+            closing.callback(self._push_last)
             closing.callback(self._writer.close)
             closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
@@ -206,8 +211,13 @@ class Training:
         self._draw()
         summary = self.summary()
         self.folder.log("end", **summary)
+        self._push_last()
         self._listen("end", summary)
         return summary
+
+    def _push_last(self) -> None:
+        if self._mirror is not None:
+            self._mirror.push(self.folder, wait=True)
 
     def summary(self) -> TrainingFigures:
         """Where the run stands now."""
@@ -358,6 +368,8 @@ class Training:
         self.state = self.state.model_copy(update={"minutes": self.minutes})
         self.folder.write_state(self.state)
         self._saved = time.monotonic()
+        if self._mirror is not None:
+            self._mirror.push(self.folder)
 
     def _judge_candidate(self, pool: Source) -> None:
         """Makes a checkpoint of the learner's average, lets it play the best, and promotes or keeps."""

@@ -1,0 +1,151 @@
+"""A copy of a run at any location that fsspec knows (S3, GCS, NFS, ...), from which another machine can go on.
+
+Contents lie there under their SHA-256 (``objects/``); ``run.json`` says which file of the run has which. It is written
+last, so what is there is always one state of the run, whole. The copy may be late, never wrong.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.files import atomic_write, make_folder, sha256_of
+from engine.sealed import sealed, unsealed
+
+from .run_folder import RunError, RunFolder, RunState
+from .shards import SUFFIX
+
+_LIST = "run.json"
+_VERSION = 1
+_LAST_S = 300.0  # that the end of a run waits for its copy
+_LOCAL = (".tmp", ".old", "lock")  # how names end that are this machine's own
+_LOG = logging.getLogger(__name__)
+
+
+class Mirror:
+    """The copy at a location; raises ``RunError`` if there is no such location, or fsspec cannot reach it.
+
+    Args:
+        url: as fsspec reads it, like ``s3://bucket/run``.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            import fsspec
+
+            self._files, self._root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError, OSError) as error:
+            raise RunError(f"{url}: {_line(error)}; S3 wants pip install 's3fs', GCS 'gcsfs'") from error
+        self._stored = self._read_list()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._stored
+
+    def check(self, folder: RunFolder) -> None:
+        """Raises ``RunError`` if the copy is of another run, or has gone on elsewhere."""
+        if self.is_empty:
+            return
+        config, state = (self._read(name) for name in ("config.json", "state.json"))
+        if unsealed(config)["seed"] != unsealed(folder.config_path.read_bytes())["seed"]:
+            raise RunError(f"{self.url} holds another run: choose another place for this one")
+        there, here = RunState.model_validate_json(state).minutes, folder.read_state().minutes
+        if there > here:
+            raise RunError(
+                f"the copy at {self.url} is ahead of {folder.path} ({there:.1f} and {here:.1f} minutes): go on from it "
+                "with --resume, --mirror and an empty --run"
+            )
+
+    def pull(self, folder: Path) -> None:
+        """Makes the run's folder from the copy; with its ``config.json``, which comes last, the run exists.
+
+        Raises:
+            RunError: something is damaged or cannot be read.
+            StorageError: a file cannot be written.
+        """
+        for name in sorted(self._stored, key=lambda name: name == "config.json"):
+            path = folder / name
+            if not path.resolve().is_relative_to(folder.resolve()):
+                raise RunError(f"{self.url}: {name!r} is no file of a run")
+            make_folder(path.parent)
+            atomic_write(path, self._read(name))
+
+    def push(self, folder: RunFolder, wait: bool = False) -> None:
+        """Brings the copy to where the run is now, in a thread; while one does that, nothing is done.
+
+        What goes wrong is logged; the next time it is tried again.
+        """
+        if self._thread is not None:
+            self._thread.join(_LAST_S if wait else 0.0)
+            if self._thread.is_alive():
+                return
+        paths = [path for path in folder.path.rglob("*") if path.is_file() and not path.name.endswith(_LOCAL)]
+        names = {path.relative_to(folder.path).as_posix(): path for path in paths}
+        # Shards and checkpoints never change; all else is taken as it is at this moment.
+        changing = {name: path.read_bytes() for name, path in names.items() if not _stays(name)}
+        self._thread = threading.Thread(target=self._push, args=(names, changing), daemon=True)
+        self._thread.start()
+        if wait:
+            self._thread.join(_LAST_S)
+
+    def _push(self, names: Mapping[str, Path], changing: Mapping[str, bytes]) -> None:
+        try:
+            stored: dict[str, str] = {}
+            there = set(self._stored.values())
+            for name, path in names.items():
+                if name not in changing and name in self._stored:
+                    stored[name] = self._stored[name]
+                    continue
+                data = changing[name] if name in changing else path.read_bytes()
+                stored[name] = digest = sha256_of(data)
+                if digest not in there:
+                    self._files.makedirs(f"{self._root}/objects", exist_ok=True)
+                    self._files.pipe_file(self._object(digest), data)
+            self._files.pipe_file(f"{self._root}/{_LIST}", sealed({"schema_version": _VERSION, "files": stored}))
+            self._stored = stored
+            for digest in there - set(stored.values()):
+                self._files.rm_file(self._object(digest))
+        except Exception as error:  # each file system has errors of its own
+            _LOG.warning("the copy at %s is behind: %s", self.url, _line(error))
+
+    def _read(self, name: str) -> bytes:
+        digest = self._stored[name]
+        data: bytes = self._try(lambda: self._files.cat_file(self._object(digest)))
+        if sha256_of(data) != digest:
+            raise RunError(f"{self.url}: {name} is damaged")
+        return data
+
+    def _object(self, digest: str) -> str:
+        return f"{self._root}/objects/{digest}"
+
+    def _read_list(self) -> dict[str, str]:
+        try:
+            fields = unsealed(self._try(lambda: self._files.cat_file(f"{self._root}/{_LIST}")))
+            if fields["schema_version"] != _VERSION:
+                raise ValueError("it is of another version")
+            return {str(name): str(digest) for name, digest in fields["files"].items()}
+        except FileNotFoundError:
+            return {}
+        except RunError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RunError(f"{self.url}/{_LIST}: {_line(error)}") from error
+
+    def _try(self, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # each file system has errors of its own
+            raise RunError(f"{self.url} cannot be read: {_line(error)}") from error
+
+
+def _stays(name: str) -> bool:
+    return name.startswith("checkpoints/") or name.endswith(SUFFIX)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

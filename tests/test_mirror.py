@@ -1,0 +1,146 @@
+"""Copies of runs elsewhere: whole, verified, found again by another machine; and what is wrong with them is said."""
+
+import json
+import logging
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from programs import ROOT, crownhead_program
+from test_training import FAST, last_json
+
+from selfplay.config import make_config
+from selfplay.mirror import Mirror
+from selfplay.run_folder import RunError, RunFolder, RunState
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = RunFolder.create(tmp_path / "run", make_config("smoke"))
+    (folder.shards / "00000000.shard").write_bytes(b"games")
+    folder.log("start")
+    return folder
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return (tmp_path / "copy").as_uri()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_copy_is_the_run(run: RunFolder, url: str, tmp_path: Path) -> None:
+    mirror = Mirror(url)
+    assert mirror.is_empty
+    mirror.push(run, wait=True)
+    (run.shards / "00000001.shard").write_bytes(b"more games")
+    (run.path / "state.json.1-deadbeef.tmp").write_bytes(b"half")
+    run.write_state(RunState(minutes=2.0))
+    mirror.push(run, wait=True)
+    (run.path / "state.json.1-deadbeef.tmp").unlink()
+    Mirror(url).pull(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(run.path)
+    objects = list((tmp_path / "copy" / "objects").iterdir())
+    assert len(objects) == len(set(contents(run.path).values()))  # what is not needed any more is gone
+
+
+def test_the_list_is_written_last(run: RunFolder, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A copy that is cut short is the one before."""
+    mirror = Mirror(url)
+    mirror.push(run, wait=True)
+    before = contents(run.path)
+    run.write_state(RunState(minutes=2.0))
+    plain = mirror._files.pipe_file
+
+    def full(path: str, data: bytes) -> None:
+        if path.endswith("run.json"):
+            raise OSError("no room")
+        plain(path, data)
+
+    mirror._files.pipe_file = full
+    with caplog.at_level(logging.WARNING):
+        mirror.push(run, wait=True)
+    mirror._files.pipe_file = plain
+    assert "is behind: no room" in caplog.text
+    Mirror(url).pull(tmp_path / "again")
+    assert contents(tmp_path / "again") == before
+    mirror.push(run, wait=True)
+    Mirror(url).check(run)
+
+
+def test_what_does_not_fit_is_said(run: RunFolder, url: str, tmp_path: Path) -> None:
+    Mirror(url).push(run, wait=True)
+    mirror = Mirror(url)
+    mirror.check(run)
+    other = RunFolder.create(tmp_path / "other", make_config("smoke", ["seed=9"]))
+    with pytest.raises(RunError, match="holds another run"):
+        mirror.check(other)
+    run.write_state(RunState(minutes=5.0))
+    mirror.push(run, wait=True)
+    run.write_state(RunState(minutes=1.0))
+    with pytest.raises(RunError, match=r"is ahead of .* \(5.0 and 1.0 minutes\)"):
+        mirror.check(run)
+    for file in (tmp_path / "copy" / "objects").iterdir():
+        file.write_bytes(b"other")
+    with pytest.raises(RunError, match="is damaged"):
+        mirror.pull(tmp_path / "again")
+    (tmp_path / "copy" / "run.json").write_text('{"schema_version": 1, "files": {}, "checksum": "1"}')
+    with pytest.raises(RunError, match="checksum is wrong"):
+        Mirror(url)
+    with pytest.raises(RunError, match="nowhere://run"):
+        Mirror("nowhere://run")
+
+
+def test_names_stay_in_the_folder(run: RunFolder, url: str, tmp_path: Path) -> None:
+    mirror = Mirror(url)
+    mirror.push(run, wait=True)
+    mirror._stored["../../escaped"] = next(iter(mirror._stored.values()))
+    with pytest.raises(RunError, match="no file of a run"):
+        mirror.pull(tmp_path / "again")
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server_module = pytest.importorskip("moto.server")
+    pytest.importorskip("s3fs")
+    boto3 = pytest.importorskip("boto3")
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    boto3.client("s3").create_bucket(Bucket="runs")
+    yield
+    server.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("s3")
+def test_another_machine_goes_on_from_an_object_store(tmp_path: Path) -> None:
+    def train(folder: str, *options: object) -> subprocess.CompletedProcess[str]:
+        command = crownhead_program("train", "--run", tmp_path / folder, "--json", *options)
+        return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True)
+
+    begun = train("first", "--preset", "smoke", "--mirror", "s3://runs/one", *FAST)
+    first = last_json(begun)
+    again = train("second", "--resume", "--mirror", "s3://runs/one", "--set", "loop.max_iterations=3")
+    second = last_json(again)
+    assert second["iterations"] == 3
+    assert second["games"] > first["games"]
+    events = [json.loads(line) for line in (tmp_path / "second" / "log.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events].count("start") == 2
+    twice = train("third", "--preset", "smoke", "--mirror", "s3://runs/one", *FAST)
+    assert twice.returncode == 2
+    assert "holds a run already" in twice.stderr
+    behind = train("first", "--resume", "--set", "loop.max_iterations=4")
+    assert behind.returncode == 2
+    assert "is ahead of" in behind.stderr
