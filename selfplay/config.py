@@ -37,6 +37,9 @@ class SelfPlayConfig(_Settings):
     )
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
     backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")
+    evaluator: Literal["own", "shared"] = Field(
+        "own", description="each actor evaluates for itself, or one process of its machine for all, which fills a GPU"
+    )
     positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
     full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
     tree_samples: TreeSampleConfig = TreeSampleConfig()

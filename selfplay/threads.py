@@ -34,6 +34,11 @@ def choose_device(name: str) -> str:
     return name
 
 
+def spread_over_gpus(device: str, number: int) -> str:
+    """``cuda`` becomes one of this machine's GPUs, in turn by number; other devices stay."""
+    return f"cuda:{number % torch.cuda.device_count()}" if device == "cuda" else device
+
+
 def describe_machine(device: str) -> str:
     """Device, its name, cores, and the versions that figures depend on."""
     processor = f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})"  # half of a small network's speed

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import safetensors.torch
 
-from learner.inference import NetworkEvaluator, make_evaluator
+from learner.inference import NetworkEvaluator, SharedEvaluator, make_evaluator
 from learner.network import Network, NetworkConfig, make_network
 
 from .actor import Actor, PlayStats
 from .config import RunConfig
 from .endgame import KnowledgeFactory
 from .shards import pack_shard
-from .threads import choose_device, use_single_thread
+from .threads import choose_device, spread_over_gpus, use_single_thread
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,11 @@ class Worker:
         network = make_network(weights.config).eval()
         network.set_weights(safetensors.torch.load(weights.data))
         device, settings = choose_device(config.device), config.selfplay
-        evaluator = make_evaluator(network, settings.backend, device)
+        evaluator: NetworkEvaluator
+        if settings.evaluator == "shared":
+            evaluator = SharedEvaluator(network, settings.backend, spread_over_gpus(device, self._number))
+        else:
+            evaluator = make_evaluator(network, settings.backend, device)
         knowledge = self._make_knowledge(config) if self._make_knowledge else None
         seed = self._seed + (1 << 32 if teaches else 0)
         return Actor(settings, config.search, evaluator, seed, weights.digest, knowledge), evaluator

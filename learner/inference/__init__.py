@@ -5,5 +5,6 @@
 
 from .backends import BackendName, make_evaluator
 from .evaluator import BackendError, NetworkEvaluator
+from .shared import SharedEvaluator
 
-__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "make_evaluator"]
+__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "SharedEvaluator", "make_evaluator"]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 
-from ..network import Network, make_network
+from ..network import Network, NetworkConfig, make_network
 
 CPU_BUCKETS = (1, 2, 4, *range(8, 129, 8))
 CUDA_BUCKETS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048)
@@ -86,6 +86,11 @@ class NetworkEvaluator(ABC):
             part = slice(start, start + largest)
             self._evaluate_part(np.ascontiguousarray(positions[part]), policy_logits[part], wdl_logits[part])
         return policy_logits, wdl_logits
+
+    @property
+    def config(self) -> NetworkConfig:
+        """Of the network."""
+        return self._network.config
 
     @property
     @abstractmethod

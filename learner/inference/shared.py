@@ -1,0 +1,291 @@
+"""One evaluator for many processes of a machine, so that cores that search fill one GPU: ``SharedEvaluator``.
+
+Its process takes the positions of all who wait as one batch. Positions and answers lie in memory that both have mapped;
+over the socket, which only this user can open, goes one byte each way, and each network once. The first who needs it
+starts it, and it ends when nobody has been there for a while.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+import safetensors.torch
+import torch
+from pydantic import TypeAdapter
+from torch import Tensor
+
+from engine.encoding import NUM_POLICY
+from engine.files import lock
+
+from ..network import Network, NetworkConfig, make_network
+from .backends import make_evaluator
+from .evaluator import BackendError, NetworkEvaluator
+
+_ROWS = 4096  # positions of one client at once
+_WIDTH = NUM_POLICY + 3
+_ROW_BYTES = 16 + 4 * _WIDTH
+_IDLE_S = 30.0  # without a client, until it ends
+_START_S = 120.0  # that it gets to start
+_HELLO, _NETWORK, _EVALUATE = b"h", b"n", b"e"
+_KNOWN, _SEND, _DONE = b"k", b"s", b"d"
+_CONFIG: TypeAdapter[NetworkConfig] = TypeAdapter(NetworkConfig)
+
+
+def _rows(memory: mmap.mmap) -> tuple[np.ndarray, np.ndarray]:
+    """Positions uint32 [4096, 4] and answers float32 [4096, 131] in shared memory."""
+    positions = np.frombuffer(memory, np.uint32, 4 * _ROWS).reshape(_ROWS, 4)
+    return positions, np.frombuffer(memory, np.float32, _WIDTH * _ROWS, 16 * _ROWS).reshape(_ROWS, _WIDTH)
+
+
+def _new_memory() -> int:
+    """A file of such rows that has no name; it lasts as long as somebody has it open or mapped."""
+    if hasattr(os, "memfd_create"):
+        memory = os.memfd_create("crownhead")
+    else:
+        with tempfile.TemporaryFile() as file:
+            memory = os.dup(file.fileno())
+    os.ftruncate(memory, _ROWS * _ROW_BYTES)
+    return memory
+
+
+def _send(connection: socket.socket, code: bytes, payload: bytes = b"") -> None:
+    connection.sendall(code + struct.pack("<I", len(payload)) + payload)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Exactly so many bytes; raises ``ConnectionError`` if the other side has gone."""
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(min(size - len(parts), 1 << 20))
+        if not part:
+            raise ConnectionError("the other side has gone")
+        parts += part
+    return bytes(parts)
+
+
+class SharedEvaluator(NetworkEvaluator):
+    """Asks the evaluator of this machine; starts it where it does not run, also where it has died since.
+
+    Args:
+        network: as for ``NetworkEvaluator``.
+        backend, device: of the evaluator, see ``make_evaluator``.
+        folder: of its socket; None: in the user's cache.
+
+    Raises:
+        BackendError: it cannot be started, or not on this system.
+    """
+
+    def __init__(
+        self, network: Network, backend: str = "auto", device: str = "cpu", folder: Path | None = None
+    ) -> None:
+        if not hasattr(socket, "send_fds"):
+            raise BackendError("selfplay.evaluator=shared is for Linux and macOS: choose own")
+        self._address = _address(backend, device, folder)
+        self._place = backend, device
+        self._memory = _new_memory()
+        self._positions, self._answers = _rows(mmap.mmap(self._memory, _ROWS * _ROW_BYTES))
+        self._connection: socket.socket | None = None
+        super().__init__(network, (_ROWS,))
+
+    @property
+    def backend(self) -> str:
+        """See ``NetworkEvaluator.backend``; that of the process which evaluates."""
+        return self._backend
+
+    def _load(self, folded: Network) -> None:
+        self._weights = safetensors.torch.save(
+            {name: tensor.contiguous() for name, tensor in self._network.state_dict().items()}
+        )
+        self._digest = hashlib.sha256(self._weights).hexdigest()
+        self._asked_of(self._tell_network)
+
+    def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
+        n = len(positions)
+        self._positions[:n] = positions
+        self._asked_of(lambda connection: self._ask(connection, n))
+        policy_logits[:], wdl_logits[:] = self._answers[:n, :NUM_POLICY], self._answers[:n, NUM_POLICY:]
+
+    def _ask(self, connection: socket.socket, n: int) -> None:
+        _send(connection, _EVALUATE, struct.pack("<I", n))
+        _receive(connection, 1)
+
+    def _tell_network(self, connection: socket.socket) -> None:
+        config = _CONFIG.dump_python(self._network.config, mode="json")
+        _send(connection, _NETWORK, json.dumps({"digest": self._digest, "config": config}).encode())
+        if _receive(connection, 1) == _SEND:
+            _send(connection, _NETWORK, self._weights)
+        size = struct.unpack("<I", _receive(connection, 4))[0]
+        self._backend = _receive(connection, size).decode()
+
+    def _asked_of(self, ask: Callable[[socket.socket], None]) -> None:
+        """Asks the evaluator, a new one if the old one has died."""
+        for last in (False, True):
+            try:
+                if self._connection is None:
+                    self._connection = self._connected()
+                    if ask != self._tell_network:
+                        self._tell_network(self._connection)
+                ask(self._connection)
+                return
+            except ConnectionError as error:
+                self._connection = None
+                if last:
+                    raise BackendError(f"the shared evaluator has died twice: {error}") from error
+
+    def _connected(self) -> socket.socket:
+        end = time.monotonic() + _START_S
+        while True:
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.connect(str(self._address))
+                socket.send_fds(connection, [_HELLO], [self._memory])
+                return connection
+            except (FileNotFoundError, ConnectionError):
+                connection.close()
+            if time.monotonic() > end:
+                log = self._address.with_suffix(".log")
+                raise BackendError(f"the shared evaluator has not started within {_START_S:.0f} s: see {log}")
+            _start(self._address, *self._place)
+            time.sleep(0.2)
+
+
+def _address(backend: str, device: str, folder: Path | None) -> Path:
+    folder = folder or platformdirs.user_cache_path("crownhead", appauthor=False) / "evaluators"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder / f"{device.replace(':', '-')}-{backend}"
+
+
+def _start(address: Path, backend: str, device: str) -> None:
+    """Starts the process, unless one has begun already: that holds the lock."""
+    code = f"from {__name__} import serve; serve(*__import__('sys').argv[1:])"
+    with open(address.with_suffix(".lock"), "a+b") as file, open(address.with_suffix(".log"), "ab") as log:
+        try:
+            lock(file)
+        except OSError:
+            return
+        os.set_inheritable(file.fileno(), True)
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(address), backend, device],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=[file.fileno()],
+        )  # fmt: skip
+
+
+@dataclass
+class _Client:
+    connection: socket.socket
+    positions: np.ndarray
+    answers: np.ndarray
+    network: str = ""  # digest
+    waiting: int = 0  # positions
+
+
+class _Server:
+    """The process that evaluates; one thread."""
+
+    def __init__(self, backend: str, device: str) -> None:
+        self._backend, self._device = backend, device
+        self._clients: list[_Client] = []
+        self._evaluators: dict[str, NetworkEvaluator] = {}  # by digest of the weights
+        self._selector = selectors.DefaultSelector()
+
+    def run(self, listener: socket.socket) -> None:
+        self._selector.register(listener, selectors.EVENT_READ)
+        idle_since = time.monotonic()
+        while self._clients or time.monotonic() - idle_since < _IDLE_S:
+            for key, _ in self._selector.select(1.0):
+                if key.data is None:
+                    self._admit(listener)
+                else:
+                    self._hear(key.data)
+            self._evaluate([client for client in self._clients if client.waiting])
+            idle_since = time.monotonic() if self._clients else idle_since
+
+    def _admit(self, listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        _, (memory,), _, _ = socket.recv_fds(connection, 1, 1)
+        client = _Client(connection, *_rows(mmap.mmap(memory, _ROWS * _ROW_BYTES)))
+        os.close(memory)
+        self._clients.append(client)
+        self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _hear(self, client: _Client) -> None:
+        try:
+            code = _receive(client.connection, 1)
+            payload = _receive(client.connection, struct.unpack("<I", _receive(client.connection, 4))[0])
+            if code == _EVALUATE:
+                client.waiting = struct.unpack("<I", payload)[0]
+            else:
+                self._take_network(client, payload)
+        except ConnectionError:
+            self._selector.unregister(client.connection)
+            client.connection.close()
+            self._clients.remove(client)
+
+    def _take_network(self, client: _Client, payload: bytes) -> None:
+        asked = json.loads(payload)
+        digest = str(asked["digest"])
+        if digest in self._evaluators:
+            client.connection.sendall(_KNOWN)
+        else:
+            client.connection.sendall(_SEND)
+            _receive(client.connection, 1)
+            weights = _receive(client.connection, struct.unpack("<I", _receive(client.connection, 4))[0])
+            client.network = ""
+            self._load(digest, _CONFIG.validate_python(asked["config"]), safetensors.torch.load(weights))
+        client.network = digest
+        name = self._evaluators[digest].backend.encode()
+        client.connection.sendall(struct.pack("<I", len(name)) + name)
+
+    def _load(self, digest: str, config: NetworkConfig, weights: Mapping[str, Tensor]) -> None:
+        """Into an evaluator of such a network that nobody uses any more, or a new one."""
+        used = {client.network for client in self._clients}
+        for old, evaluator in self._evaluators.items():
+            if old not in used and evaluator.config == config:
+                evaluator.update(weights)
+                self._evaluators[digest] = self._evaluators.pop(old)
+                return
+        network = make_network(config).eval()
+        network.set_weights(weights)
+        self._evaluators[digest] = make_evaluator(network, self._backend, self._device)
+
+    def _evaluate(self, waiting: Sequence[_Client]) -> None:
+        """All that wait for the same network are one batch."""
+        for digest in {client.network for client in waiting}:
+            asked = [client for client in waiting if client.network == digest]
+            batch = np.concatenate([client.positions[: client.waiting] for client in asked])
+            policy, wdl = self._evaluators[digest].evaluate(batch)
+            begin = 0
+            for client in asked:
+                rows = slice(begin, begin + client.waiting)
+                client.answers[: client.waiting, :NUM_POLICY] = policy[rows]
+                client.answers[: client.waiting, NUM_POLICY:] = wdl[rows]
+                begin, client.waiting = rows.stop, 0
+                try:
+                    client.connection.sendall(_DONE)
+                except ConnectionError:
+                    continue  # it has died: that is heard next
+
+
+def serve(address: str, backend: str, device: str) -> None:
+    """Evaluates for all who connect to a socket, until there is nobody any more."""
+    torch.set_num_threads(1)  # as every process of a run; see ``selfplay.threads``
+    Path(address).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(256)
+        _Server(backend, device).run(listener)
+        Path(address).unlink(missing_ok=True)

@@ -1,0 +1,130 @@
+"""One evaluator for several processes: the answers are those of an own one, whatever dies meanwhile."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from test_training import FAST, crownhead, last_json
+
+from engine.encoding import NUM_POLICY
+from learner.inference import BackendError, make_evaluator, shared
+from learner.inference.shared import SharedEvaluator, serve
+from learner.network import NETWORKS, Network, make_network
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
+
+
+def network(size: str, seed: int) -> Network:
+    torch.manual_seed(seed)
+    return make_network(NETWORKS[size]).eval()
+
+
+def positions(number: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    squares = rng.integers(0, 2**32, (number, 2), dtype=np.uint32)
+    own, opponent = squares[:, 0] & ~squares[:, 1], squares[:, 1]
+    nothing = np.zeros(number, np.uint32)
+    return np.stack([own, opponent, nothing, nothing], 1).astype(np.uint32)
+
+
+def server_of(folder: Path) -> int:
+    """The process that evaluates."""
+    table = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    (pid,) = [int(row.split()[0]) for row in table.splitlines() if f"{folder}/" in row and "serve" in row]
+    return pid
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which a thread of this process evaluates with torch."""
+    monkeypatch.setattr(shared, "_IDLE_S", 2.0)
+    address = tmp_path / "cpu-torch-float32"
+    threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
+    while not address.exists():
+        time.sleep(0.01)
+    return tmp_path
+
+
+def test_clients_of_several_networks_get_their_own_answers(served: Path) -> None:
+    first, second = network("tiny", 1), network("wide32", 2)
+    clients = [SharedEvaluator(net, "torch-float32", folder=served) for net in (first, second, first)]
+    batches = [positions(number, seed) for seed, number in enumerate((5, 64, 5000))]
+    answers: list[list[np.ndarray]] = [[], [], []]
+
+    def ask(number: int) -> None:
+        for _ in range(3):
+            answers[number] = list(clients[number].evaluate(batches[number]))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for net, batch, (policy, wdl) in zip((first, second, first), batches, answers, strict=True):
+        expected = make_evaluator(net, "torch-float32").evaluate(batch)
+        np.testing.assert_allclose(policy, expected[0], atol=1e-4)
+        np.testing.assert_allclose(wdl, expected[1], atol=1e-4)
+        assert policy.shape == (len(batch), NUM_POLICY)
+    assert clients[0].backend == "torch-float32"
+
+
+def test_other_weights_from_now_on(served: Path) -> None:
+    first, second = network("tiny", 1), network("tiny", 2)
+    client, other = (SharedEvaluator(first, "torch-float32", folder=served) for _ in range(2))
+    client.update(second)
+    batch = positions(9)
+    for asked, net in ((client, second), (other, first)):
+        np.testing.assert_allclose(
+            asked.evaluate(batch)[0], make_evaluator(net, "torch-float32").evaluate(batch)[0], atol=1e-4
+        )
+
+
+def test_it_ends_when_nobody_is_there(served: Path) -> None:
+    client = SharedEvaluator(network("tiny", 1), "torch-float32", folder=served)
+    client.evaluate(positions(1))
+    assert client._connection is not None
+    client._connection.close()
+    deadline = time.monotonic() + 20
+    while (served / "cpu-torch-float32").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_it_is_started_and_started_again(tmp_path: Path) -> None:
+    net, batch = network("wide32", 1), positions(100)
+    expected = make_evaluator(net).evaluate(batch)
+    clients = [SharedEvaluator(net, folder=tmp_path) for _ in range(2)]
+    for client in clients:
+        np.testing.assert_array_equal(client.evaluate(batch)[0], expected[0])
+    first = server_of(tmp_path)
+    os.kill(first, signal.SIGKILL)
+    for client in clients:
+        np.testing.assert_array_equal(client.evaluate(batch)[1], expected[1])
+    second = server_of(tmp_path)
+    assert second != first
+    os.kill(second, signal.SIGKILL)
+
+
+def test_one_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_START_S", 0.5)
+    monkeypatch.setattr(shared, "_start", lambda *_: None)
+    with pytest.raises(BackendError, match="has not started"):
+        SharedEvaluator(network("tiny", 1), folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["local", "threads"])
+def test_a_run_with_a_shared_evaluator(tmp_path: Path, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    options = ["--pool", pool, "--set", "selfplay.evaluator=shared", "--set", "selfplay.actors=2", *FAST]
+    figures = last_json(crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--json", *options))
+    assert figures["iterations"] == 2
+    os.kill(server_of(tmp_path / "cache" / "crownhead" / "evaluators"), signal.SIGKILL)
