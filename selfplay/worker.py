@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import safetensors.torch
 
-from learner.inference import NetworkEvaluator, SharedEvaluator, make_evaluator
+from learner.inference import NetworkEvaluator, make_evaluator
 from learner.network import Network, NetworkConfig, make_network
 
 from .actor import Actor, PlayStats
 from .config import RunConfig
 from .endgame import KnowledgeFactory
 from .shards import pack_shard
+from .shared_evaluator import SharedEvaluator
 from .threads import choose_device, spread_over_gpus, use_single_thread
 
 

@@ -14,9 +14,10 @@ import torch
 from test_training import FAST, crownhead, last_json
 
 from engine.encoding import NUM_POLICY
-from learner.inference import BackendError, make_evaluator, shared
-from learner.inference.shared import SharedEvaluator, serve
+from learner.inference import BackendError, make_evaluator
 from learner.network import NETWORKS, Network, make_network
+from selfplay import shared_evaluator
+from selfplay.shared_evaluator import SharedEvaluator, serve
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
 
@@ -44,7 +45,7 @@ def server_of(folder: Path) -> int:
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a thread of this process evaluates with torch."""
-    monkeypatch.setattr(shared, "_IDLE_S", 2.0)
+    monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
     address = tmp_path / "cpu-torch-float32"
     threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
     while not address.exists():
@@ -114,8 +115,8 @@ def test_it_is_started_and_started_again(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_START_S", 0.5)
-    monkeypatch.setattr(shared, "_start", lambda *_: None)
+    monkeypatch.setattr(shared_evaluator, "_START_S", 0.5)
+    monkeypatch.setattr(shared_evaluator, "_start", lambda *_: None)
     with pytest.raises(BackendError, match="has not started"):
         SharedEvaluator(network("tiny", 1), folder=tmp_path)
 

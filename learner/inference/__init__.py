@@ -5,6 +5,5 @@
 
 from .backends import BackendName, make_evaluator
 from .evaluator import BackendError, NetworkEvaluator
-from .shared import SharedEvaluator
 
-__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "SharedEvaluator", "make_evaluator"]
+__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "make_evaluator"]

@@ -29,10 +29,8 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 from engine.files import lock
-
-from ..network import Network, NetworkConfig, make_network
-from .backends import make_evaluator
-from .evaluator import BackendError, NetworkEvaluator
+from learner.inference import BackendError, NetworkEvaluator, make_evaluator
+from learner.network import Network, NetworkConfig, make_network
 
 _ROWS = 4096  # positions of one client at once
 _WIDTH = NUM_POLICY + 3
