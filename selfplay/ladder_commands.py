@@ -191,7 +191,8 @@ def ratings_table(figures: StandingsFigures, caption: str) -> ReportTable:
     rows: list[list[Cell]] = []
     for line in figures["ratings"]:
         elo, error = f"{line['elo']:.0f}", f"{line['elo_error']:.0f}"
-        rows.append([line["player"], elo, error, line["games"], percent(line["score"], 1)])
+        score = percent(line["score"], 1) if "score" in line else ""  # cards of older programs have none
+        rows.append([line["player"], elo, error, line["games"], score])
     return ReportTable(caption, ["player", "Elo", "±", "games", "score"], rows)
 
 

@@ -13,6 +13,7 @@ from learner.network import NETWORKS, make_network
 from learner.student import STUDENT_FOLDER
 from selfplay import model_card
 from selfplay.config import config_json, make_config, read_config
+from selfplay.ladder_commands import ratings_table
 from selfplay.model_card import TRIALS, Trial, card_command
 from selfplay.requests import CardRequest
 from selfplay.run_folder import RunError, RunFolder
@@ -125,3 +126,10 @@ def test_first_move(tmp_path: Path) -> None:
     figures = model_card.first_move(str(tmp_path / "net"), simulations=2)
     assert figures["simulations"] == 2
     assert figures["seconds"] > 0
+
+
+def test_a_ladder_of_an_older_program_is_shown_without_scores() -> None:
+    """As the card of the network that comes with the program has it."""
+    line = {"player": "000055", "elo": 616.0, "elo_error": 101.0, "games": 400}
+    table = ratings_table({"reference": "random", "ratings": [line], "steps": []}, "Ratings")  # type: ignore[typeddict-item]
+    assert table.rows == [["000055", "616", "101", 400, ""]]
