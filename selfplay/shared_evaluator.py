@@ -35,6 +35,7 @@ from learner.network import Network, NetworkConfig, make_network
 _ROWS = 4096  # positions of one client at once
 _WIDTH = NUM_POLICY + 3
 _ROW_BYTES = 16 + 4 * _WIDTH
+_LONGEST_ADDRESS = 100  # bytes, of a socket's path
 _IDLE_S = 30.0  # without a client, until it ends
 _START_S = 120.0  # that it gets to start
 _HELLO, _NETWORK, _EVALUATE = b"h", b"n", b"e"
@@ -162,9 +163,15 @@ class SharedEvaluator(NetworkEvaluator):
 
 def _address(backend: str, device: str, folder: Path | None) -> Path:
     folder = folder or platformdirs.user_cache_path("crownhead", appauthor=False) / "evaluators"
-    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{device.replace(':', '-')}-{backend}"
+    if len(os.fsencode(folder / name)) > _LONGEST_ADDRESS:
+        digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+        folder = Path(tempfile.gettempdir()) / f"crownhead-{os.getuid()}-{digest}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise BackendError(f"{folder} belongs to somebody else: remove it")
     folder.chmod(0o700)
-    return folder / f"{device.replace(':', '-')}-{backend}"
+    return folder / name
 
 
 def _start(address: Path, backend: str, device: str) -> None:

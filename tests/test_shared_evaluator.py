@@ -4,8 +4,10 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,13 @@ def positions(number: int, seed: int = 0) -> np.ndarray:
     return np.stack([own, opponent, nothing, nothing], 1).astype(np.uint32)
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name leaves room for a socket's."""
+    with tempfile.TemporaryDirectory(prefix="ch", dir="/tmp") as folder:
+        yield Path(folder)
+
+
 def server_of(folder: Path) -> int:
     """The process that evaluates."""
     table = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
@@ -43,14 +52,14 @@ def server_of(folder: Path) -> int:
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def served(short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a thread of this process evaluates with torch."""
     monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
-    address = tmp_path / "cpu-torch-float32"
+    address = short / "cpu-torch-float32"
     threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
     while not address.exists():
         time.sleep(0.01)
-    return tmp_path
+    return short
 
 
 def test_clients_of_several_networks_get_their_own_answers(served: Path) -> None:
@@ -99,19 +108,26 @@ def test_it_ends_when_nobody_is_there(served: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_started_and_started_again(tmp_path: Path) -> None:
+def test_it_is_started_and_started_again(short: Path) -> None:
     net, batch = network("wide32", 1), positions(100)
     expected = make_evaluator(net).evaluate(batch)
-    clients = [SharedEvaluator(net, folder=tmp_path) for _ in range(2)]
+    clients = [SharedEvaluator(net, folder=short) for _ in range(2)]
     for client in clients:
         np.testing.assert_array_equal(client.evaluate(batch)[0], expected[0])
-    first = server_of(tmp_path)
+    first = server_of(short)
     os.kill(first, signal.SIGKILL)
     for client in clients:
         np.testing.assert_array_equal(client.evaluate(batch)[1], expected[1])
-    second = server_of(tmp_path)
+    second = server_of(short)
     assert second != first
     os.kill(second, signal.SIGKILL)
+
+
+def test_the_socket_of_a_long_folder_lies_in_a_private_one(tmp_path: Path) -> None:
+    address = shared_evaluator._address("auto", "cpu", tmp_path / ("x" * 100))
+    assert len(str(address)) < 100
+    assert address.parent.stat().st_mode & 0o077 == 0
+    address.parent.rmdir()
 
 
 def test_one_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +139,9 @@ def test_one_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pool", ["local", "threads"])
-def test_a_run_with_a_shared_evaluator(tmp_path: Path, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_a_run_with_a_shared_evaluator(tmp_path: Path, short: Path, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(short))
     options = ["--pool", pool, "--set", "selfplay.evaluator=shared", "--set", "selfplay.actors=2", *FAST]
     figures = last_json(crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--json", *options))
     assert figures["iterations"] == 2
-    os.kill(server_of(tmp_path / "cache" / "crownhead" / "evaluators"), signal.SIGKILL)
+    os.kill(server_of(short / "crownhead" / "evaluators"), signal.SIGKILL)
