@@ -15,3 +15,8 @@ class IllegalMoveError(DraughtsError):
 
 class PdnError(DraughtsError):
     """A game text that cannot be read; the message names the line and column."""
+
+
+def one_line(error: BaseException, most: int = 200) -> str:
+    """What an error says, in one line of at most so many characters; the name of its class if it says nothing."""
+    return " ".join(str(error).split())[:most] or type(error).__name__

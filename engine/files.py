@@ -7,9 +7,9 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, TextIO
 
 WINDOWS = os.name == "nt"
 LARGEST_TEXT = 64 << 20  # bytes; a game in PDN has about 1,000
@@ -64,6 +64,15 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         if isinstance(error, OSError):
             raise StorageError(error.errno, f"cannot write {target}: {error.strerror or error}") from error
         raise
+
+
+def bounded_lines(file: TextIO, most: int) -> Iterator[str]:
+    """The lines of a file or stream as they come; one longer than ``most`` is cut behind one character more."""
+    while line := file.readline(most + 1):
+        rest = line
+        while len(rest) > most and not rest.endswith("\n"):
+            rest = file.readline(most + 1)
+        yield line
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from .board import Board, Move
 from .errors import DraughtsError, IllegalMoveError, PdnError
 from .fen import START_FEN, Color
-from .pdn_tokens import SHOWN, Token, error_at, short_lines, split_games, tokenize
+from .files import bounded_lines
+from .pdn_tokens import MAX_LINE, SHOWN, Token, error_at, split_games, tokenize
 
 GAME_TYPE = "21,B,8,8,N1,0"
 OLD_RESULTS = {"2-0": "1-0", "1-1": "1/2-1/2", "0-2": "0-1"}  # of international draughts; PDN 3.0, "Result tag"
@@ -281,8 +282,8 @@ def read_games(source: str | Iterable[str], on_error: Callable[[PdnError], None]
             other variants are errors, too.
     """
     lines = io.StringIO(source, newline=None) if isinstance(source, str) else source
-    if isinstance(lines, io.TextIOBase):
-        lines = short_lines(lines)
+    if isinstance(lines, io.TextIOWrapper | io.StringIO):
+        lines = bounded_lines(lines, MAX_LINE)
     for tokens in split_games(tokenize(lines)):
         if all(token.kind in ("comment", "result", "end", "star") for token in tokens):
             continue  # a result given twice, or a closing remark

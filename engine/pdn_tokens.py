@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from io import TextIOBase
 from typing import NamedTuple
 
 from .errors import PdnError
@@ -49,15 +48,6 @@ def error_at(token: Token, message: str) -> PdnError:
 
 def _words(text: str) -> str:
     return " ".join(text.split())
-
-
-def short_lines(file: TextIOBase) -> Iterator[str]:
-    """The lines of a file; of one that is too long for ``tokenize`` only so much that it says so."""
-    while line := file.readline(MAX_LINE + 1):
-        rest = line
-        while len(rest) > MAX_LINE and not rest.endswith("\n"):
-            rest = file.readline(MAX_LINE + 1)
-        yield line
 
 
 def tokenize(lines: Iterable[str]) -> Iterator[Token]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
 from engine.board import Board
+from engine.errors import one_line
 from engine.fen import Color
 from engine.tablebase import MissingTableError, Tablebase, read_tablebase
 
@@ -157,5 +158,4 @@ def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:
 
 
 def _one_line(what: str, error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"{what}: {text}"[:_SHOWN]
+    return f"{what}: {one_line(error)}"[:_SHOWN]

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from engine.board import Board, Move
-from engine.errors import IllegalMoveError
+from engine.errors import IllegalMoveError, one_line
 from engine.players import Player, PlayerError, Thinking, WatchablePlayer
 from engine.players.base import close_player, search_moves
 
@@ -361,6 +361,5 @@ def _legal(board: Board, move: Move) -> Move:
 
 
 def _one_line(spec: OpponentSpec, error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
     kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
-    return f"{spec.name}: {kind}{text}"[:_SHOWN]
+    return f"{spec.name}: {kind}{one_line(error)}"[:_SHOWN]

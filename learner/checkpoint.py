@@ -21,6 +21,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
+from engine.errors import one_line
 from engine.files import atomic_write, sha256_of, sync_folder
 from engine.sealed import ChecksumError, sealed, unsealed
 from engine.version import installed_version
@@ -275,7 +276,3 @@ def naming_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise CheckpointError(f"{path}: {reason}") from error
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -44,6 +44,17 @@ class Cluster:
             self._last = [node for node in self.ray.nodes() if node["Alive"]]
         return self._last
 
+    def cpus(self) -> dict[str, int]:
+        """The CPUs of each node that is alive, by its name in Ray's books."""
+        return {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in self.nodes()}
+
+    def result(self, request: Any) -> Any:
+        """What a process has answered; raises what it has raised, or Ray's own error where it has died."""
+        try:
+            return self.ray.get(request)
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from None
+
     def is_done(self, request: Any) -> bool:
         return bool(self.ray.wait([request], timeout=0)[0])
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.errors import one_line
 from engine.files import atomic_write, make_folder, sha256_of
 from engine.sealed import sealed, unsealed
 
@@ -37,7 +38,7 @@ class Mirror:
 
             self._files, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
-            raise RunError(f"{url}: {_line(error)}; S3 wants pip install 's3fs', GCS 'gcsfs'") from error
+            raise RunError(f"{url}: {one_line(error)}; S3 wants pip install 's3fs', GCS 'gcsfs'") from error
         self._stored = self._read_list()
         self._thread: threading.Thread | None = None
 
@@ -109,7 +110,7 @@ class Mirror:
             for digest in there - set(stored.values()):
                 self._files.rm_file(self._object(digest))
         except Exception as error:  # each file system has errors of its own
-            _LOG.warning("the copy at %s is behind: %s", self.url, _line(error))
+            _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
 
     def _read(self, name: str) -> bytes:
         digest = self._stored[name]
@@ -132,7 +133,7 @@ class Mirror:
         except RunError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise RunError(f"{self.url}/{_LIST}: {_line(error)}") from error
+            raise RunError(f"{self.url}/{_LIST}: {one_line(error)}") from error
 
     def _try(self, read: Callable[[], Any]) -> Any:
         try:
@@ -140,12 +141,8 @@ class Mirror:
         except FileNotFoundError:
             raise
         except Exception as error:  # each file system has errors of its own
-            raise RunError(f"{self.url} cannot be read: {_line(error)}") from error
+            raise RunError(f"{self.url} cannot be read: {one_line(error)}") from error
 
 
 def _stays(name: str) -> bool:
     return name.startswith("checkpoints/") or name.endswith(SUFFIX)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

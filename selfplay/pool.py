@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.errors import one_line
 from engine.interrupts import interrupt_held
 
 from .config import RunConfig
@@ -201,7 +202,7 @@ class Pool(ABC):
 
     def _fail(self, actor: PoolActor, error: Exception) -> None:
         """Buries an actor that has failed, to be started again."""
-        died, reason = isinstance(error, self.dead), " ".join(str(error).split())[:200]
+        died, reason = isinstance(error, self.dead), one_line(error)
         if not died and self.nodes == 1:
             raise error
         actor.failures += 1

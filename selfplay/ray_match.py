@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.errors import one_line
 from engine.players.spec import NetworkSpec
 
 from .cluster import Cluster
@@ -57,7 +58,7 @@ class RayStaff:
 
     def capacity(self) -> int:
         if time.monotonic() >= self._look_at:
-            self._cpus = sum(int(node["Resources"].get("CPU", 0)) for node in self.cluster.nodes())
+            self._cpus = sum(self.cluster.cpus().values())
             self._look_at = time.monotonic() + _LOOK_S
         return max(1, self._cpus)
 
@@ -121,7 +122,7 @@ class _RayWorker(MatchWorker):
         try:
             answer: bytes = self._ray.get(next(self.answers))
         except (self._ray.exceptions.RayError, StopIteration) as error:
-            self._how = " ".join(str(error).split())[:200]
+            self._how = one_line(error)
             raise EOFError(self._how) from error
         return answer
 

@@ -7,10 +7,11 @@ store, and games come back to the learner as the bytes of shards.
 import logging
 import socket
 import time
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from engine.errors import one_line
 
 from .cluster import Cluster
 from .config import RunConfig
@@ -46,7 +47,6 @@ class _Handle:
 
     actor: Any
     greeting: Any
-    asked: float
     machine: str | None = None
 
 
@@ -66,11 +66,11 @@ class RayPool(Pool):
         super().__init__(config, start)
 
     def _places(self) -> Sequence[Hashable]:
-        nodes, actors = self._cluster.nodes(), self._config.selfplay.actors
+        nodes, actors = self._cluster.cpus(), self._config.selfplay.actors
         self.nodes = max(1, len(nodes))
         self._speak_of_missing()
         if actors == "auto":
-            return [(node["NodeID"], n) for node in nodes for n in range(int(node["Resources"].get("CPU", 0)))]
+            return [(node, n) for node, cpus in nodes.items() for n in range(cpus)]
         return [(None, n) for n in range(actors)]
 
     def _speak_of_missing(self) -> None:
@@ -98,7 +98,7 @@ class RayPool(Pool):
         if actor.place[0] is not None:
             options["scheduling_strategy"] = self._cluster.on_node(actor.place[0])
         remote = self._worker_class.options(**options).remote(self._config, actor.number, seed, endgame_knowledge)
-        return _Handle(remote, remote.here.remote(), time.monotonic())
+        return _Handle(remote, remote.here.remote())
 
     def _is_ready(self, actor: PoolActor) -> bool:
         handle: _Handle | None = actor.handle
@@ -108,10 +108,6 @@ class RayPool(Pool):
             except self._ray.exceptions.RayError:  # what it has been asked for will say so, too
                 return False
         return handle is not None and handle.machine is not None
-
-    def machines(self) -> Counter[str]:
-        """Names of the machines with actors at work, and how many each has."""
-        return Counter(actor.handle.machine for actor in self._actors if self._is_ready(actor))
 
     def _where(self, actor: PoolActor) -> str:
         return f" on {actor.handle.machine}" if self._is_ready(actor) else ""
@@ -132,10 +128,8 @@ class RayPool(Pool):
         return self._cluster.is_done(request)
 
     def _result(self, request: Any) -> Played | None:
-        try:
-            return self._ray.get(request)
-        except self._ray.exceptions.RayTaskError as error:
-            raise error.cause if isinstance(error.cause, Exception) else error from None
+        played: Played | None = self._cluster.result(request)
+        return played
 
     def _bury(self, handle: _Handle) -> None:
         self._ray.kill(handle.actor)
@@ -148,6 +142,6 @@ class RayPool(Pool):
                 try:
                     played.append(self._result(actor.requests.popleft()))
                 except Exception as error:
-                    _LOG.warning("actor %d: %s", actor.number, " ".join(str(error).split())[:200])
+                    _LOG.warning("actor %d: %s", actor.number, one_line(error))
         self._ray.shutdown()
         return [result for result in played if result is not None]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from engine.errors import one_line
 from engine.interrupts import interrupt_held
 
 from .cluster import ClusterError
@@ -105,10 +106,12 @@ class RayProcess:
     def close(self) -> list[Played]:
         """See ``Pool.close``."""
         self._say("close")
-        end = time.monotonic() + _LEAVE_S
+        end, last = time.monotonic() + _LEAVE_S, False
         with contextlib.suppress(EOFError, OSError):  # if it has died, what it held is lost
-            while self._connection is not None and time.monotonic() < end and not self._hear(self._connection, 1.0):
-                pass
+            while self._connection is not None and time.monotonic() < end and not last:
+                if (answer := self._heard(self._connection, 1.0)) is not None:
+                    self._played += answer.played
+                    last = answer.last
         if self._connection is not None:
             self._connection.close()
         self._process.join(max(0.0, end - time.monotonic()))
@@ -142,20 +145,29 @@ class RayProcess:
             time.sleep(timeout)
             return
         try:
-            self._hear(self._connection, timeout)
+            answer = self._heard(self._connection, timeout)
         except (EOFError, OSError) as error:
             self._died(error)
+            return
+        if answer is not None:
+            self._take_in(answer)
 
-    def _hear(self, connection: Connection, timeout: float) -> bool:
-        """Takes an answer in, if there is one within so many seconds; returns whether it was the last."""
+    @staticmethod
+    def _heard(connection: Connection, timeout: float) -> _Answer | None:
+        """An answer, if there is one within so many seconds."""
         if not connection.poll(timeout):
-            return False
+            return None
         with interrupt_held():  # half an answer would spoil those to come
             answer: _Answer = connection.recv()
+        return answer
+
+    def _take_in(self, answer: _Answer) -> None:
+        """Raises what the process has raised."""
         for warning in answer.warnings:
             _LOG.warning("%s", warning)
         if isinstance(answer.error, ClusterError) and self._deaths:  # it could be joined before
-            raise EOFError(str(answer.error))
+            self._died(answer.error)
+            return
         if answer.error is not None:
             raise answer.error
         self._asked = False
@@ -169,7 +181,6 @@ class RayProcess:
                 self._say("weights", self._weights)
             if self._teacher is not None:
                 self._say("teacher", *self._teacher)
-        return answer.last
 
     def _died(self, error: Exception) -> None:
         self._process.kill()
@@ -178,7 +189,7 @@ class RayProcess:
         self._connection, self._ready = None, False
         self.size = self.in_flight = 0
         self._deaths += 1
-        reason = " ".join(str(error).split()) or "without a word"
+        reason = one_line(error)
         if self._deaths >= _MOST_DEATHS:
             raise PoolError(
                 f"Ray has ended {_MOST_DEATHS} times in a row on this machine ({reason}): try --pool local"

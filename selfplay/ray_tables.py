@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.errors import one_line
 from engine.files import atomic_write, make_folder, remove_stale_temporaries
 from engine.tablebase.build import Builder, missing_files, promotions
 from engine.tablebase.dense import Step
@@ -75,7 +76,7 @@ class _Build:
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + _LOOK_S
-        alive = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in self.cluster.nodes()}
+        alive = self.cluster.cpus()
         for name, cpus in alive.items():
             if cpus and name not in self.nodes:
                 options = {"num_cpus": cpus, "scheduling_strategy": self.cluster.on_node(name)}
@@ -121,9 +122,7 @@ class _Build:
             pair, node.pair = node.pair, None
             assert pair is not None
             try:
-                data = ray.get(answer)
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause if isinstance(error.cause, Exception) else error from None
+                data = self.cluster.result(answer)
             except ray.exceptions.RayError as error:
                 self._lost(asked[answer], pair, error)
                 continue
@@ -133,7 +132,7 @@ class _Build:
     def _lost(self, name: str, pair: Material, error: Exception) -> None:
         del self.nodes[name]
         self.deaths[pair] = self.deaths.get(pair, 0) + 1
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error)
         if self.deaths[pair] >= _MOST_DEATHS:
             raise ClusterError(f"the slices of {pair.name} have ended {_MOST_DEATHS} processes, the last: {reason}")
         _LOG.warning("the process with %s has died, it is solved again: %s", pair.name, reason)

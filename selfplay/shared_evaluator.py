@@ -75,6 +75,11 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(parts)
 
 
+def _receive_block(connection: socket.socket) -> bytes:
+    """Bytes behind their number."""
+    return _receive(connection, struct.unpack("<I", _receive(connection, 4))[0])
+
+
 class SharedEvaluator(NetworkEvaluator):
     """Asks the evaluator of this machine; starts it where it does not run, also where it has died since.
 
@@ -126,8 +131,7 @@ class SharedEvaluator(NetworkEvaluator):
         _send(connection, _NETWORK, json.dumps({"digest": self._digest, "config": config}).encode())
         if _receive(connection, 1) == _SEND:
             _send(connection, _NETWORK, self._weights)
-        size = struct.unpack("<I", _receive(connection, 4))[0]
-        self._backend = _receive(connection, size).decode()
+        self._backend = _receive_block(connection).decode()
 
     def _asked_of(self, ask: Callable[[socket.socket], None]) -> None:
         """Asks the evaluator, a new one if the old one has died."""
@@ -230,7 +234,7 @@ class _Server:
     def _hear(self, client: _Client) -> None:
         try:
             code = _receive(client.connection, 1)
-            payload = _receive(client.connection, struct.unpack("<I", _receive(client.connection, 4))[0])
+            payload = _receive_block(client.connection)
             if code == _EVALUATE:
                 client.waiting = struct.unpack("<I", payload)[0]
             else:
@@ -248,7 +252,7 @@ class _Server:
         else:
             client.connection.sendall(_SEND)
             _receive(client.connection, 1)
-            weights = _receive(client.connection, struct.unpack("<I", _receive(client.connection, 4))[0])
+            weights = _receive_block(client.connection)
             client.network = ""
             self._load(digest, _CONFIG.validate_python(asked["config"]), safetensors.torch.load(weights))
         client.network = digest

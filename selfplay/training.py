@@ -190,7 +190,14 @@ class Training:
         return most is not None and self.state.iteration >= most
 
     def run(self) -> TrainingFigures:
-        """Trains until the run is over."""
+        """Trains until the run is over; its copy elsewhere is then what its folder is, however it has ended."""
+        try:
+            return self._run()
+        finally:
+            if self._mirror is not None:
+                self._mirror.push(self.folder, wait=True)
+
+    def _run(self) -> TrainingFigures:
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(self.folder.tensorboard))
@@ -199,7 +206,6 @@ class Training:
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # each of these, though another fails
             closing.enter_context(faults_logged(self.folder))
-            closing.callback(self._push_last)
             closing.callback(self._writer.close)
             closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
@@ -211,13 +217,8 @@ class Training:
         self._draw()
         summary = self.summary()
         self.folder.log("end", **summary)
-        self._push_last()
         self._listen("end", summary)
         return summary
-
-    def _push_last(self) -> None:
-        if self._mirror is not None:
-            self._mirror.push(self.folder, wait=True)
 
     def summary(self) -> TrainingFigures:
         """Where the run stands now."""

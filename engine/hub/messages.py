@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TextIO
 
 from ..errors import DraughtsError
+from ..files import bounded_lines
 
 MAX_LINE = 65_536  # characters; 1,000 moves take a tenth of it
 _SHOWN = 60  # characters of a wrong text that a message repeats
@@ -67,8 +68,4 @@ def format_message(command: str, args: Mapping[str, object] | None = None) -> st
 
 def read_lines(stream: TextIO) -> Iterator[str]:
     """The lines of a stream as they come; a line longer than ``MAX_LINE`` is cut behind one character more."""
-    while line := stream.readline(MAX_LINE + 1):
-        rest = line
-        while len(rest) > MAX_LINE and not rest.endswith("\n"):
-            rest = stream.readline(MAX_LINE + 1)
-        yield line
+    return bounded_lines(stream, MAX_LINE)

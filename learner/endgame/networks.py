@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from engine.encoding import encode_planes
+from engine.errors import one_line
 from engine.files import sha256_of
 from engine.sealed import sealed
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
@@ -27,7 +28,6 @@ from ..checkpoint import (
     CheckpointError,
     load_checkpoint,
     naming_errors,
-    one_line,
     read_fields,
     read_weights,
     whole_folder,

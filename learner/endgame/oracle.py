@@ -12,11 +12,12 @@ from pydantic import BaseModel, JsonValue
 from torch import Tensor
 
 from engine.board import Board
+from engine.errors import one_line
 from engine.sealed import sealed
 from engine.tablebase.material import MAX_PIECES
 from engine.version import installed_version
 
-from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, one_line, read_fields, whole_folder, write_folder
+from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, read_fields, whole_folder, write_folder
 from ..network_base import NetworkError, check_tensors
 from ..report import make_writable_folder
 from .data import FLAG_NONE, flags_of
