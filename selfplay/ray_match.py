@@ -1,5 +1,6 @@
 """Matches over the nodes of a Ray cluster. A node needs the package alone: networks travel to it."""
 
+import logging
 import socket
 import tempfile
 import time
@@ -16,7 +17,9 @@ from .match_tasks import Task
 from .match_workers import MatchWorker, messages
 
 _PATIENCE_S = 0.2  # while nobody plays
+_PLACE_S = 60.0  # without anybody who plays, until that is spoken of
 _LOOK_S = 2.0  # between two looks at the cluster
+_LOG = logging.getLogger(__name__)
 
 Files = Mapping[str, bytes]
 """The files of a network's folder, by their paths below it."""
@@ -55,6 +58,7 @@ class RayStaff:
         self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
         self._networks: dict[str, Any] = {}
         self._cpus, self._look_at = 0, 0.0
+        self._speak_at = time.monotonic() + _PLACE_S
 
     def capacity(self) -> int:
         if time.monotonic() >= self._look_at:
@@ -82,10 +86,18 @@ class RayStaff:
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
         asked = {worker.answers: worker for worker in workers if isinstance(worker, _RayWorker)}
         if not asked:
+            self._speak_of_waiting()
             time.sleep(_PATIENCE_S)
             return []
+        self._speak_at = time.monotonic() + _PLACE_S
         ready, _ = self.cluster.ray.wait(list(asked), timeout=timeout)
         return [asked[answers] for answers in ready]
+
+    def _speak_of_waiting(self) -> None:
+        """Says that nobody plays, now and then."""
+        if time.monotonic() >= self._speak_at:
+            _LOG.warning("no CPU of the cluster is free: games begin when one is; a training takes them all, too")
+            self._speak_at = time.monotonic() + 10 * _PLACE_S
 
     def start(self) -> Any:
         """A process that waits for a free CPU."""

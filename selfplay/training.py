@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ from .replay import ReplayBuffer, to_training_batch
 from .run_folder import Promotion, RunError, RunFolder, faults_logged
 from .shards import ShardInfo
 from .threads import choose_device, use_single_thread
+from .work_done import WorkDone, WorkFigures
 from .worker import Played, Weights
 
 _LOG_STEPS = 50
@@ -62,14 +63,8 @@ def samples_to_draw(config: RunConfig, total_samples: int, steps: int) -> float:
     return config.loop.reuse * total_samples - steps * config.trainer.batch_size
 
 
-class TrainingFigures(TypedDict):
-    """Where a run stands.
-
-    ``actors`` is how many were at work, on the average. ``actors_busy`` and ``learner_busy`` are shares of this
-    process's time: of playing, on the average of these actors, and of training steps. ``cores_used`` is how many
-    processors they worked on, on the average. The rates are those of self-play over all of this process's time, but for
-    that of an actor, which is by its processor's time.
-    """
+class TrainingFigures(WorkFigures):
+    """Where a run stands."""
 
     run: str
     iterations: int
@@ -79,14 +74,6 @@ class TrainingFigures(TypedDict):
     minutes: float
     steps: int
     best: str
-    actors: float
-    actors_busy: float
-    learner_busy: float
-    cores_used: float
-    evaluations_per_second: float
-    actor_evaluations_per_second: float
-    games_per_second: float
-    samples_per_second: float
 
 
 class Training:
@@ -122,11 +109,8 @@ class Training:
         names = ["000000", *(promotion.checkpoint for promotion in self.state.promotions)]
         self._promoted = [read_info(folder.checkpoint(name)).digest for name in names]
         self._writer: Any = None
-        self._gate_seconds = self._playing_s = self._learning_s = self._actors_s = self._staffed_s = 0.0
-        self._size, self._in_flight, self._counted = 0, 0, self._started
-        self._worked = time.thread_time()
-        self._evaluations, self._games_before = 0, self.replay.total_games
-        self._samples_before = self.replay.total_samples
+        self._gate_seconds = 0.0
+        self._work = WorkDone(self.replay, self._started)
         self._exam: EndgameExam | None = None
         self._player = self._searcher(self._best.network, "best")
 
@@ -222,8 +206,6 @@ class Training:
 
     def summary(self) -> TrainingFigures:
         """Where the run stands now."""
-        self._count_actors()
-        elapsed = max(time.monotonic() - self._started, 1e-9)
         return {
             "run": str(self.folder.path),
             "iterations": self.state.iteration,
@@ -233,14 +215,7 @@ class Training:
             "minutes": round(self.minutes, 3),
             "steps": self.trainer.steps,
             "best": self.state.best,
-            "actors": round(self._staffed_s / elapsed, 2),
-            "actors_busy": round(min(1.0, self._playing_s / max(self._staffed_s, 1e-9)), 3),
-            "learner_busy": round(self._learning_s / elapsed, 3),
-            "cores_used": round((self._actors_s + time.thread_time() - self._worked) / elapsed, 3),
-            "evaluations_per_second": round(self._evaluations / elapsed, 1),
-            "actor_evaluations_per_second": round(self._evaluations / max(self._actors_s, 1e-9), 1),
-            "games_per_second": round((self.replay.total_games - self._games_before) / elapsed, 3),
-            "samples_per_second": round((self.replay.total_samples - self._samples_before) / elapsed, 1),
+            **self._work.figures(),
         }
 
     def _draw(self) -> None:
@@ -300,25 +275,17 @@ class Training:
 
     def _collect(self, pool: Source, timeout: float) -> None:
         self._take_in(pool.collect(timeout))
-        self._size, self._in_flight = pool.size, pool.in_flight
-        self._count_actors()
-
-    def _count_actors(self) -> None:
-        now = time.monotonic()
-        self._staffed_s += self._size * (now - self._counted)
-        self._counted = now
+        self._work.at_work(pool.size, pool.in_flight)
 
     def _take_in(self, played: list[Played]) -> None:
         for result in played:
             shard, stats = self.replay.store(result.shard, self._behind), result.stats
-            self._playing_s += stats.seconds
-            self._actors_s += stats.processor_seconds
-            self._evaluations += stats.evaluations
+            self._work.played(stats)
             figures = {
                 "actor": result.actor,
                 "machine": result.machine,
                 "behind": self._behind(shard) if shard else 0,
-                "in_flight": self._in_flight,
+                "in_flight": self._work.in_flight,
                 "refused": self.replay.refused,
                 "games": stats.games,
                 "samples": stats.samples,
@@ -355,7 +322,7 @@ class Training:
             if self.student is not None:
                 learnt = self.student.step(batch, self._time_used())
                 figures |= {f"student_{key}": learnt[key] for key in ("policy_loss", "wdl_loss")}
-        self._learning_s += time.monotonic() - began
+        self._work.learnt(time.monotonic() - began)
         if trainer.steps % _LOG_STEPS == 0:
             self.folder.log("learn", steps=trainer.steps, **{key: round(value, 5) for key, value in figures.items()})
             for key, value in figures.items():
