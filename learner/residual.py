@@ -70,6 +70,11 @@ SIZES = {
 """Named sizes, blocks x channels; "tiny" is for tests."""
 
 
+def _has_fused(x: Tensor) -> bool:
+    """Whether cuDNN has convolution, bias, sum and ReLU as one kernel for these inputs."""
+    return x.is_cuda and x.dtype == torch.bfloat16
+
+
 class ConvUnit(nn.Module):
     """Convolution, batch norm and activation; ``skip`` is added before the activation. The board keeps its size."""
 
@@ -83,8 +88,23 @@ class ConvUnit(nn.Module):
         self.activation = _ACTIVATIONS[activation]()
 
     def forward(self, x: Tensor, skip: Tensor | None = None) -> Tensor:
+        if self.is_folded and isinstance(self.activation, nn.ReLU) and _has_fused(x):
+            return self._fused(self.pad(x), skip)
         y = self.norm(self.conv(self.pad(x)))
         return self.activation(y if skip is None else y.add_(skip))
+
+    def _fused(self, x: Tensor, skip: Tensor | None) -> Tensor:
+        """The same in one kernel: on an H200 the passes of a ``10x128`` took half the time or less."""
+        conv = self.conv
+        assert isinstance(conv.padding, tuple)
+        how = conv.stride, conv.padding, conv.dilation, conv.groups
+        if skip is None:
+            return torch.cudnn_convolution_relu(x, conv.weight, conv.bias, *how)
+        return torch.cudnn_convolution_add_relu(x, conv.weight, skip, 1.0, conv.bias, *how)
+
+    @property
+    def is_folded(self) -> bool:
+        return isinstance(self.norm, nn.Identity)
 
     def fold(self) -> None:
         """Moves the batch norm into the convolution's weights and bias; for inference only."""

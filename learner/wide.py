@@ -143,7 +143,7 @@ class WideNetwork(Network):
         self.neighbours = Neighbours(config.units) if config.neighbours else None
         self.policy = nn.Linear(config.units, NUM_POLICY)
         self.register_buffer("_numbers", torch.from_numpy(PHASES).long(), persistent=False)
-        self.register_buffer("_kings", torch.from_numpy(KINGS), persistent=False)
+        self.register_buffer("_kings", torch.from_numpy(np.flatnonzero(KINGS)), persistent=False)
         for phase in self.phases:  # all begin alike: what one has learnt of the policy is of use to the others
             phase.load_state_dict(self.phases[0].state_dict())
 

@@ -24,6 +24,7 @@ from .config import ConfigError, RunConfig, SelfPlayConfig, make_config
 from .records import TREE, Samples, found_samples
 from .replay import to_training_batch
 from .requests import BenchRequest
+from .shared_evaluator import LANES, shares_evaluator
 from .threads import choose_device, describe_machine, num_cores, use_single_thread
 
 _PERFT_DEPTH = 10
@@ -95,10 +96,12 @@ def bare_network_rate(network: Network, config: RunConfig, actors: float) -> flo
     GPU is one for all of them.
     """
     device, settings = choose_device(config.device), config.selfplay
-    evaluator = make_evaluator(network.eval(), settings.backend, device)
-    rate = network_evaluations_per_second(evaluator, random_positions(settings.games_in_lockstep))
+    evaluator, batch = make_evaluator(network.eval(), settings.backend, device), settings.games_in_lockstep
+    if shares_evaluator(settings.evaluator, network, settings.backend, device):
+        batch *= max(1, round(actors / LANES))
+    rate = network_evaluations_per_second(evaluator, random_positions(batch))
     threads = actors if config.pool == "ray" else min(actors, num_cores())
-    return rate * threads if device == "cpu" else rate
+    return rate * threads if evaluator.device.type == "cpu" else rate
 
 
 def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, float]:

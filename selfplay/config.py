@@ -37,8 +37,8 @@ class SelfPlayConfig(_Settings):
     )
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
     backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")
-    evaluator: Literal["own", "shared"] = Field(
-        "own", description="each actor evaluates for itself, or one process of its machine for all, which fills a GPU"
+    evaluator: Literal["auto", "own", "shared"] = Field(
+        "auto", description="each actor evaluates for itself, or two processes for all of a GPU; auto: these on a GPU"
     )
     positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
     full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
@@ -283,8 +283,8 @@ PRESETS: dict[str, dict[str, Any]] = {
             "final_temperature": 0.3,
         },
         "selfplay": {
-            "actors": 4,
-            "games_in_lockstep": 1024,
+            "actors": "auto",
+            "games_in_lockstep": 512,
             "positions_per_shard": 20_000,
             "full_search_fraction": 0.35,
             "fast_simulations": 16,
@@ -294,10 +294,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
         "trainer": {
             "learning_rate": 2e-3,
+            "schedule": "cosine",
             "batch_size": 2048,
             "wdl_search_weight": 0.5,
             "precision": "bf16",
-            "compile": True,
         },
         "match_search": {"num_simulations": 64, "policy_temperature": 2.0},
         "loop": {

@@ -29,10 +29,11 @@ class RunCollector(Collector):
         for key, value in [*((key, values[key]) for key in _GAUGES), *(figures["learner"] or {}).items()]:
             if isinstance(value, int | float):
                 yield GaugeMetricFamily(f"crownhead_{key}", key.replace("_", " "), value=value)
-        for key in ("actors", "games_per_second", "samples_per_second", "evaluations_per_second", "behind"):
+        for key in ("actors", "games_per_second", "samples_per_second", "evaluations_per_second", "gpu_busy", "behind"):
             family = GaugeMetricFamily(f"crownhead_machine_{key}", key.replace("_", " "), labels=["machine"])
             for machine in figures["machines"]:
-                family.add_metric([machine["machine"]], float(machine[key]))  # type: ignore[literal-required]
+                if (value := machine[key]) is not None:  # type: ignore[literal-required]
+                    family.add_metric([machine["machine"]], float(value))
             yield family
 
 

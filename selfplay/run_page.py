@@ -88,12 +88,13 @@ def _page(figures: StatusFigures) -> Group:
 
 
 def _table(machines: Sequence[MachineFigures]) -> Table:
-    table = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", "networks behind")
+    table = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", "GPU busy", "networks behind")
     for machine in machines:
         table.add_row(
             machine["machine"],
             str(machine["actors"]),
             *(f"{machine[key]:,.1f}" for key in ("games_per_second", "samples_per_second", "evaluations_per_second")),
+            "-" if (busy := machine["gpu_busy"]) is None else f"{busy:.0f} %",
             str(machine["behind"]),
         )
     return table

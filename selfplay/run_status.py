@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypedDict
 
 from .ratings import Ratings
@@ -16,13 +17,15 @@ Event = Mapping[str, Any]
 
 
 class MachineFigures(TypedDict):
-    """What one machine has played of late; ``behind``: networks promoted since those it plays with, at the most."""
+    """What one machine has played of late; ``behind``: networks promoted since those it plays with, at the most;
+    ``gpu_busy``: of its GPUs' time, in percent."""
 
     machine: str
     actors: int
     games_per_second: float
     samples_per_second: float
     evaluations_per_second: float
+    gpu_busy: float | None
     behind: int
 
 
@@ -144,6 +147,7 @@ def _machines(plays: Sequence[Event]) -> list[MachineFigures]:
         own = [event for event in plays if event.get("machine", "") == machine]
         span = own[-1]["time"] - own[0]["time"]
         counted = own[1:]
+        busy = [event["gpu_busy"] for event in own if event.get("gpu_busy") is not None]
 
         def rate(key: str, span: float = span, counted: Sequence[Event] = counted) -> float:
             return round(sum(event[key] for event in counted) / span, 2) if span > 0 else 0.0
@@ -155,6 +159,7 @@ def _machines(plays: Sequence[Event]) -> list[MachineFigures]:
                 "games_per_second": rate("games"),
                 "samples_per_second": rate("samples"),
                 "evaluations_per_second": rate("evaluations"),
+                "gpu_busy": round(fmean(busy), 1) if busy else None,
                 "behind": max(event.get("behind", 0) for event in own),
             }
         )

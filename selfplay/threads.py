@@ -34,9 +34,22 @@ def choose_device(name: str) -> str:
     return name
 
 
-def spread_over_gpus(device: str, number: int) -> str:
-    """``cuda`` becomes one of this machine's GPUs, in turn by number; other devices stay."""
-    return f"cuda:{number % torch.cuda.device_count()}" if device == "cuda" else device
+def spread_over_gpus(device: str, number: int) -> tuple[str, int]:
+    """``cuda`` becomes one of this machine's GPUs, in turn by number, and how often it has had a turn; others stay."""
+    if device != "cuda":
+        return device, 0
+    turn, gpu = divmod(number, torch.cuda.device_count())
+    return f"cuda:{gpu}", turn
+
+
+def gpu_busy(device: str) -> int | None:
+    """For how much of the last moments a GPU was at work, in percent; None of other devices, or where it isn't told."""
+    if not device.startswith("cuda"):
+        return None
+    try:
+        return torch.cuda.utilization(device)
+    except Exception:  # NVIDIA's library is missing, or has an error of its own: a figure less is no fault
+        return None
 
 
 def describe_machine(device: str) -> str:

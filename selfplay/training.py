@@ -292,6 +292,7 @@ class Training:
                 "evaluations": stats.evaluations,
                 "seconds": round(stats.seconds, 3),
                 "processor_seconds": round(stats.processor_seconds, 3),
+                "gpu_busy": result.gpu_busy,
                 "resign_checks": stats.resign_checks,
                 "resign_false": stats.resign_false,
                 "window": self.replay.window_samples,

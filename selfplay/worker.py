@@ -12,8 +12,8 @@ from .actor import Actor, PlayStats
 from .config import RunConfig
 from .endgame import KnowledgeFactory
 from .shards import pack_shard
-from .shared_evaluator import SharedEvaluator
-from .threads import choose_device, spread_over_gpus, use_single_thread
+from .shared_evaluator import LANES, SharedEvaluator, shares_evaluator
+from .threads import choose_device, gpu_busy, spread_over_gpus, use_single_thread
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,19 @@ class Weights:
 
 @dataclass(frozen=True)
 class Played:
-    """What a worker has played: the bytes of a shard, which are the learner's to write, and on which machine."""
+    """What a worker has played.
+
+    Attributes:
+        machine: on which it plays.
+        shard: bytes, which are the learner's to write.
+        gpu_busy: how busy its GPU was when it was done, in percent; None without one.
+    """
 
     actor: int
     machine: str
     shard: bytes
     stats: PlayStats
+    gpu_busy: int | None = None
 
 
 class Worker:
@@ -57,12 +64,15 @@ class Worker:
         self._seed = seed
         self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
         self._stopping = False
+        self._device = "cpu"  # which its network is computed on
 
     def play(self, weights: Weights) -> Played | None:
         """Plays until there is enough for a shard; None if stopped before a game ended."""
         actor = self._prepare(weights)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
-        return Played(self._number, socket.gethostname(), pack_shard(records), stats) if records else None
+        if not records:
+            return None
+        return Played(self._number, socket.gethostname(), pack_shard(records), stats, gpu_busy(self._device))
 
     def stop(self) -> None:
         """Makes ``play``, in another thread, return soon."""
@@ -87,12 +97,14 @@ class Worker:
         config = self._config
         network = make_network(weights.config).eval()
         network.set_weights(safetensors.torch.load(weights.data))
-        device, settings = choose_device(config.device), config.selfplay
+        settings, backend = config.selfplay, config.selfplay.backend
+        device, turn = spread_over_gpus(choose_device(config.device), self._number)
         evaluator: NetworkEvaluator
-        if settings.evaluator == "shared":
-            evaluator = SharedEvaluator(network, settings.backend, spread_over_gpus(device, self._number))
+        if shares_evaluator(settings.evaluator, network, backend, device):
+            evaluator = SharedEvaluator(network, backend, device, turn % LANES)
         else:
-            evaluator = make_evaluator(network, settings.backend, device)
+            evaluator = make_evaluator(network, backend, device)
+        self._device = str(evaluator.device)
         knowledge = self._make_knowledge(config) if self._make_knowledge else None
         seed = self._seed + (1 << 32 if teaches else 0)
         return Actor(settings, config.search, evaluator, seed, weights.digest, knowledge), evaluator

@@ -49,3 +49,10 @@ def trainings_go_by_processor_time() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timed_training, "time", SimpleNamespace(monotonic=time.process_time))
         yield
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name leaves room for a socket's."""
+    with tempfile.TemporaryDirectory(prefix="ch", dir="/tmp") as folder:
+        yield Path(folder)

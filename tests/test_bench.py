@@ -1,5 +1,7 @@
 """``crownhead bench`` and the rates that a training reports: what is counted, not how fast it is here."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -65,15 +67,17 @@ def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("device", "pool", "times"), [("cpu", "local", 2), ("cpu", "ray", 3), ("cuda", "local", 1), ("cuda", "ray", 1)]
+    ("device", "pool", "times"), [("cpu", "local", 2), ("cpu", "ray", 3), ("cuda", "local", 2), ("cuda", "ray", 2)]
 )
 def test_three_actors_share_a_gpu_or_the_cores_there_are(
     device: str, pool: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """On a GPU two batches of two actors take turns."""
     asked = []
     monkeypatch.setattr(bench, "num_cores", lambda: 2)
     monkeypatch.setattr(bench, "choose_device", lambda name: device)
-    monkeypatch.setattr(bench, "make_evaluator", lambda *given: asked.append(given[1:]))
+    evaluator = SimpleNamespace(device=torch.device(device))
+    monkeypatch.setattr(bench, "make_evaluator", lambda *given: asked.append(given[1:]) or evaluator)
     monkeypatch.setattr(bench, "network_evaluations_per_second", lambda evaluator, positions: 100.0 * len(positions))
     config = make_config("smoke", ["selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool)
     assert bare_network_rate(make_network(NETWORKS["tiny"]), config, 3) == 800 * times

@@ -154,17 +154,3 @@ def test_recorded_passes_are_run_again_with_new_positions_and_weights():
             expected = plainly(network, positions[:size])
             assert_close(evaluator.evaluate(positions[:size]), expected, 1e-5)
     assert len(recorded) == 2, "each bucket once, not again after an update"
-
-
-def test_cuda_answers_and_updates():
-    """Graphs of two buckets, replayed with other positions and other weights."""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU")
-    first, second = (trained_like(NETWORKS["2x32"], seed=seed) for seed in range(2))
-    positions = random_positions(70, seed=11)
-    for precision, tolerance in (("float32", 2e-3), ("auto", 0.05)):  # cuDNN may use TF32
-        evaluator = TorchEvaluator(first, "cuda", precision, batch_buckets=(8, 64))
-        for network in (first, second):
-            evaluator.update(network)
-            for size in (5, 64, 70):
-                assert_close(evaluator.evaluate(positions[:size]), plainly(network, positions[:size]), tolerance)

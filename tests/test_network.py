@@ -151,6 +151,29 @@ def test_folding_changes_nothing(changes):
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
+@pytest.mark.parametrize("activation", ["relu", "mish"])
+@pytest.mark.parametrize("kernel_size", [3, 4])
+def test_fused_kernels_are_given_what_belongs_to_them(monkeypatch, activation, kernel_size):
+    """cuDNN's, which a CPU has not; what they compute there is in ``test_cuda``."""
+    network = trained_like(config(blocks=2, activation=activation, kernel_size=kernel_size)).folded()
+    planes = torch.from_numpy(encode_planes(random_positions(5)))
+    expected, used = network(planes), []
+
+    def plus_relu(x, weight, skip, alpha, bias, stride, padding, dilation, groups):
+        used.append(skip)
+        return torch.relu(torch.conv2d(x, weight, bias, stride, padding, dilation, groups) + alpha * skip)
+
+    def only_relu(x, weight, *how):
+        return plus_relu(x, weight, torch.zeros(()), 1.0, *how)
+
+    monkeypatch.setattr("learner.residual._has_fused", lambda x: True)
+    monkeypatch.setattr("torch.cudnn_convolution_relu", only_relu)
+    monkeypatch.setattr("torch.cudnn_convolution_add_relu", plus_relu)
+    for found, answer in zip(network(planes), expected, strict=True):
+        torch.testing.assert_close(found, answer)
+    assert sum(skip.ndim == 4 for skip in used) == (2 if activation == "relu" else 0)
+
+
 def test_set_weights_copies():
     source, target = trained_like(TINY, seed=1), trained_like(TINY, seed=2)
     target.set_weights(source.state_dict())

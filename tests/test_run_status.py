@@ -43,7 +43,7 @@ def test_rates_of_machines_and_learner(tmp_path: Path) -> None:
         play(now - 95, 1, "a", 20, behind=2),
         play(now - 90, 2, "b", 4),
         {"time": now - 90, "event": "learn", "steps": 100, **loss},
-        play(now - 80, 0, "a", 20),
+        {**play(now - 80, 0, "a", 20), "gpu_busy": 90},
         {"time": now - 80, "event": "learn", "steps": 150, **loss, "loss": 2.5},
         {"time": now - 80, "event": "fault", "text": "actor 2 died"},
     )
@@ -55,6 +55,7 @@ def test_rates_of_machines_and_learner(tmp_path: Path) -> None:
             "games_per_second": 2.0,
             "samples_per_second": 20.0,
             "evaluations_per_second": 2000.0,
+            "gpu_busy": 90.0,
             "behind": 2,
         },
         {
@@ -63,6 +64,7 @@ def test_rates_of_machines_and_learner(tmp_path: Path) -> None:
             "games_per_second": 0.0,
             "samples_per_second": 0.0,
             "evaluations_per_second": 0.0,
+            "gpu_busy": None,
             "behind": 0,
         },
     ]

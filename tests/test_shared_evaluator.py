@@ -4,10 +4,8 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,8 @@ from engine.encoding import NUM_POLICY
 from learner.inference import BackendError, make_evaluator
 from learner.network import NETWORKS, Network, make_network
 from selfplay import shared_evaluator
-from selfplay.shared_evaluator import SharedEvaluator, serve
+from selfplay.shared_evaluator import SharedEvaluator, serve, shares_evaluator
+from selfplay.threads import gpu_busy, spread_over_gpus
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
 
@@ -37,13 +36,6 @@ def positions(number: int, seed: int = 0) -> np.ndarray:
     return np.stack([own, opponent, nothing, nothing], 1).astype(np.uint32)
 
 
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder whose name leaves room for a socket's."""
-    with tempfile.TemporaryDirectory(prefix="ch", dir="/tmp") as folder:
-        yield Path(folder)
-
-
 def server_of(folder: Path) -> int:
     """The process that evaluates."""
     table = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
@@ -55,7 +47,7 @@ def server_of(folder: Path) -> int:
 def served(short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a thread of this process evaluates with torch."""
     monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
-    address = short / "cpu-torch-float32"
+    address = short / "cpu-torch-float32-0"
     threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
     while not address.exists():
         time.sleep(0.01)
@@ -102,9 +94,45 @@ def test_it_ends_when_nobody_is_there(served: Path) -> None:
     assert client._connection is not None
     client._connection.close()
     deadline = time.monotonic() + 20
-    while (served / "cpu-torch-float32").exists():
+    while (served / "cpu-torch-float32-0").exists():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("choice", "size", "backend", "device", "shared"),
+    [
+        ("auto", "tiny", "auto", "cpu", False),
+        ("auto", "tiny", "auto", "cuda:0", True),
+        ("auto", "tiny", "numba", "cuda:0", False),
+        ("auto", "wide32", "auto", "cuda:0", False),
+        ("auto", "wide32", "torch", "cuda:1", True),
+        ("own", "tiny", "auto", "cuda:0", False),
+        ("shared", "wide32", "auto", "cpu", True),
+    ],
+)
+def test_what_a_gpu_computes_is_shared(choice: str, size: str, backend: str, device: str, shared: bool) -> None:
+    assert shares_evaluator(choice, network(size, 1), backend, device) == shared
+
+
+def test_actors_are_divided_between_gpus_and_their_evaluators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    places = [spread_over_gpus("cuda", number) for number in range(5)]
+    assert places == [("cuda:0", 0), ("cuda:1", 0), ("cuda:0", 1), ("cuda:1", 1), ("cuda:0", 2)]
+    assert spread_over_gpus("cpu", 3) == ("cpu", 0)
+    assert spread_over_gpus("cuda:1", 2) == ("cuda:1", 0)
+
+
+def test_how_busy_a_gpu_is_where_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.utilization", lambda device: 93)
+    assert gpu_busy("cuda:0") == 93
+    assert gpu_busy("cpu") is None
+
+    def missing(device: str) -> int:
+        raise ModuleNotFoundError("pynvml")
+
+    monkeypatch.setattr("torch.cuda.utilization", missing)
+    assert gpu_busy("cuda:0") is None
 
 
 @pytest.mark.slow
@@ -124,7 +152,7 @@ def test_it_is_started_and_started_again(short: Path) -> None:
 
 
 def test_the_socket_of_a_long_folder_lies_in_a_private_one(tmp_path: Path) -> None:
-    address = shared_evaluator._address("auto", "cpu", tmp_path / ("x" * 100))
+    address = shared_evaluator._address("cpu-auto-0", tmp_path / ("x" * 100))
     assert len(str(address)) < 100
     assert address.parent.stat().st_mode & 0o077 == 0
     address.parent.rmdir()

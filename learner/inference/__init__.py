@@ -3,7 +3,7 @@
 ``make_evaluator`` opens one of them by name or by a rule; ``export`` writes networks for other programs.
 """
 
-from .backends import BackendName, make_evaluator
+from .backends import BackendName, make_evaluator, uses_kernels
 from .evaluator import BackendError, NetworkEvaluator
 
-__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "make_evaluator"]
+__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "make_evaluator", "uses_kernels"]

@@ -15,24 +15,26 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     """An evaluator by the name of its backend.
 
     Args:
-        backend: a ``BackendName``. ``auto`` is, on the CPU, our own kernels for the networks that they can compute, in
-            16-bit integers where these do not stray too far (``NumbaEvaluator``); else it is torch. Wide networks are
-            computed in 16-bit integers whichever kernels are named.
+        backend: a ``BackendName``. ``auto`` is, on the CPU and for wide networks everywhere, our own kernels for the
+            networks that they can compute, in 16-bit integers where these do not stray too far (``NumbaEvaluator``);
+            else it is torch. Wide networks are computed in 16-bit integers whichever kernels are named.
         device: of torch; the kernels compute on the CPU.
 
     Raises:
         BackendError: no such backend, or it cannot compute this network.
     """
     name: BackendName = one_of(backend, BackendName, "backend", BackendError)
-    by_kernels = name in KERNELS or (name == "auto" and device == "cpu")
-    if by_kernels and isinstance(network, WideNetwork):
-        return WideEvaluator(network)
-    if name == "auto":
-        if by_kernels and can_compute(network.config):
-            return NumbaEvaluator(network, "int16", bounded=True)
-        name = "torch"
     if name == "student":
         raise BackendError("backend student is for players whose folder has a student beside the network")
-    if name in KERNELS:
-        return NumbaEvaluator(network, "float32" if name == "numba" else "int16")
-    return TorchEvaluator(network, device, "float32" if name == "torch-float32" else "auto")
+    if not uses_kernels(network, name, device):
+        return TorchEvaluator(network, device, "float32" if name == "torch-float32" else "auto")
+    if isinstance(network, WideNetwork):
+        return WideEvaluator(network)
+    return NumbaEvaluator(network, "float32" if name == "numba" else "int16", bounded=name == "auto")
+
+
+def uses_kernels(network: Network, backend: str, device: str) -> bool:
+    """Whether ``make_evaluator`` chooses our own kernels, which compute on the CPU."""
+    if backend == "auto":
+        return isinstance(network, WideNetwork) or (device == "cpu" and can_compute(network.config))
+    return backend in KERNELS

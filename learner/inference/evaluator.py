@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from engine.encoding import NUM_POLICY
@@ -12,7 +13,7 @@ from engine.encoding import NUM_POLICY
 from ..network import Network, NetworkConfig, make_network
 
 CPU_BUCKETS = (1, 2, 4, *range(8, 129, 8))
-CUDA_BUCKETS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048)
+CUDA_BUCKETS = (1, 8, 32, 64, 128, 256, *range(512, 4097, 512), 6144, 8192)
 
 
 class BackendError(ValueError):
@@ -31,10 +32,13 @@ class NetworkEvaluator(ABC):
 
     Attributes:
         asked: positions evaluated so far.
+        device: where the network is computed.
 
     Raises:
         ValueError: buckets that are not positive.
     """
+
+    device = torch.device("cpu")
 
     def __init__(self, network: Network, batch_buckets: Sequence[int] = CPU_BUCKETS) -> None:
         if min(batch_buckets) < 1:
