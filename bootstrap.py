@@ -44,7 +44,7 @@ def install(extra: str) -> None:
 
 def main() -> int:
     """Returns the command's exit code."""
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):

@@ -93,6 +93,8 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         raise RunError(f"{mirror.url} holds a run already: go on with it by --resume, or choose another place")
     if mirror is not None and request.resume and not (request.folder / "config.json").exists():
         mirror.pull(request.folder)
+    if mirror is not None:
+        mirror.check_writable()
     run, config = RunFolder.open(request.folder) if request.resume else _begun(request)
     with run.locked():
         if request.resume:

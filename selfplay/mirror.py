@@ -50,15 +50,35 @@ class Mirror:
         """Raises ``RunError`` if the copy is of another run, or has gone on elsewhere."""
         if self.is_empty:
             return
-        config, state = (self._read(name) for name in ("config.json", "state.json"))
-        if unsealed(config)["seed"] != unsealed(folder.config_path.read_bytes())["seed"]:
+        if self._is_of_another(folder):
             raise RunError(f"{self.url} holds another run: choose another place for this one")
-        there, here = RunState.model_validate_json(state).minutes, folder.read_state().minutes
+        there = RunState.model_validate_json(self._read("state.json")).minutes
+        here = folder.read_state().minutes
         if there > here:
             raise RunError(
                 f"the copy at {self.url} is ahead of {folder.path} ({there:.1f} and {here:.1f} minutes): go on from it "
                 "with --resume, --mirror and an empty --run"
             )
+
+    def _is_of_another(self, folder: RunFolder) -> bool:
+        """Whether another seed or other games say so; games differ from run to run also with the same seed."""
+        if unsealed(self._read("config.json"))["seed"] != unsealed(folder.config_path.read_bytes())["seed"]:
+            return True
+        shards = sorted(name for name in self._stored if name.endswith(SUFFIX) and (folder.path / name).is_file())
+        return any(
+            sha256_of((folder.path / name).read_bytes()) != self._stored[name] for name in shards[:1] + shards[-1:]
+        )
+
+    def check_writable(self) -> None:
+        """Writes the list as it is; raises ``RunError`` if that cannot be."""
+        try:
+            self._files.makedirs(f"{self._root}/objects", exist_ok=True)
+            self._write_list(self._stored)
+        except Exception as error:  # each file system has errors of its own
+            raise RunError(f"{self.url} cannot be written: {one_line(error)}") from error
+
+    def _write_list(self, stored: Mapping[str, str]) -> None:
+        self._files.pipe_file(f"{self._root}/{_LIST}", sealed({"schema_version": _VERSION, "files": stored}))
 
     def pull(self, folder: Path) -> None:
         """Makes the run's folder from the copy; with its ``config.json``, which comes last, the run exists.
@@ -105,7 +125,7 @@ class Mirror:
                 if digest not in there:
                     self._files.makedirs(f"{self._root}/objects", exist_ok=True)
                     self._files.pipe_file(self._object(digest), data)
-            self._files.pipe_file(f"{self._root}/{_LIST}", sealed({"schema_version": _VERSION, "files": stored}))
+            self._write_list(stored)
             self._stored = stored
             for digest in there - set(stored.values()):
                 self._files.rm_file(self._object(digest))

@@ -424,6 +424,8 @@ class TrainRequest:
     ] = None
 
     def __post_init__(self) -> None:
+        if self.mirror is not None and not self.mirror.strip():
+            raise RequestError("--mirror is empty: name a location, like s3://BUCKET/RUN")
         for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
             if self.resume and given:
                 raise RequestError(f"a run goes on with its own {what}: {option} cannot be given with --resume")

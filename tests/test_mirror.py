@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from programs import ROOT, crownhead_program
-from test_training import FAST, last_json
+from test_training import FAST, crownhead, last_json
 
 from selfplay.config import make_config
 from selfplay.mirror import Mirror
@@ -79,6 +79,10 @@ def test_what_does_not_fit_is_said(run: RunFolder, url: str, tmp_path: Path) -> 
     other = RunFolder.create(tmp_path / "other", make_config("smoke", ["seed=9"]))
     with pytest.raises(RunError, match="holds another run"):
         mirror.check(other)
+    (run.shards / "00000000.shard").write_bytes(b"games of another run with this seed")
+    with pytest.raises(RunError, match="holds another run"):
+        mirror.check(run)
+    (run.shards / "00000000.shard").write_bytes(b"games")
     run.write_state(RunState(minutes=5.0))
     mirror.push(run, wait=True)
     run.write_state(RunState(minutes=1.0))
@@ -93,6 +97,17 @@ def test_what_does_not_fit_is_said(run: RunFolder, url: str, tmp_path: Path) -> 
         Mirror(url)
     with pytest.raises(RunError, match="nowhere://run"):
         Mirror("nowhere://run")
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_run_begins(tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "objects").touch()  # where a folder should be
+    for place, message in ((tmp_path / "copy", "cannot be written: "), ("", "--mirror is empty")):
+        done = crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", place, check=False)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_names_stay_in_the_folder(run: RunFolder, url: str, tmp_path: Path) -> None:
