@@ -88,13 +88,16 @@ def _page(figures: StatusFigures) -> Group:
 
 
 def _table(machines: Sequence[MachineFigures]) -> Table:
-    table = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", "GPU busy", "networks behind")
+    has_gpu = any(machine["gpu_busy"] is not None for machine in machines)
+    gpu = ["GPU busy"] if has_gpu else []
+    table = Table("machine", "actors", "games/s", "samples/s", "evaluations/s", *gpu, "networks behind")
     for machine in machines:
+        busy = "-" if machine["gpu_busy"] is None else f"{machine['gpu_busy']:.0f} %"
         table.add_row(
             machine["machine"],
             str(machine["actors"]),
             *(f"{machine[key]:,.1f}" for key in ("games_per_second", "samples_per_second", "evaluations_per_second")),
-            "-" if (busy := machine["gpu_busy"]) is None else f"{busy:.0f} %",
+            *([busy] if has_gpu else []),
             str(machine["behind"]),
         )
     return table

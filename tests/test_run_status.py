@@ -87,6 +87,17 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
         status_command(StatusRequest(tmp_path), False)
 
 
+def test_how_busy_gpus_are_is_shown_where_there_are_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run(tmp_path, play(1000, 0, "a", 3), play(1010, 0, "a", 20))
+    status_command(StatusRequest(run.path), False)
+    assert "GPU" not in capsys.readouterr().out
+    run.log_path.write_text(json.dumps({**play(1020, 0, "a", 20), "gpu_busy": 97}) + "\n")
+    status_command(StatusRequest(run.path), False)
+    shown = capsys.readouterr().out
+    assert "GPU" in shown
+    assert "97 %" in shown
+
+
 def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(tmp_path, *(play(number, 0, "a", number) for number in range(200)))
     monkeypatch.setattr("selfplay.run_status._TAIL_BYTES", 2000)
