@@ -1,5 +1,8 @@
 """FEN of English draughts (PDN 3.0, section "FEN tag"): ``B:W21,22,K23:B1-4,K30``.
 
+What other programs write is read as well: small letters, and counters of moves behind the sides (``:H0:F1``), which
+are left aside.
+
 Words of bits here are seen by the side to move, as everywhere in ``engine``.
 """
 
@@ -16,6 +19,7 @@ NUMBERS = 32
 MAX_PIECES = 12  # a side never has more than it started with
 _LONGEST = 120  # characters of a wrong text that a message repeats; the start position has 67
 _REMEMBERED = 4096  # texts and positions: a self-play actor meets the same openings again and again
+_COUNTER = re.compile(r"[HF][0-9]{1,4}")
 _PIECES = re.compile(r"(K?)([0-9]{1,2})(?:-([0-9]{1,2}))?")
 
 
@@ -76,8 +80,10 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
         FenError: what is wrong with the text or the position, and where.
     """
     shown = _shown(fen)
-    text = fen.strip().removesuffix(".")
+    text = fen.strip().removesuffix(".").upper()
     parts = text.split(":")
+    while len(parts) > 3 and _COUNTER.fullmatch(parts[-1]):
+        parts.pop()
     if len(parts) != 3:
         raise FenError(f"FEN {shown}: {len(parts)} parts between colons, not 3 (side to move, and the two sides)")
     if parts[0] not in ("B", "W"):

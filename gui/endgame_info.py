@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 from engine.board import Board
 from engine.errors import one_line
 from engine.fen import Color
-from engine.tablebase import MissingTableError, Tablebase, read_tablebase
+from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
@@ -80,7 +80,7 @@ class EndgameInfo:
 
     def __init__(
         self,
-        read_tables: Callable[[], Tablebase] = read_tablebase,
+        read_tables: Callable[[], Tablebase] = open_tablebase,
         oracle: Callable[[Board], OracleAnswer | None] | None = None,
     ) -> None:
         self._read_tables: Callable[[], Tablebase] | None = read_tables

@@ -3,7 +3,7 @@
 from functools import cache
 
 from engine.search import LeafOracle, SearchConfig
-from engine.tablebase import Tablebase, read_tablebase
+from engine.tablebase import Tablebase, open_tablebase
 from learner.endgame.data import held_out
 from learner.endgame.oracle import Oracle, open_oracle
 
@@ -14,7 +14,7 @@ from .endgame import EndgameKnowledge
 @cache
 def shared_tablebase() -> Tablebase:
     """The tables of the default folder, opened once per process; raises ``TableFileError`` if one is damaged."""
-    return read_tablebase()
+    return open_tablebase()
 
 
 @cache

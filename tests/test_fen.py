@@ -57,6 +57,8 @@ def test_order_does_not_matter(position: reference.Position, rng: random.Random)
         ("B:W:B", "B:W:B"),
         ("B:W21,22,K23:B1-4,K30", "B:W21,22,K23:B1,2,3,4,K30"),
         ("B:W05:B08", "B:W5:B8"),
+        ("w:w21,k22:b1:H0:F12", "W:W21,K22:B1"),
+        ("B:W21:B1:H3.", "B:W21:B1"),
     ],
 )
 def test_other_ways_to_write(fen: str, written: str) -> None:
@@ -70,7 +72,9 @@ def test_other_ways_to_write(fen: str, written: str) -> None:
         ("B:W21", "2 parts between colons, not 3"),
         ("B:W21:B1:W3", "4 parts between colons, not 3"),
         ("rnbqkbnr/pppppppp/8/8 w", "1 parts between colons"),
-        ("b:W21:B1", "side to move is 'b', not B or W"),
+        ("x:W21:B1", "side to move is 'X', not B or W"),
+        ("B:W21:B1:H", "4 parts between colons, not 3"),
+        ("B:W21:H0", "the pieces 'H0' do not begin with B or W"),
         (":W21:B1", "side to move is '', not B or W"),
         ("B:21:B1", "pieces '21' do not begin with B or W"),
         ("B::B1", "pieces '' do not begin with B or W"),

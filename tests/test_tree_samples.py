@@ -10,7 +10,7 @@ from engine.board import Board
 from engine.movegen import DISTINCT, generate, jumpers_of, new_moves
 from engine.search import LockstepSearch, SearchConfig
 from engine.search.tree import UNKNOWN
-from engine.tablebase import read_tablebase
+from engine.tablebase import open_tablebase
 from selfplay.actor import Actor
 from selfplay.config import SelfPlayConfig
 from selfplay.endgame import EndgameKnowledge
@@ -124,7 +124,7 @@ def test_games_hold_samples_of_all_kinds() -> None:
 
 
 def test_what_tables_know_is_corrected_beside_the_game_too() -> None:
-    tables = read_tablebase()
+    tables = open_tablebase()
     records = play(EndgameKnowledge(table=tables), rescore=True, table_pieces=5)
     inside = 0
     for record in records:

@@ -19,7 +19,7 @@ from engine.players.search_player import SearchPlayer
 from engine.players.spec import parse_player
 from engine.sealed import unsealed
 from engine.search import CompiledEvaluator, Evaluator, LockstepSearch, SearchConfig
-from engine.tablebase import read_tablebase
+from engine.tablebase import open_tablebase
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
 from learner.inference import BackendError, make_evaluator
 from learner.inference.calibration import random_positions
@@ -296,7 +296,7 @@ def test_searches_in_compiled_code_are_those_step_by_step(config: SearchConfig) 
 
 def test_tables_decide_leaves_in_compiled_code() -> None:
     config = CONFIGS["in flight"].model_copy(update={"oracle": "tablebase"})
-    evaluator, tables = WideEvaluator(random_wide()), read_tablebase()
+    evaluator, tables = WideEvaluator(random_wide()), open_tablebase()
     boards = [Board(fen) for fen in ENDGAMES]
     compiled, plain = searched(config, boards, evaluator, tables), searched(config, boards, Plain(evaluator), tables)
     assert_same(compiled, plain)

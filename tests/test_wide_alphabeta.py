@@ -19,7 +19,7 @@ from engine.players.alphabeta import LOGISTIC_SCALE, AlphaBetaPlayer
 from engine.players.base import PlayerSpecError, search_moves
 from engine.players.kernels import start_line
 from engine.players.spec import NetworkSpec, parse_player
-from engine.tablebase import read_tablebase
+from engine.tablebase import open_tablebase
 from learner.checkpoint import save_checkpoint
 from learner.inference import BackendError, make_evaluator
 from learner.inference.wide_alphabeta import WideNodeSearch
@@ -152,7 +152,7 @@ def test_a_pruning_search_in_slices_is_the_same_search() -> None:
 
 
 def test_tables_go_before_the_network() -> None:
-    player = AlphaBetaPlayer(3, search=WideNodeSearch(random_wide(CONFIG), read_tablebase()))
+    player = AlphaBetaPlayer(3, search=WideNodeSearch(random_wide(CONFIG), open_tablebase()))
     for fen, least, most in ((WON, 5_000, evaluation.LEAST_WIN), (DRAWN, 0, 0)):
         player.analyse(Board(fen))  # finds no block in memory yet
         player.seed(0)

@@ -14,7 +14,7 @@ from ..board import Board
 from ..encoding import NUM_POLICY
 from ..search import LockstepSearch, SearchConfig
 from ..search.kernels import select_leaves
-from ..tablebase import read_tablebase
+from ..tablebase import open_tablebase
 from .search_player import SearchPlayer
 
 _FEW_PIECES = "B:W31,32:B1,K10"  # the tables are asked, too
@@ -41,7 +41,7 @@ def search_once() -> Iterator[Board]:
         TableFileError: a table in the default folder is damaged or foreign.
     """
     config = SearchConfig(oracle="tablebase", leaves_in_flight=16, shot_prior=0.3)
-    player = SearchPlayer("first search", _Flat(), config, seconds=0.05, leaf_oracle=read_tablebase())
+    player = SearchPlayer("first search", _Flat(), config, seconds=0.05, leaf_oracle=open_tablebase())
     for board in (Board(), Board(_FEW_PIECES)):
         search = player.begin(board)
         search.advance(0.05)

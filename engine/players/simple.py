@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..board import Board, Move
-from ..tablebase import Tablebase, read_tablebase
+from ..tablebase import Tablebase, open_tablebase
 from .alphabeta import AlphaBetaPlayer
 from .base import OneByOne, Player
 from .hub import HubPlayer
@@ -64,7 +64,7 @@ class TablebasePlayer(OneByOne):
         if not after.legal_moves:
             return _WON_AT_ONCE
         if self._tables is None:
-            self._tables = read_tablebase(self._folder)
+            self._tables = open_tablebase(self._folder)
         plies = self._tables.probe_distance(after)
         if plies is None:
             return 0

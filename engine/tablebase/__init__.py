@@ -1,5 +1,5 @@
 """Exact endgame tables: built from the rules alone, stored in small files, probed at random."""
 
-from .probe import MissingTableError, Tablebase, open_tablebase, read_tablebase
+from .probe import MissingTableError, Tablebase, open_tablebase
 
-__all__ = ["MissingTableError", "Tablebase", "open_tablebase", "read_tablebase"]
+__all__ = ["MissingTableError", "Tablebase", "open_tablebase"]

@@ -3,10 +3,10 @@
     with open_tablebase() as tables:
         tables.probe_wdl(Board("W:WK10:BK19"))
 
+(or ``tables = open_tablebase()``, and ``tables.close()`` later).
 Values know neither draws by repetition nor the 80-ply rule.
 """
 
-from contextlib import closing
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -26,12 +26,14 @@ DRAWN_PLIES = -1
 _OUTCOMES = np.array([LOSS, DRAW, WIN], np.uint8)
 
 
-class MissingTableError(ValueError):
-    """A position that no table at hand covers."""
+class MissingTableError(ValueError, KeyError):
+    """A position that no table at hand covers; a ``KeyError``, too, as for the tables of python-chess."""
+
+    __str__ = ValueError.__str__  # a KeyError's would be in quotes
 
 
 class Tablebase:
-    """Tables of endgames, read block by block. Safe for several threads. Made by ``open_tablebase``.
+    """Tables of endgames, read block by block. Safe for several threads. Made by ``open_tablebase``; a context manager.
 
     Attributes:
         max_pieces: the most pieces of any table; positions with fewer may still lack theirs.
@@ -145,9 +147,18 @@ class Tablebase:
                 self._store.close()
                 self._store = None
 
+    def __enter__(self) -> "Tablebase":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def _words_of(board: Board) -> np.ndarray:
-    return np.array([board.words()], np.uint32)
+    words = board.words()
+    if not any(words):
+        raise ValueError("an empty board: there is nothing to look up")
+    return np.array([words], np.uint32)
 
 
 def _checked(positions: np.ndarray) -> np.ndarray:
@@ -168,10 +179,8 @@ def _checked(positions: np.ndarray) -> np.ndarray:
     return positions
 
 
-def open_tablebase(
-    folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True
-) -> closing[Tablebase]:
-    """Opens the tables of a folder for as long as the block lasts.
+def open_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True) -> Tablebase:
+    """Opens the tables of a folder.
 
     Args:
         folder: ``default_folder()`` if None, which need not be there.
@@ -182,11 +191,6 @@ def open_tablebase(
         TableFileError: a file is damaged or foreign.
         OSError: the folder is not there or cannot be read.
     """
-    return closing(read_tablebase(folder, cache_bytes, shipped))
-
-
-def read_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BYTES, shipped: bool = True) -> Tablebase:
-    """``open_tablebase`` without the block: the caller closes the tables."""
     folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if path.exists()]
     folders += [SHIPPED, SHIPPED_KINGS] if shipped else []
     return Tablebase(BlockStore(find_files(folders), cache_bytes), folders)
