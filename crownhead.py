@@ -5,6 +5,8 @@ import logging
 import os
 import signal
 import sys
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +31,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class _Commands(TyperGroup):
-    """All commands. With ``--json`` the figures that a command returns are printed.
+    """All commands. With ``--json`` the figures that a command returns are printed; those it yields, one by one.
 
     Typer ends a program that is interrupted without a word: this hands the reason on instead.
     """
@@ -37,10 +39,26 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> None:
         try:
             figures = super().invoke(ctx)
+            if isinstance(figures, Iterator):
+                if ctx.obj:
+                    _print_array(figures)
+                deque(figures, 0)
+            elif ctx.obj:  # see ``options.Json``
+                print(json.dumps(figures))
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from error
-        if ctx.obj:  # see ``options.Json``
-            print(json.dumps(figures))
+
+
+def _print_array(figures: Iterator[Any]) -> None:
+    """A JSON array, an element a line as soon as it is known; it is closed also where an error ends it."""
+    before = "["
+    try:
+        for element in figures:
+            print(before + json.dumps(element), end="", flush=True)
+            before = ",\n"
+    finally:
+        if before != "[":
+            print("]")
 
 
 app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=False)

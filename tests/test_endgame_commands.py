@@ -2,12 +2,15 @@
 
 import io
 import json
+import re
+import subprocess
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
 import torch
+from programs import ROOT, crownhead_program
 
 from engine.board import Board
 from engine.tablebase.folder import SHIPPED
@@ -124,7 +127,7 @@ def test_a_body_is_frozen_only_where_there_is_one(tmp_path: Path, trained: tuple
 
 
 def test_probe_gives_every_field(trained: tuple[Path, dict[str, Any]]) -> None:
-    found = probe_command(FENS, trained[0], SHIPPED, quiet=True)
+    found = list(probe_command(FENS, trained[0], SHIPPED, quiet=True))
     assert json.loads(json.dumps(found)) == found
     assert [answer["fen"] for answer in found] == [Board(fen).fen() for fen in FENS]
     for answer in found:
@@ -141,16 +144,16 @@ def test_probe_gives_every_field(trained: tuple[Path, dict[str, Any]]) -> None:
 def test_probe_says_what_its_confidence_is_worth(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, trained: tuple[Path, dict[str, Any]]
 ) -> None:
-    found = probe_command([FENS[0], Board().fen()], None, SHIPPED, quiet=False)
+    found = list(probe_command([FENS[0], Board().fen()], None, SHIPPED, quiet=False))
     assert [", never tested on 24 pieces" in answer["source"] for answer in found] == [False, True]
     assert found[1]["confidence"] == pytest.approx(0.9)
     printed = " ".join(capsys.readouterr().out.split())
     assert "Confidence: checked on positions of up to 6 pieces; beyond, the oracle guesses" in printed
-    probe_command(FENS[:1], trained[0], SHIPPED, quiet=False)
+    list(probe_command(FENS[:1], trained[0], SHIPPED, quiet=False))
     assert "Confidence" not in capsys.readouterr().out
     torch.manual_seed(2)
     save_checkpoint(tmp_path / "selfplay", make_network(NETWORKS["tiny"]))
-    probe_command(FENS[:1], tmp_path / "selfplay", SHIPPED, quiet=False)
+    list(probe_command(FENS[:1], tmp_path / "selfplay", SHIPPED, quiet=False))
     assert "never calibrated" in capsys.readouterr().out
 
 
@@ -159,32 +162,59 @@ def test_probe_reads_standard_input(
     monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]], fens: list[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{FENS[0]}\n\n  {FENS[1]}  \n"))
-    found = probe_command(fens, trained[0], SHIPPED, quiet=True)
+    found = list(probe_command(fens, trained[0], SHIPPED, quiet=True))
     expected = [fen for fen in fens if fen != "-"] + FENS[:2]
     assert [answer["fen"] for answer in found] == [Board(fen).fen() for fen in expected]
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("line", "message"),
     [
-        (b"W:WK1:BK28\n\r\nW:W99:B1\n", "line 3 of standard input: FEN 'W:W99:B1': 'W99'|line 3 of.*outside squares"),
-        (b"W:WK1:BK28\r\nW:W\xff\x00:B1\n", r"line 2 of standard input: FEN 'W:W.*xff.*x00"),
-        (b"\xff\xfeW\x00:\x00", "line 1 of standard input"),
+        (b"W:W99:B1", "outside squares"),
+        (b"W:W\xff\x00:B1", r"FEN 'W:W.*xff.*x00"),
+        (b"\xff\xfeW\x00:\x00", "FEN"),
+        (b"B:W:B", "an empty board"),
     ],
 )
-def test_what_is_wrong_on_standard_input_is_named_by_its_line(
-    monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]], data: bytes, message: str
+def test_what_is_wrong_on_standard_input_is_named_and_the_rest_is_answered(
+    monkeypatch: pytest.MonkeyPatch, trained: tuple[Path, dict[str, Any]], line: bytes, message: str
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
-    with pytest.raises(ValueError, match=message) as caught:
-        probe_command(["-"], trained[0], SHIPPED, quiet=True)
-    assert str(caught.value).isprintable()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfW:WK1:BK28"), encoding="latin-1"))
-    assert probe_command(["-"], trained[0], SHIPPED, quiet=True)[0]["fen"] == "W:WK1:BK28"
+    data = b"\xef\xbb\xbfW:WK1:BK28\n\r\n# kings\n" + line + b"\r\n ; more\nB:WK1:BK28"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+    answers = probe_command(["-"], trained[0], SHIPPED, quiet=True)
+    found = [next(answers) for _ in range(3)]
+    with pytest.raises(ValueError, match="1 of 3 lines of standard input are no positions"):
+        next(answers)
+    assert [answer.get("fen") for answer in found] == ["W:WK1:BK28", None, "B:WK1:BK28"]
+    assert found[1]["line"] == 4
+    assert re.search(message, found[1]["error"])
+    assert found[1]["error"].isprintable()
+
+
+def test_answers_come_while_positions_are_still_written(trained: tuple[Path, dict[str, Any]]) -> None:
+    program = crownhead_program("probe", "--json", "--net", trained[0], "--dir", SHIPPED)
+    with subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for fen in FENS[:2]:
+            process.stdin.write(fen + "\n")
+            process.stdin.flush()
+            assert read_element(process.stdout)["fen"] == Board(fen).fen()
+        process.stdin.close()
+        assert process.stdout.read() == "]\n"
+
+
+def read_element(stream: IO[str]) -> dict[str, Any]:
+    """Of an array that is still being written."""
+    text = ""
+    while not text.endswith("}"):
+        text += stream.read(1)
+    element: dict[str, Any] = json.loads(text[text.index("{") :])
+    return element
 
 
 def test_probe_prints_a_table(capsys: pytest.CaptureFixture[str], trained: tuple[Path, dict[str, Any]]) -> None:
-    probe_command(FENS[:1], trained[0], SHIPPED, quiet=False)
+    list(probe_command(FENS[:1], trained[0], SHIPPED, quiet=False))
     printed = capsys.readouterr().out
     assert "draw" in printed
     assert "network" in printed or "search" in printed
@@ -199,7 +229,7 @@ def test_probe_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained:
         (FENS, tmp_path / "none", "none"),
     ):
         with pytest.raises(ValueError, match=message) as caught:
-            probe_command(fens, net, SHIPPED, quiet=True)
+            list(probe_command(fens, net, SHIPPED, quiet=True))
         assert "\n" not in str(caught.value)
 
 

@@ -3,72 +3,94 @@
 import contextlib
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
-from rich.table import Table
 
 from engine.board import Board
 from engine.errors import FenError
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
-from .member import UNTESTED_CONFIDENCE
+from .member import UNTESTED_CONFIDENCE, Member
 from .oracle import Oracle, open_oracle
 from .validation import OUTCOMES
 
-_FEN_WIDTH = 30  # of six pieces
+_COMMENTS = ("#", ";")  # how lines begin that are none of positions
+_ROW = "{:24}  {:5} {:>5}  {:7} {:>7} {:>7} {:>7}  {}"
 
 
 class ProbeError(ValueError):
     """Nothing to probe, or something that is no position."""
 
 
-def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, quiet: bool) -> list[dict[str, Any]]:
-    """What oracle and tables say of positions; see ``crownhead probe --help``.
+def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, quiet: bool) -> Iterator[dict[str, Any]]:
+    """What oracle and tables say of positions, one after the other; see ``crownhead probe --help``.
 
     Args:
         fens: positions; none, or ``-`` among them, reads standard input too, one position a line.
         net: folder of an oracle or a network; None for the oracle that is shipped.
         folder: of the tables; None for the default one.
 
-    Returns:
+    Yields:
         For each position ``fen``, ``exact`` (for the side to move, or None), ``distance`` (plies to the end of the game
-        or None) and the fields of ``oracle.Answer``.
+        or None) and the fields of ``oracle.Answer``; for each line of standard input that is none, ``line`` and
+        ``error``.
 
     Raises:
-        ValueError: no position, a text that is none, or an oracle or a table that cannot be read.
+        ValueError: no position, a text that is none, or an oracle or a table that cannot be read; at the end, if lines
+            of standard input were no positions.
     """
     torch.set_num_threads(1)
-    boards = [Board(fen) for fen in fens if fen != "-"]
-    if len(boards) < len(fens) or not fens:
-        boards += _boards_of_standard_input()
-    if not boards:
-        raise ProbeError("no position on standard input")
-    oracle = open_oracle(net)
-    with open_tablebase(folder) as tables:
-        found = [_probed(board, oracle, tables) for board in boards]
-    if not quiet:
-        _print_probes(found)
-        _print_doubt(oracle, boards)
-    return found
-
-
-def _boards_of_standard_input() -> list[Board]:
-    if sys.stdin is None or sys.stdin.isatty():
+    given = [_board(fen) for fen in fens if fen != "-"]
+    from_input = len(given) < len(fens) or not fens
+    if from_input and (sys.stdin is None or sys.stdin.isatty()):
         raise ProbeError("no position: give FENs, or write them to standard input, one a line")
+    oracle, console = open_oracle(net), Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
+    console.print(_ROW.format("position", "exact", "plies", "verdict", "win", "draw", "loss", "source"))
+    read = bad = 0
+    asked: set[tuple[Member, int]] = set()
+    with open_tablebase(folder) as tables:
+
+        def answer(board: Board) -> dict[str, Any]:
+            asked.add((oracle.member_of(board), len(board.piece_map())))
+            return _shown(_probed(board, oracle, tables), console)
+
+        yield from map(answer, given)
+        for number, text in _lines_of_standard_input() if from_input else ():
+            read += 1
+            try:
+                board = _board(text)
+            except FenError as error:
+                bad += 1
+                console.print(f"line {number}: {error}")
+                yield {"line": number, "error": str(error)}
+            else:
+                yield answer(board)
+    _print_doubt(oracle, asked, console)
+    if bad:
+        raise ProbeError(f"{bad} of {read} lines of standard input are no positions, see above")
+    if not asked:
+        raise ProbeError("no position on standard input")
+
+
+def _board(text: str) -> Board:
+    board = Board(text)
+    if not board.piece_map():
+        raise FenError(f"FEN {text!r}: an empty board")
+    return board
+
+
+def _lines_of_standard_input() -> Iterator[tuple[int, str]]:
+    """Lines that should be positions, with their numbers."""
     if isinstance(sys.stdin, io.TextIOWrapper):  # bytes that are no UTF-8 are shown in the message about their line
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="backslashreplace")
-    boards = []
     for number, line in enumerate(sys.stdin, 1):
-        if line.strip():
-            try:
-                boards.append(Board(line.strip()))
-            except FenError as error:
-                raise ProbeError(f"line {number} of standard input: {error}") from error
-    return boards
+        text = line.strip()
+        if text and not text.startswith(_COMMENTS):
+            yield number, text
 
 
 def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
@@ -85,29 +107,28 @@ def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
     }
 
 
-def _print_probes(found: Sequence[dict[str, Any]]) -> None:
-    heads = "position", "exact", "plies", "verdict", "win", "draw", "loss", "source"
-    table = Table(*heads, box=None, padding=(0, 2, 0, 0))
-    # A position is there to be copied: whole, and in one line if the others leave it room.
-    table.columns[0].overflow = table.columns[-1].overflow = "fold"
-    table.columns[0].no_wrap = all(len(answer["fen"]) <= _FEN_WIDTH for answer in found)
-    table.columns[-1].min_width = max(len(word) for answer in found for word in answer["source"].split())
-    for answer in found:
-        distance = "" if answer["distance"] is None else str(answer["distance"])
-        shares = (f"{share:.2%}" for share in answer["wdl"])
-        table.add_row(answer["fen"], answer["exact"] or "", distance, answer["verdict"], *shares, answer["source"])
-    Console().print(table)
+def _shown(answer: dict[str, Any], console: Console) -> dict[str, Any]:
+    """The answer, printed as soon as it is known: who reads through a pipe need not wait for the others."""
+    distance = "" if answer["distance"] is None else answer["distance"]
+    shares = (f"{share:.2%}" for share in answer["wdl"])
+    console.print(
+        _ROW.format(answer["fen"], answer["exact"] or "", distance, answer["verdict"], *shares, answer["source"])
+    )
+    console.file.flush()
+    return answer
 
 
-def _print_doubt(oracle: Oracle, boards: Sequence[Board]) -> None:
-    """Says what confidence is worth, where it is worth less than it looks."""
-    doubted = {member for member in map(oracle.member_of, boards) if not member.calibrated}
-    texts = ["Confidence: as the network states it; it was never calibrated."] if doubted else []
+def _print_doubt(oracle: Oracle, asked: Collection[tuple[Member, int]], console: Console) -> None:
+    """Says what confidence is worth, where it is worth less than it looks.
+
+    Args:
+        asked: which members, about how many pieces.
+    """
+    if not all(member.calibrated for member, _ in asked):
+        console.print("Confidence: as the network states it; it was never calibrated.")
     tested = max(member.calibrated for member in oracle.members)
-    if tested and any(len(board.piece_map()) > tested for board in boards):
-        texts.append(
+    if tested and any(pieces > tested for _, pieces in asked):
+        console.print(
             f"Confidence: checked on positions of up to {tested} pieces; beyond, the oracle guesses, and states "
             f"{UNTESTED_CONFIDENCE:.0%} at most."
         )
-    for text in texts:
-        Console().print(text, highlight=False)
