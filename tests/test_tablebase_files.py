@@ -131,8 +131,8 @@ def test_what_is_no_table_is_refused(tmp_path: Path, data: bytes) -> None:
     ("name", "value", "message"),
     [
         ("FORMAT", FORMAT + 1, f"format {FORMAT + 1}"),
-        ("RULES", "flying kings", "other rules"),
-        ("BLOCK_WORDS", 512, "other rules"),
+        ("RULES", "flying kings", "of the rules flying kings, not of"),
+        ("BLOCK_WORDS", 512, "of block words 512, not of"),
         ("MAGIC", b"CRWNTAB9", "not a table of this version"),
     ],
 )

@@ -23,7 +23,7 @@ from engine.tablebase.material import materials
 from engine.tablebase.probe import DRAWN_PLIES
 from engine.tablebase.probing import ABSENT, KNOWN, NOT_LOADED, Tables, probe_loaded
 from engine.tablebase.slice_file import TableFileError
-from engine.tablebase.store import MIN_CACHE_BLOCKS, BlockStore, find_files
+from engine.tablebase.store import MIN_CACHE_BLOCKS, BlockStore, find_copies, find_files
 from learner.endgame.data import EndgameSampler
 
 PIECES = 4
@@ -205,7 +205,7 @@ def test_a_folder_that_is_half_there_answers_what_it_can(tmp_path: Path, dense: 
 
 
 def test_a_small_cache_gives_the_same_answers(dense: DenseTables, positions: np.ndarray):
-    blocks = BlockStore(find_files([SHIPPED]), cache_bytes=1)
+    blocks = BlockStore(find_copies([SHIPPED]), cache_bytes=1)
     caches = (blocks._blocks.values, blocks._blocks.halves)
     for cache in caches:
         assert len(cache.ticks) == min(MIN_CACHE_BLOCKS, len(cache.slots))
@@ -333,9 +333,25 @@ def test_a_flipped_bit_is_found_when_it_is_read(tmp_path: Path):
                 tables.probe_wdl(Board("W:WK10,K11:BK30,K1"))
 
 
+@pytest.mark.parametrize("place", [0, 100, -100])
+def test_of_a_damaged_file_the_copy_of_the_package_is_read(tmp_path: Path, place: int, caplog):
+    """Damaged where that is seen at once, or when it is read for the first time."""
+    damaged = tmp_path / "2200.wdl"
+    data = bytearray((SHIPPED / "2200.wdl").read_bytes())
+    data[place] ^= 4
+    damaged.write_bytes(data)
+    with open_tablebase(tmp_path) as tables, open_tablebase(SHIPPED) as sound:
+        for fen in ("W:WK10,K11:BK30,K1", "W:WK10,K11:BK29,K1", "B:WK10,K11:BK29,K1"):
+            assert tables.probe_wdl(Board(fen)) == sound.probe_wdl(Board(fen))
+    (record,) = caplog.records
+    assert str(damaged) in record.getMessage()
+    assert f"{SHIPPED / '2200.wdl'} is read" in record.getMessage()
+
+
 def test_a_damaged_header_is_refused_at_once(tmp_path: Path):
     (tmp_path / "1100.wdl").write_bytes(b"CRWNTAB0" + bytes(100))
-    with pytest.raises(TableFileError, match=r"1100\.wdl is not a table of this version"), open_tablebase(tmp_path):
+    message = r"1100\.wdl is not a table of this version"
+    with pytest.raises(TableFileError, match=message), open_tablebase(tmp_path, shipped=False):
         pass
 
 

@@ -18,7 +18,7 @@ from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .material import MAX_PIECES, Material
 from .probing import ABSENT, FULL, Tables, first_impossible
-from .store import BlockStore, find_files
+from .store import BlockStore, find_copies
 
 Default = TypeVar("Default")
 CACHE_BYTES = 64 << 20
@@ -193,4 +193,4 @@ def open_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BY
     """
     folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if path.exists()]
     folders += [SHIPPED, SHIPPED_KINGS] if shipped else []
-    return Tablebase(BlockStore(find_files(folders), cache_bytes), folders)
+    return Tablebase(BlockStore(find_copies(folders), cache_bytes), folders)

@@ -173,8 +173,13 @@ class SliceFile:
             header = Header.model_validate_json(self._map[_START : self._start])
         except ValidationError as error:
             raise self._error("is damaged: its header cannot be read") from error
-        if (header.format, header.rules, header.block_words) != (FORMAT, RULES, BLOCK_WORDS):
-            raise self._error(f"is a table of format {header.format} or other rules, not of format {FORMAT}")
+        for what, there, ours in (
+            ("format", header.format, FORMAT),
+            ("the rules", header.rules, RULES),
+            ("block words", header.block_words, BLOCK_WORDS),
+        ):
+            if there != ours:
+                raise self._error(f"is a table of {what} {there}, not of {ours}")
         return header
 
     def _read_index(self, size: int) -> None:

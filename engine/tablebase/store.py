@@ -1,8 +1,9 @@
 """The blocks of a folder's table files that are in memory: a bounded cache that forgets what was read longest ago."""
 
 import contextlib
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,13 @@ from .probing import (
     new_stack,
     probe_many,
 )
-from .slice_file import Kind, SliceFile, file_name
+from .slice_file import Kind, SliceFile, TableFileError, file_name
 from .solve import grid_of
 from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
 
 KINDS: tuple[Kind, Kind] = ("wdl", "distance")
 MIN_CACHE_BLOCKS = 256
+_LOG = logging.getLogger(__name__)
 _MOST_WANTED = 64  # blocks that are loaded at once; a fraction of the cache, so that none pushes another out
 
 
@@ -39,7 +41,12 @@ def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
     Raises:
         StorageError: a folder is not there or cannot be read.
     """
-    found: dict[tuple[Material, Kind], Path] = {}
+    return {key: paths[0] for key, paths in find_copies(folders).items()}
+
+
+def find_copies(folders: Iterable[Path]) -> dict[tuple[Material, Kind], list[Path]]:
+    """As ``find_files``, with all that are alike, in the order of the folders."""
+    found: dict[tuple[Material, Kind], list[Path]] = {}
     for folder in folders:
         try:
             entries = sorted(os.listdir(folder))
@@ -51,7 +58,7 @@ def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
                 pair = parse_name(name)
                 for known in KINDS:
                     if kind == known and file_name(pair, known) == entry:
-                        found.setdefault((pair, known), folder / entry)
+                        found.setdefault((pair, known), []).append(folder / entry)
     return found
 
 
@@ -59,27 +66,26 @@ class BlockStore:
     """Probes positions in files, loading the blocks that are wanted. Not for several threads at once.
 
     Args:
-        files: by pair and kind; a pair counts as there if its values are.
+        copies: files by pair and kind, those to prefer first; a pair counts as there if its values are. Of a damaged
+            file the next copy is read, and a warning logged.
         cache_bytes: bound of each of the two caches, for values and for distances.
 
     Raises:
-        TableFileError: a file is damaged or foreign.
+        TableFileError: a file is damaged or foreign, and the last of its copies.
         OSError: a file cannot be read.
     """
 
-    def __init__(self, files: dict[tuple[Material, Kind], Path], cache_bytes: int) -> None:
-        self.pairs = sorted(pair for pair, kind in files if kind == "wdl")
+    def __init__(self, copies: Mapping[tuple[Material, Kind], Sequence[Path]], cache_bytes: int) -> None:
+        self.pairs = sorted(pair for pair, kind in copies if kind == "wdl")
         slices = no_slices()
         self._files: tuple[list[SliceFile | None], list[SliceFile | None]] = ([], [])
         self._checked: set[SliceFile] = set()
         self._codecs: dict[int, BlockCodec] = {}
-        with contextlib.ExitStack() as stack:
-            for number, kind in enumerate(KINDS):
-                for pair in self.pairs:
-                    path = files.get((pair, kind))
-                    file = None if path is None else stack.enter_context(SliceFile(path))
-                    self._files[number].append(file)
-            self._closing = stack.pop_all()
+        self._copies = [[list(copies.get((pair, kind), ())) for pair in self.pairs] for kind in KINDS]
+        with contextlib.ExitStack() as self._closing:
+            for files, of_kind in zip(self._files, self._copies, strict=True):
+                files.extend(self._next_of(paths) if paths else None for paths in of_kind)
+            self._closing = self._closing.pop_all()
         self._starts = np.cumsum([0] + [num_blocks(layout_of(pair)) for pair in self.pairs])
         for pair, start in zip(self.pairs, self._starts.tolist(), strict=False):
             for material in {pair, pair.swapped()}:
@@ -88,6 +94,21 @@ class BlockStore:
         self._blocks_at = [np.full(len(cache.ticks), -1, np.int64) for cache in caches]
         self._blocks = new_blocks(slices, *caches, _MOST_WANTED)
         self._stack, self._epoch = new_stack(), np.zeros(1, np.int64)
+
+    def _next_of(self, paths: list[Path]) -> SliceFile:
+        """The first of these copies that opens; what is left in the list are those behind it."""
+        while True:
+            path = paths.pop(0)
+            try:
+                return self._closing.enter_context(SliceFile(path))
+            except TableFileError as error:
+                self._warn(error, paths)
+
+    def _warn(self, error: TableFileError, copies: Sequence[Path]) -> None:
+        """Says which copy is read now; raises the error if there is none."""
+        if not copies:
+            raise error
+        _LOG.warning("%s; until then %s is read", error, copies[0])
 
     def _new_cache(self, number: int, cache_bytes: int) -> Cache:
         blocks = int(self._starts[-1])
@@ -143,17 +164,25 @@ class BlockStore:
     def _read(self, number: int, block: int) -> np.ndarray:
         """Decodes a block; the first one of a file has the file's checksum tested."""
         i = int(np.searchsorted(self._starts, block, side="right")) - 1
-        file = self._files[number][i]
-        assert file is not None, "only blocks that have a file are ever wanted"
-        if file not in self._checked:
-            file.check()
-            self._checked.add(file)
+        file = self._sound_file(number, i)
         data = file.block(block - int(self._starts[i]))
         if number == 1:
             return decode_distances(data)
         if i not in self._codecs:
             self._codecs[i] = BlockCodec(grid_of(layout_of(self.pairs[i]), False), file.priors())
         return self._codecs[i].decode(block - int(self._starts[i]), data)
+
+    def _sound_file(self, number: int, i: int) -> SliceFile:
+        file = self._files[number][i]
+        assert file is not None, "only blocks that have a file are ever wanted"
+        while file not in self._checked:
+            try:
+                file.check()
+                self._checked.add(file)
+            except TableFileError as error:
+                self._warn(error, self._copies[number][i])
+                self._files[number][i] = file = self._next_of(self._copies[number][i])
+        return file
 
     def compiled(self) -> Tables:
         """The blocks in memory for one compiled search, see ``probing.probe_loaded``."""
