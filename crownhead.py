@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from engine.errors import PartlyReadError
 from selfplay import requests
 from selfplay.command_line import endgames
 from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
@@ -45,6 +46,10 @@ class _Commands(TyperGroup):
                 deque(figures, 0)
             elif ctx.obj:  # see ``options.Json``
                 print(json.dumps(figures))
+        except PartlyReadError as error:
+            if ctx.obj:
+                print(json.dumps(error.figures))
+            raise
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from error
 

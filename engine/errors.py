@@ -17,6 +17,18 @@ class PdnError(DraughtsError):
     """A game text that cannot be read; the message names the line and column."""
 
 
+class PartlyReadError(ValueError):
+    """What was asked for is done, but parts of the input could not be read and were left out; the message says which.
+
+    Attributes:
+        figures: what a command would have returned.
+    """
+
+    def __init__(self, message: str, figures: object) -> None:
+        super().__init__(message)
+        self.figures = figures
+
+
 def one_line(error: BaseException, most: int = 200) -> str:
     """What an error says, in one line of at most so many characters; the name of its class if it says nothing."""
     return " ".join(str(error).split())[:most] or type(error).__name__

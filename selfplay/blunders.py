@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from engine.errors import PartlyReadError
 from engine.players.base import close_player
 from engine.players.spec import PlayerSpec
 from engine.tablebase import open_tablebase
@@ -60,9 +61,13 @@ class Blunder(TypedDict):
 
 
 class BlundersFigures(TypedDict):
-    """What ``crownhead blunders`` has found; ``pieces`` are the most, ``games`` the path of the games if any."""
+    """What ``crownhead blunders`` has found.
+
+    ``pieces`` are the most, ``games`` the path of the games if any, ``unread`` what is wrong with those left out.
+    """
 
     games: str | None
+    unread: list[str]
     pieces: int
     time_control: str
     simulations: int | None
@@ -74,19 +79,21 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
     """Counts blunders; see ``crownhead blunders --help``.
 
     Raises:
-        MatchError: there is no decision in the games.
+        MatchError: there is no decision in the games, or ``strict`` and one of them cannot be read.
+        PartlyReadError: at the end, if games were left out.
         MissingTableError: no tables of that number of pieces.
     """
     conditions = Conditions(request.simulations, request.seconds, batch=_TOGETHER if request.seconds is None else 1)
     if request.spec is not None:
         settings_of(request.spec, conditions)  # says now whether there is such a network
     with OracleProgress(quiet) as progress:
-        answers = _decisions(request, progress)
+        answers, unread = _decisions(request, progress)
         if request.spec is not None:
             chosen = _sample(answers, request.positions, request.seed)
             answers = list(_answers(request.spec, chosen, conditions, progress))
     figures: BlundersFigures = {
         "games": str(request.games) if request.games else None,
+        "unread": unread,
         "pieces": request.pieces,
         "time_control": str(request.control),
         "simulations": request.simulations,
@@ -98,21 +105,26 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
     }
     if not quiet:
         _print(figures)
+    if unread:
+        raise PartlyReadError(f"{len(unread)} games of {request.games} were left out; the first: {unread[0]}", figures)
     return figures
 
 
-def _decisions(request: BlundersRequest, progress: OracleProgress) -> list[Decision]:
+def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list[Decision], list[str]]:
+    """The decisions, and what is wrong with games that cannot be read."""
     with open_tablebase(request.folder) as tables:
         tables.probe_wdl(board_of(request.pieces))  # missing tables are told at once
         progress.phase("looking for decisions")
         if request.games is None:
             positions, seed = request.positions, request.seed
-            return drawn_decisions(request.pieces, positions, seed, request.folder, tables, progress.tables)
-        decisions = recorded_decisions(request.games, request.pieces, tables)
+            return drawn_decisions(request.pieces, positions, seed, request.folder, tables, progress.tables), []
+        decisions, unread = recorded_decisions(request.games, request.pieces, tables)
+        if unread and (request.strict or not decisions):
+            raise MatchError(f"games in {request.games}: {unread[0]}")
         if not decisions:
             what = f"no move of at most {request.pieces} pieces could be a blunder"
             raise MatchError(f"games in {request.games}: {what}")
-        return decisions
+        return decisions, unread
 
 
 def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decision]:
@@ -184,3 +196,5 @@ def _print(figures: BlundersFigures) -> None:
         console.print(text, markup=False, highlight=False)
     if len(blunders) > _SHOWN:
         console.print(f"and {len(blunders) - _SHOWN} more: see --json")
+    for reason in figures["unread"][:_SHOWN]:
+        console.print(f"Left out: {reason}", markup=False, highlight=False)

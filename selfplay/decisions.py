@@ -13,7 +13,7 @@ from numba import njit
 
 from engine.bitboard import turned
 from engine.board import Board, Move
-from engine.errors import DraughtsError
+from engine.errors import PdnError
 from engine.fen import Color, format_fen
 from engine.files import read_text
 from engine.movegen import DISTINCT, MAX_MOVES, generate, new_moves
@@ -26,7 +26,6 @@ from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
 
 from .convert import PIECES as SHIPPED_PIECES
-from .openings import MatchError
 
 _DRAWN_AT_ONCE = 8  # times the positions wanted: a sixth of all are decisions
 _DRAWS = 100  # until that is all there is: two pieces have few decisions
@@ -138,25 +137,27 @@ def drawn_decisions(
     return list(found.values())[:number]
 
 
-def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> list[Decision]:
+def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> tuple[list[Decision], list[str]]:
     """Decisions of at most ``pieces`` pieces in recorded games, with the moves made, in the order of the file.
 
-    Raises ``StorageError`` or ``MatchError`` if the file cannot be read, or holds something else than games.
+    Returns:
+        The decisions, and what is wrong with the games that cannot be read.
+
+    Raises:
+        StorageError: the file cannot be read.
     """
-    try:
-        moves = list(_recorded_moves(path, pieces))
-    except DraughtsError as error:
-        raise MatchError(f"games in {path}: {error}") from error
+    unread: list[str] = []
+    moves = list(_recorded_moves(path, pieces, lambda error: unread.append(str(error))))
     positions = np.array([board.words() for board, _, _ in moves], np.uint32).reshape(-1, 3)
     worth = move_values(positions, tables)
     decisions = (
         Decision(board, values, player, move) for (board, player, move), values in zip(moves, worth, strict=True)
     )
-    return [decision for decision in decisions if decision.matters]
+    return [decision for decision in decisions if decision.matters], unread
 
 
-def _recorded_moves(path: Path, pieces: int) -> Iterator[tuple[Board, str, Move]]:
-    for game in read_games(read_text(path)):
+def _recorded_moves(path: Path, pieces: int, report: Callable[[PdnError], None]) -> Iterator[tuple[Board, str, Move]]:
+    for game in read_games(read_text(path), report):
         board = Board(game.start_fen)
         for node in game.moves:
             own, opp, _ = board.words()

@@ -254,6 +254,7 @@ class BlundersRequest(Limited):
 
     player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
     games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse games of which one cannot be read.")] = False
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to so many pieces.")] = 5
     positions: Annotated[int, typer.Option(min=1, help="That the player is asked about.")] = 500
     simulations: Simulations = None

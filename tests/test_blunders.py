@@ -1,14 +1,16 @@
 """Moves that throw away a win or a draw."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from programs import ROOT, crownhead_program
 
 from engine.board import Board
-from engine.errors import DraughtsError
+from engine.errors import DraughtsError, PartlyReadError
 from engine.pdn import PdnGame, format_game
 from engine.tablebase import MissingTableError, open_tablebase
 from engine.tablebase.folder import SHIPPED
@@ -98,10 +100,33 @@ def test_recorded_moves_are_judged(games: Path, capsys: pytest.CaptureFixture[st
     assert (smith["player"], smith["blunders"], smith["win_to_draw"]) == ("Smith", 1, 1)
     assert "6-10: a win became a draw" in capsys.readouterr().out
     with open_tablebase(SHIPPED) as tables:
-        decisions = recorded_decisions(games, 4, tables)
+        decisions, unread = recorded_decisions(games, 4, tables)
+    assert unread == []
     assert decisions[0].player == "Smith"
     (asked,) = count(f"tablebase:{SHIPPED}", games=games)["players"]
     assert (asked["positions"], asked["blunders"]) == (len(decisions), 0)
+
+
+def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = count(games=games)["players"]
+    game = games.read_text(encoding="utf-8")
+    games.write_text(f'{game}\n[Event "misprinted"]\n1. 11-15 22-99 *\n\n{game}', encoding="utf-8")
+    with pytest.raises(PartlyReadError, match=r"1 games of .*games\.pdn were left out; the first: .*22-99") as caught:
+        count(games=games, quiet=False)
+    figures = caught.value.figures
+    assert isinstance(figures, dict)
+    assert [player["positions"] for player in figures["players"]] == [2 * player["positions"] for player in expected]
+    assert len(figures["unread"]) == 1
+    assert "Left out: " in capsys.readouterr().out
+    with pytest.raises(MatchError, match="22-99"):
+        count(games=games, strict=True)
+    done = subprocess.run(
+        crownhead_program("blunders", "--games", games, "--pieces", 4, "--json"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, json.loads(done.stdout)["unread"]) == (2, figures["unread"])
 
 
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
