@@ -1,7 +1,6 @@
 """``crownhead tablebase``: verification finds what is wrong, statistics count right, errors take one line."""
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -13,10 +12,11 @@ import pytest
 from programs import ROOT, crownhead_program
 from solved_tables import solve_tables
 
+from engine.memory import available_memory
 from engine.tablebase.build import Builder, peak_bytes
 from engine.tablebase.commands import StepProgress, build_command, stats_command, verify_command
 from engine.tablebase.count import count_pair
-from engine.tablebase.dense import Step
+from engine.tablebase.dense import Step, load_tables
 from engine.tablebase.distance import decode_distances, encode_distances
 from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
@@ -201,18 +201,22 @@ def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) ->
     assert len(progress.text(worked)) <= 48
 
 
-@pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not say how much memory it has")
 def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values, both = peak_bytes(5, False), peak_bytes(5, True)
     assert 20e6 < values < 60e6  # of 53 MB, part of which is given back on the way
     assert both == 5 * values
-    sysconf = os.sysconf
-    monkeypatch.setattr(os, "sysconf", lambda name: values // 4096 + 1 if name == "SC_PHYS_PAGES" else 4096)
+    monkeypatch.setattr("engine.memory.available_memory", lambda: values + 1)
     Builder(tmp_path / "values", 5)
     with pytest.raises(ValueError, match="choose fewer pieces or leave --distance out"):
         Builder(tmp_path / "both", 5, distance=True)
-    monkeypatch.setattr(os, "sysconf", sysconf)
     assert not (tmp_path / "both").exists()
+    with pytest.raises(ValueError, match=r"values of 2-7 pieces take 19\.7 GB of memory, and 0\.0 GB are free"):
+        load_tables(SHIPPED, 7)
+
+
+def test_how_much_memory_there_is() -> None:
+    there = available_memory()
+    assert there is None or 10e6 < there < 100e12
 
 
 def test_statistics(folder: Path) -> None:

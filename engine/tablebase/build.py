@@ -1,6 +1,5 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
-import os
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
+from ..memory import check_memory
 from .count import count_pair
 from .dense import DenseDistances, DenseTables, Step, in_steps
 from .distance import encode_distances
@@ -59,14 +59,9 @@ def peak_bytes(pieces: int, distance: bool) -> int:
 
 
 def _check_memory(pieces: int, distance: bool) -> None:
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        needed, there = peak_bytes(pieces, distance), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if needed > there:
-            what = "values and distances" if distance else "values"
-            raise ValueError(
-                f"{what} of 2-{pieces} pieces take {needed / 1e9:.0f} GB of memory, more than the {there / 1e9:.0f} GB "
-                "of this machine: choose fewer pieces" + (" or leave --distance out" if distance else "")
-            )
+    what = f"{'values and distances' if distance else 'values'} of 2-{pieces} pieces"
+    advice = "choose fewer pieces" + (" or leave --distance out" if distance else "")
+    check_memory(peak_bytes(pieces, distance), what, advice)
 
 
 def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Workers) -> None:

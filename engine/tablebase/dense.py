@@ -15,6 +15,7 @@ from numba import njit
 
 from ..bitboard import NUM_SQUARES, borrowed
 from ..interrupts import map_threads
+from ..memory import check_memory
 from ..movegen import jumpers_of, new_moves
 from .distance import KnownSlices, solve_distances
 from .folder import default_folder
@@ -279,8 +280,10 @@ def load_tables(
 
     Raises:
         TableFileError: a file in the folder is damaged or foreign.
+        ValueError: there is not so much memory.
     """
     place, tables = folder or default_folder(), DenseTables(pieces)
+    check_memory(tables.words.nbytes, f"values of 2-{pieces} pieces", "choose fewer pieces")
     with Workers(threads) as workers:
         for step in in_steps(pairs_up_to(pieces), lambda pair: tables.fill_from(place, pair, workers)[1]):
             report(step)
