@@ -125,7 +125,7 @@ class Campaign:
     def close(self) -> list[int]:
         """Ends all; returns the processes of the learner that are left."""
         family = descendants(self.learner.pid)
-        self.learner.send_signal(signal.SIGINT)
+        self.learner.send_signal(signal.SIGTERM)  # what a shell starts in its background may be deaf to SIGINT
         self.learner.wait(60)
         time.sleep(15)
         left = named(family, "")
