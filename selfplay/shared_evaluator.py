@@ -40,6 +40,8 @@ _LONGEST_ADDRESS = 100  # bytes, of a socket's path
 LANES = 2  # evaluators of a GPU
 _IDLE_S = 30.0  # without a client, until it ends
 _START_S = 120.0  # that it gets to start
+_TRIES = 5
+_PAUSE_S = 0.2  # between two
 _HELLO, _NETWORK, _EVALUATE = b"h", b"n", b"e"
 _KNOWN, _SEND, _DONE = b"k", b"s", b"d"
 _CONFIG: TypeAdapter[NetworkConfig] = TypeAdapter(NetworkConfig)
@@ -144,7 +146,7 @@ class SharedEvaluator(NetworkEvaluator):
 
     def _asked_of(self, ask: Callable[[socket.socket], None]) -> None:
         """Asks the evaluator, a new one if the old one has died."""
-        for last in (False, True):
+        for _ in range(_TRIES):  # more than two: one that is dying may still accept a connection
             try:
                 if self._connection is None:
                     self._connection = self._connected()
@@ -152,10 +154,10 @@ class SharedEvaluator(NetworkEvaluator):
                         self._tell_network(self._connection)
                 ask(self._connection)
                 return
-            except ConnectionError as error:
+            except ConnectionError:
                 self._connection = None
-                if last:
-                    raise BackendError(f"the shared evaluator has died twice: {error}") from error
+                time.sleep(_PAUSE_S)
+        raise BackendError(f"the shared evaluator has died {_TRIES} times in a row: see {self._log}")
 
     def _connected(self) -> socket.socket:
         end = time.monotonic() + _START_S
@@ -168,18 +170,17 @@ class SharedEvaluator(NetworkEvaluator):
             except (FileNotFoundError, ConnectionError):
                 connection.close()
             if time.monotonic() > end:
-                log = self._address.with_suffix(".log")
-                raise BackendError(f"the shared evaluator has not started within {_START_S:.0f} s: see {log}")
+                raise BackendError(f"the shared evaluator has not started within {_START_S:.0f} s: see {self._log}")
             _start(self._address, *self._place)
-            time.sleep(0.2)
+            time.sleep(_PAUSE_S)
+
+    @property
+    def _log(self) -> Path:
+        return self._address.with_suffix(".log")
 
 
 def shares_evaluator(choice: str, network: Network, backend: str, device: str) -> bool:
-    """Whether actors share evaluators by the setting ``selfplay.evaluator``.
-
-    ``auto``: on a GPU. Measured on an H200, 16 cores, ``10x128``, positions a second: 918,000 shared, 844,000 with four
-    actors of 1,024 games and 650,000 with 16 of 512 that evaluate for themselves.
-    """
+    """Whether actors share evaluators by the setting ``selfplay.evaluator``; ``auto``: where a GPU evaluates."""
     if choice != "auto":
         return choice == "shared"
     on_gpu = device.startswith("cuda") and not uses_kernels(network, backend, device)

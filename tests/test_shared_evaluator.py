@@ -1,5 +1,6 @@
 """One evaluator for several processes: the answers are those of an own one, whatever dies meanwhile."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -133,6 +134,44 @@ def test_how_busy_a_gpu_is_where_that_is_told(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("torch.cuda.utilization", missing)
     assert gpu_busy("cuda:0") is None
+
+
+def test_one_that_is_dying_and_accepts_is_left_for_the_next(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_evaluator, "_start", lambda *_: None)
+    address = short / "cpu-torch-float32-0"
+    dying = socket.socket(socket.AF_UNIX)
+    dying.bind(str(address))
+    dying.listen()
+
+    def die_and_start_again() -> None:
+        for _ in range(2):
+            dying.accept()[0].close()
+        dying.close()
+        serve(str(address), "torch-float32", "cpu")
+
+    threading.Thread(target=die_and_start_again, daemon=True).start()
+    net, batch = network("tiny", 1), positions(9)
+    client = SharedEvaluator(net, "torch-float32", folder=short)
+    np.testing.assert_allclose(
+        client.evaluate(batch)[0], make_evaluator(net, "torch-float32").evaluate(batch)[0], atol=1e-4
+    )
+
+
+def test_one_that_dies_again_and_again_is_said(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_evaluator, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(shared_evaluator, "_start", lambda *_: None)
+    with socket.socket(socket.AF_UNIX) as dying:
+        dying.bind(str(short / "cpu-auto-0"))
+        dying.listen()
+
+        def die() -> None:
+            with contextlib.suppress(OSError):  # the test is over
+                while True:
+                    dying.accept()[0].close()
+
+        threading.Thread(target=die, daemon=True).start()
+        with pytest.raises(BackendError, match=r"has died 5 times in a row: see .*cpu-auto-0\.log"):
+            SharedEvaluator(network("tiny", 1), folder=short)
 
 
 @pytest.mark.slow
