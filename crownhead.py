@@ -39,12 +39,12 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> None:
         try:
-            figures = super().invoke(ctx)
-            if isinstance(figures, Iterator):
-                if ctx.obj:
-                    _print_array(figures)
-                deque(figures, 0)
-            elif ctx.obj:  # see ``options.Json``
+            figures, as_json = super().invoke(ctx), ctx.obj  # see ``options.Json``
+            if isinstance(figures, Iterator) and not as_json:
+                deque(figures, 0)  # what it yields has been shown when the next is asked for
+            elif isinstance(figures, Iterator):
+                _print_array(figures)
+            elif as_json:
                 print(json.dumps(figures))
         except PartlyReadError as error:
             if ctx.obj:

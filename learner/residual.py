@@ -72,7 +72,7 @@ SIZES = {
 
 def _has_fused(x: Tensor) -> bool:
     """Whether cuDNN has convolution, bias, sum and ReLU as one kernel for these inputs."""
-    return x.is_cuda and x.dtype == torch.bfloat16
+    return x.is_cuda and x.dtype == torch.bfloat16 and torch.version.cuda is not None  # AMD's devices say cuda, too
 
 
 class ConvUnit(nn.Module):

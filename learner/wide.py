@@ -22,8 +22,8 @@ from .network_base import Network, Precision
 
 NUM_PIECES = 4 * NUM_SQUARES
 """Inputs that are pieces: own men, own kings, the opponent's men and kings on each square."""
-KINGS = np.repeat([False, True, False, True], NUM_SQUARES)
-"""bool [NUM_PIECES]: the inputs that are kings."""
+KINGS = np.flatnonzero(np.repeat([False, True, False, True], NUM_SQUARES))
+"""Which inputs are kings."""
 _SPREAD = 0.15  # of the first weights from pieces: some are on at once, each with about the same part in a unit
 _ENDS = ((20, 16, 12), (12, 9, 7))
 """Fewest pieces of the first three of four phases, without kings and with any."""
@@ -143,7 +143,7 @@ class WideNetwork(Network):
         self.neighbours = Neighbours(config.units) if config.neighbours else None
         self.policy = nn.Linear(config.units, NUM_POLICY)
         self.register_buffer("_numbers", torch.from_numpy(PHASES).long(), persistent=False)
-        self.register_buffer("_kings", torch.from_numpy(np.flatnonzero(KINGS)), persistent=False)
+        self.register_buffer("_kings", torch.from_numpy(KINGS), persistent=False)
         for phase in self.phases:  # all begin alike: what one has learnt of the policy is of use to the others
             phase.load_state_dict(self.phases[0].state_dict())
 

@@ -64,15 +64,14 @@ class Worker:
         self._seed = seed
         self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
         self._stopping = False
-        self._device = "cpu"  # which its network is computed on
 
     def play(self, weights: Weights) -> Played | None:
         """Plays until there is enough for a shard; None if stopped before a game ended."""
-        actor = self._prepare(weights)
+        actor, evaluator = self._prepare(weights)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
         if not records:
             return None
-        return Played(self._number, socket.gethostname(), pack_shard(records), stats, gpu_busy(self._device))
+        return Played(self._number, socket.gethostname(), pack_shard(records), stats, gpu_busy(str(evaluator.device)))
 
     def stop(self) -> None:
         """Makes ``play``, in another thread, return soon."""
@@ -80,7 +79,7 @@ class Worker:
         for actor, _ in list(self._actors.values()):
             actor.stop()
 
-    def _prepare(self, weights: Weights) -> Actor:
+    def _prepare(self, weights: Weights) -> tuple[Actor, NetworkEvaluator]:
         teacher = self._config.teacher
         teaches = teacher is not None and weights.digest == teacher.digest
         if teaches not in self._actors:
@@ -91,7 +90,7 @@ class Worker:
             actor.network = weights.digest
         if self._stopping:
             actor.stop()
-        return actor
+        return actor, evaluator
 
     def _new_actor(self, weights: Weights, teaches: bool) -> tuple[Actor, NetworkEvaluator]:
         config = self._config
@@ -104,7 +103,6 @@ class Worker:
             evaluator = SharedEvaluator(network, backend, device, turn % LANES)
         else:
             evaluator = make_evaluator(network, backend, device)
-        self._device = str(evaluator.device)
         knowledge = self._make_knowledge(config) if self._make_knowledge else None
         seed = self._seed + (1 << 32 if teaches else 0)
         return Actor(settings, config.search, evaluator, seed, weights.digest, knowledge), evaluator

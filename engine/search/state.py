@@ -29,7 +29,7 @@ SLOT = np.dtype(
         ("num_history", np.int32),  # positions in the history
         ("num_legal", np.int32),  # moves at the root
         ("noise", np.float32),  # share of noise in the root prior
-        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root, for now
+        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root of the present search
         ("searcher", np.float32),  # 1: it is the side to move that values draws so; -1: its opponent
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
