@@ -197,4 +197,4 @@ def _print(figures: BlundersFigures) -> None:
     if len(blunders) > _SHOWN:
         console.print(f"and {len(blunders) - _SHOWN} more: see --json")
     for reason in figures["unread"][:_SHOWN]:
-        console.print(f"Left out: {reason}", markup=False, highlight=False)
+        console.print(f"Left out: {reason}", markup=False, highlight=False, soft_wrap=True)

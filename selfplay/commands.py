@@ -24,6 +24,7 @@ from .ratings import Ratings
 from .requests import AnalyseRequest, TrainRequest
 from .run_folder import RunError, RunFolder
 from .stages import next_stage
+from .threads import choose_device
 from .training import Training, TrainingFigures
 
 _BOARD_S = 0.1  # of the searches that self-play is compared with
@@ -134,6 +135,7 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset, settings, **changes)
+    choose_device(config.device)  # says now whether there is such a device, before anything is made
     run = RunFolder.create(request.folder, config)
     if first is not None:
         save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)

@@ -225,6 +225,13 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     assert_refused(crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False), "config.json")
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_the_device_no_run_is_begun(tmp_path: Path) -> None:
+    refused = crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--set", "device=cuda", check=False)
+    assert_refused(refused, "no CUDA device here")
+    assert not (tmp_path / "run").exists()
+
+
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
