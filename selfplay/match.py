@@ -1,10 +1,9 @@
 """Matches: two players, colour-swapped pairs of games from the same openings, many games side by side."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from types import MappingProxyType
 
 import numpy as np
 
@@ -128,8 +127,7 @@ def play_games(
     concurrency: int = CONCURRENCY,
     max_plies: int | None = None,
     control: TimeControl = NO_CLOCK,
-    on_round: Callable[[Sequence[Running]], None] | None = None,
-    boards: Mapping[int, Board] = MappingProxyType({}),
+    on_round: Callable[[], None] | None = None,
 ) -> Iterator[MatchGame]:
     """Plays games, up to ``concurrency`` of them side by side, and hands each on as soon as it is over.
 
@@ -142,8 +140,7 @@ def play_games(
         max_plies: a game of this length (opening included) is a draw.
         control: time of each player. On a Fischer clock one that takes more than ``referee.GRACE_S`` beyond what it
             has loses; a time per move is given to the players, and is for them to keep.
-        on_round: called with the games on the board each time both players have moved in all of them.
-        boards: of games, by their numbers, that go on from there; not from their openings.
+        on_round: called each time both players have moved in all games on the board.
     """
     timed = control.kind != "none" or any(
         getattr(player, "one_game_at_a_time", False) for player in (player_a, player_b)
@@ -152,7 +149,7 @@ def play_games(
     running: list[Running] = []
     while True:
         for index, opening in islice(waiting, (1 if timed else concurrency) - len(running)):
-            game = Running(index, opening, control, boards.get(index, opening.board).copy())
+            game = Running(index, opening, control, opening.board.copy())
             game.advance(max_plies)
             running.append(game)
         if not running:
@@ -167,7 +164,7 @@ def play_games(
                 game.play(answer, player.name)
                 game.advance(max_plies)
         if on_round:
-            on_round(running)
+            on_round()
         yield from (game.record(player_a.name, player_b.name) for game in running if game.ended)
         running = [game for game in running if not game.ended]
 
@@ -181,12 +178,10 @@ def play_match(
     seed: int = 0,
     max_plies: int | None = None,
     on_game: Callable[[MatchGame], bool | None] | None = None,
-    on_round: Callable[[Sequence[Running]], None] | None = None,
-    boards: Mapping[int, Board] = MappingProxyType({}),
 ) -> MatchResult:
     """Plays a match in pairs: the same opening twice, the first player with Black, then with White.
 
-    See ``play_games``, also for ``boards``. Players who answer from the board alone play the same match at any
+    See ``play_games``. Players who answer from the board alone play the same match at any
     ``CONCURRENCY``.
 
     Args:
@@ -205,9 +200,7 @@ def play_match(
     starts = ((index, openings[index // 2 % len(openings)]) for index in range(games))
     over: dict[int, MatchGame] = {}
     played: list[MatchGame] = []
-    for game in play_games(
-        player_a, player_b, starts, concurrency=CONCURRENCY, max_plies=max_plies, on_round=on_round, boards=boards
-    ):
+    for game in play_games(player_a, player_b, starts, concurrency=CONCURRENCY, max_plies=max_plies):
         over[game.index] = game
         while len(played) in over:
             played.append(over.pop(len(played)))

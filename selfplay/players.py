@@ -111,14 +111,9 @@ def network_folder(text: str | None) -> Path | None:
     return run.best_checkpoint if is_run else folder
 
 
-def network_player(
-    network: Network, name: str, search: SearchConfig, *, device: str = "auto", backend: str = "auto"
-) -> SearchPlayer:
-    """A player of a network in memory that searches without a time limit, with a backend of ``make_evaluator``.
-
-    Raises ``BackendError`` if there is no such backend, or it cannot compute this network.
-    """
-    return _search_player(name, make_evaluator(network, backend, choose_device(device)), search, USUAL)
+def evaluator_player(name: str, evaluator: NetworkEvaluator, search: SearchConfig) -> SearchPlayer:
+    """A player that searches with an evaluator, without a time limit."""
+    return _search_player(name, evaluator, search, USUAL)
 
 
 def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:

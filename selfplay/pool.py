@@ -16,14 +16,20 @@ from engine.interrupts import interrupt_held
 
 from .config import RunConfig
 from .knowledge import endgame_knowledge
+from .pool_match import MatchPart, MatchPlayed, PoolMatch
 from .threads import num_cores
-from .worker import Played, Weights, Worker
+from .weights import Weights
+from .worker import Played, Worker
 
 REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
 _MOST_FAILURES = 5  # of every actor, one after the other, without a shard in between
 _LONGEST_PAUSE_S = 60.0  # before an actor is started again
 _LOOK_S = 2.0  # between two looks at where actors could play
 _LOG = logging.getLogger(__name__)
+
+
+Result = Played | MatchPlayed
+"""What actors deliver."""
 
 
 class PoolError(ValueError):
@@ -53,6 +59,14 @@ class Turns:
         return self._teacher
 
 
+@dataclass(frozen=True)
+class Request:
+    """What an actor has been asked for: where its answer will be, and which games of a match it is about."""
+
+    answer: Any
+    part: MatchPart | None = None
+
+
 @dataclass
 class PoolActor:
     """What plays, as the pool knows it.
@@ -68,7 +82,7 @@ class PoolActor:
     number: int
     place: Hashable
     handle: Any = None
-    requests: deque[Any] = field(default_factory=deque)
+    requests: deque[Request] = field(default_factory=deque)
     failures: int = 0
     starts_at: float = 0.0
 
@@ -89,15 +103,19 @@ class Source(Protocol):
 
     def set_teacher(self, weights: Weights, share: float) -> None: ...
 
+    def set_match(self, match: PoolMatch | None) -> None: ...
+
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None: ...
 
-    def collect(self, timeout: float) -> list[Played]: ...
+    def collect(self, timeout: float) -> list[Result]: ...
 
-    def close(self) -> list[Played]: ...
+    def close(self) -> list[Result]: ...
 
 
 class Pool(ABC):
-    """Actors that play shards. Requests in flight are bounded; what is finished waits to be collected.
+    """Actors that play shards, and games of a match before these.
+
+    Requests in flight are bounded; what is finished waits to be collected.
 
     An actor that fails is started again, after the second failure in a row with growing pauses, and the run goes on.
 
@@ -119,6 +137,9 @@ class Pool(ABC):
         self._config, self.started = config, start
         self._turns = Turns()
         self._actors: list[PoolActor] = []
+        self._match_number: int | None = None
+        self._match_networks: list[Any] = []
+        self._parts: deque[MatchPart] = deque()
         self._look_at = 0.0
         self._staff()
 
@@ -129,7 +150,7 @@ class Pool(ABC):
 
     @property
     def in_flight(self) -> int:
-        """Shards that have been asked for and not been collected: at most ``REQUESTS_IN_FLIGHT`` for each actor."""
+        """What has been asked for and not been collected: at most ``REQUESTS_IN_FLIGHT`` of each actor."""
         return sum(len(actor.requests) for actor in self._actors)
 
     def set_weights(self, weights: Weights) -> None:
@@ -140,33 +161,53 @@ class Pool(ABC):
         """Weights for this fraction (0 to 1) of the requests, in place of the run's own."""
         self._turns.set_teacher(self._shared(weights), share)
 
+    def set_match(self, match: PoolMatch | None) -> None:
+        """The match that is played before shards; it takes the place of another one, and None ends that."""
+        self._match_number = None if match is None else match.number
+        self._match_networks = [] if match is None else [self._shared(weights) for weights in match.networks]
+        self._parts = deque([] if match is None else match.parts())
+
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
-        """Starts actors where there is room for them, and gives each as many requests as it may hold."""
+        """Starts actors where there is room for them, and gives each as many requests as it may hold.
+
+        Without any ``in_flight`` they still play the match, if there is one.
+        """
         self._staff()
         for actor in list(self._actors):
-            while actor.handle is not None and len(actor.requests) < in_flight:
-                weights = self._turns.next()
+            while actor.handle is not None and len(actor.requests) < (in_flight or bool(self._parts)):
+                part = self._parts.popleft() if self._parts else None
                 try:
-                    actor.requests.append(self._ask(actor.handle, weights))
+                    actor.requests.append(Request(self._asked(actor.handle, part), part))
                 except self.dead as error:
+                    self._put_back([part])
                     self._fail(actor, error)
 
-    def collect(self, timeout: float) -> list[Played]:
+    def _asked(self, handle: Any, part: MatchPart | None) -> Any:
+        if part is None:
+            return self._ask(handle, self._turns.next())
+        return self._ask_match(handle, part, *self._match_networks)
+
+    def _put_back(self, parts: Sequence[MatchPart | None]) -> None:
+        """Games that somebody else has to play."""
+        self._parts.extendleft(part for part in parts if part is not None and part.match == self._match_number)
+
+    def collect(self, timeout: float) -> list[Result]:
         """What has been played since the last call; waits up to ``timeout`` seconds for the first.
 
         Raises:
             PoolError: all actors die again and again.
             ValueError, OSError: what an actor raises, if that is so on every machine.
         """
-        self._wait([actor.requests[0] for actor in self._actors if actor.requests], timeout)
+        self._wait([actor.requests[0].answer for actor in self._actors if actor.requests], timeout)
         played = []
         for actor in list(self._actors):
-            while actor.requests and self._is_done(actor.requests[0]):
+            while actor.requests and self._is_done(actor.requests[0].answer):
                 try:
-                    result = self._result(actor.requests.popleft())
+                    result = self._result(actor.requests[0].answer)
                 except Exception as error:
                     self._fail(actor, error)
                     break
+                actor.requests.popleft()
                 actor.failures = 0
                 if result is not None:
                     played.append(result)
@@ -182,6 +223,7 @@ class Pool(ABC):
             for actor in gone:
                 _LOG.warning("actor %d has gone with its machine", actor.number)
                 self._actors.remove(actor)
+                self._forget_requests(actor)
             taken = {actor.place for actor in self._actors}
             for place in places:
                 if place not in taken:
@@ -215,9 +257,13 @@ class Pool(ABC):
         when = f" in {pause:.0f} s" if pause else ""
         _LOG.warning("actor %d%s %s and is replaced%s", actor.number, self._where(actor), what, when)
         self._bury(actor.handle)
-        actor.requests.clear()
+        self._forget_requests(actor)
         actor.handle, actor.starts_at = None, time.monotonic() + pause
         self._look_at = 0.0
+
+    def _forget_requests(self, actor: PoolActor) -> None:
+        self._put_back([request.part for request in actor.requests])
+        actor.requests.clear()
 
     def _places(self) -> Sequence[Hashable]:
         """Where actors should play now, one each."""
@@ -239,6 +285,10 @@ class Pool(ABC):
     def _ask(self, handle: Any, weights: Any) -> Any:
         """Asks an actor for a shard, see ``Worker.play``."""
 
+    @abstractmethod
+    def _ask_match(self, handle: Any, part: MatchPart, *networks: Any) -> Any:
+        """Asks an actor for games of a match, see ``Worker.play_match``."""
+
     def _shared(self, weights: Weights) -> Any:
         """Weights in the form that requests carry."""
         return weights
@@ -253,14 +303,14 @@ class Pool(ABC):
     def _is_done(self, request: Any) -> bool:
         return request.done()
 
-    def _result(self, request: Any) -> Played | None:
+    def _result(self, request: Any) -> Result | None:
         return request.result()
 
     def _bury(self, handle: Any) -> None:  # noqa: B027 - most leave nothing
         """Puts away what is left of an actor that has failed."""
 
     @abstractmethod
-    def close(self) -> list[Played]:
+    def close(self) -> list[Result]:
         """Ends all actors and returns what they had finished; the games in play are lost."""
 
 
@@ -275,11 +325,17 @@ class ThreadPool(Pool):
         worker, executor = handle
         return executor.submit(worker.play, weights)
 
+    def _ask_match(
+        self, handle: tuple[Worker, ThreadPoolExecutor], part: MatchPart, *networks: Weights
+    ) -> Future[MatchPlayed | None]:
+        worker, executor = handle
+        return executor.submit(worker.play_match, part, *networks)
+
     def _bury(self, handle: tuple[Worker, ThreadPoolExecutor]) -> None:
         handle[0].stop()
         handle[1].shutdown(wait=False, cancel_futures=True)
 
-    def close(self) -> list[Played]:
+    def close(self) -> list[Result]:
         """See ``Pool.close``."""
         running = [actor for actor in self._actors if actor.handle is not None]
         for actor in running:
@@ -289,7 +345,8 @@ class ThreadPool(Pool):
         return finished(running)
 
 
-def finished(actors: Sequence[PoolActor]) -> list[Played]:
+def finished(actors: Sequence[PoolActor]) -> list[Result]:
     """What actors that have ended were still asked for and have played."""
-    done = [request for actor in actors for request in actor.requests if not request.cancelled()]
-    return [result for request in done if request.exception() is None and (result := request.result()) is not None]
+    answers = [request.answer for actor in actors for request in actor.requests]
+    done = [answer for answer in answers if not answer.cancelled() and answer.exception() is None]
+    return [result for answer in done if (result := answer.result()) is not None]

@@ -10,9 +10,11 @@ from multiprocessing.connection import Connection
 
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import Pool, PoolActor, finished
+from .pool import Pool, PoolActor, Result, finished
+from .pool_match import MatchPart, MatchPlayed
 from .processes import follow_parent, give_way, no_interrupt
-from .worker import Played, Weights, Worker
+from .weights import Weights
+from .worker import Played, Worker
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
 _worker: Worker | None = None
@@ -35,10 +37,16 @@ class ProcessPool(Pool):
         with no_interrupt():  # the first request starts the process
             return handle.submit(_play, weights)
 
+    def _ask_match(
+        self, handle: ProcessPoolExecutor, part: MatchPart, *networks: Weights
+    ) -> Future[MatchPlayed | None]:
+        with no_interrupt():
+            return handle.submit(_play_match, part, *networks)
+
     def _bury(self, handle: ProcessPoolExecutor) -> None:
         handle.shutdown(wait=False)
 
-    def close(self) -> list[Played]:
+    def close(self) -> list[Result]:
         """See ``Pool.close``."""
         self._running.close()
         running = [actor for actor in self._actors if actor.handle is not None]
@@ -66,3 +74,9 @@ def _play(weights: Weights) -> Played | None:
     """In the actor's process, for each request."""
     assert _worker is not None
     return _worker.play(weights)
+
+
+def _play_match(part: MatchPart, *networks: Weights) -> MatchPlayed | None:
+    """Likewise, for games of a match."""
+    assert _worker is not None
+    return _worker.play_match(part, *networks)

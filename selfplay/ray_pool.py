@@ -16,9 +16,11 @@ from engine.errors import one_line
 from .cluster import Cluster
 from .config import RunConfig
 from .knowledge import endgame_knowledge
-from .pool import Pool, PoolActor
+from .pool import Pool, PoolActor, Result
+from .pool_match import MatchPart, MatchPlayed
 from .processes import give_way
-from .worker import Played, Weights, Worker
+from .weights import Weights
+from .worker import Played, Worker
 
 _PLACE_S = 60.0  # until an actor that has no place is spoken of
 _LOG = logging.getLogger(__name__)
@@ -37,8 +39,14 @@ class _RayWorker:
         return socket.gethostname()
 
     def play(self, weights: Weights) -> Played | None:
+        return self._made().play(weights)
+
+    def play_match(self, part: MatchPart, *networks: Weights) -> MatchPlayed | None:
+        return self._made().play_match(part, *networks)
+
+    def _made(self) -> Worker:
         self._worker = self._worker or Worker(*self._arguments)
-        return self._worker.play(weights)
+        return self._worker
 
 
 @dataclass
@@ -115,6 +123,9 @@ class RayPool(Pool):
     def _ask(self, handle: _Handle, weights: Any) -> Any:
         return handle.actor.play.remote(weights)
 
+    def _ask_match(self, handle: _Handle, part: MatchPart, *networks: Any) -> Any:
+        return handle.actor.play_match.remote(part, *networks)
+
     def _shared(self, weights: Weights) -> Any:
         return self._ray.put(weights)  # once; requests carry a reference
 
@@ -127,20 +138,20 @@ class RayPool(Pool):
     def _is_done(self, request: Any) -> bool:
         return self._cluster.is_done(request)
 
-    def _result(self, request: Any) -> Played | None:
-        played: Played | None = self._cluster.result(request)
-        return played
+    def _result(self, request: Any) -> Result | None:
+        result: Result | None = self._cluster.result(request)
+        return result
 
     def _bury(self, handle: _Handle) -> None:
         self._ray.kill(handle.actor)
 
-    def close(self) -> list[Played]:
+    def close(self) -> list[Result]:
         """See ``Pool.close``; also leaves the cluster, or ends the Ray that this pool has started."""
         played = []
         for actor in self._actors:
-            while actor.requests and self._cluster.is_done(actor.requests[0]):
+            while actor.requests and self._cluster.is_done(actor.requests[0].answer):
                 try:
-                    played.append(self._result(actor.requests.popleft()))
+                    played.append(self._result(actor.requests.popleft().answer))
                 except Exception as error:
                     _LOG.warning("actor %d: %s", actor.number, one_line(error))
         self._ray.shutdown()

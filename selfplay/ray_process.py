@@ -23,9 +23,10 @@ from engine.interrupts import interrupt_held
 
 from .cluster import ClusterError
 from .config import RunConfig
-from .pool import REQUESTS_IN_FLIGHT, PoolError
+from .pool import REQUESTS_IN_FLIGHT, PoolError, Result
+from .pool_match import PoolMatch
 from .processes import no_interrupt
-from .worker import Played, Weights
+from .weights import Weights
 
 _MOST_DEATHS = 5  # in a row, without a shard in between
 _START_S = 180.0  # that Ray gets to start
@@ -43,7 +44,7 @@ class _Answer:
         last: it has closed.
     """
 
-    played: list[Played]
+    played: list[Result]
     error: Exception | None = None
     size: int = 0
     in_flight: int = 0
@@ -66,9 +67,11 @@ class RayProcess:
         self._config, self._started = config, start
         self._weights: Weights | None = None
         self._teacher: tuple[Weights, float] | None = None
-        self._wanted, self._asked, self._ready = 0, False, False
+        self._match: PoolMatch | None = None
+        self._wanted: int | None = None
+        self._asked = self._ready = False
         self._deaths, self._begin_at = 0, 0.0
-        self._played: list[Played] = []
+        self._played: list[Result] = []
         self._connection: Connection | None = None
         self._begin()
         self._listen(_START_S)
@@ -86,24 +89,29 @@ class RayProcess:
         self._teacher = weights, share
         self._say("teacher", weights, share)
 
+    def set_match(self, match: PoolMatch | None) -> None:
+        """See ``Pool.set_match``."""
+        self._match = match
+        self._say("match", match)
+
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
         """See ``Pool.refill``; done with the next ``collect``."""
         if self._weights is None:
             raise PoolError("the pool has no weights yet: call set_weights first")
         self._wanted = in_flight
 
-    def collect(self, timeout: float) -> list[Played]:
+    def collect(self, timeout: float) -> list[Result]:
         """See ``Pool.collect``."""
         if self._connection is None and time.monotonic() >= self._begin_at:
             self._begin()
         if not self._asked:
             self._asked = self._say("collect", self._wanted, timeout)
-            self._wanted = 0 if self._asked else self._wanted
+            self._wanted = None if self._asked else self._wanted
         self._listen(timeout)
         played, self._played = self._played, []
         return played
 
-    def close(self) -> list[Played]:
+    def close(self) -> list[Result]:
         """See ``Pool.close``."""
         self._say("close")
         end, last = time.monotonic() + _LEAVE_S, False
@@ -181,6 +189,7 @@ class RayProcess:
                 self._say("weights", self._weights)
             if self._teacher is not None:
                 self._say("teacher", *self._teacher)
+            self._say("match", self._match)
 
     def _died(self, error: Exception) -> None:
         self._process.kill()
@@ -244,7 +253,7 @@ def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Wa
 
     pool = RayPool(config, start)
 
-    def answer(played: list[Played]) -> None:
+    def answer(played: list[Result]) -> None:
         figures = pool.size, pool.in_flight, pool.started, pool.dashboard
         connection.send(_Answer(played, None, *figures, warnings.take()))
 
@@ -255,8 +264,10 @@ def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Wa
                 pool.set_weights(weights)
             case ("teacher", weights, share):
                 pool.set_teacher(weights, share)
+            case ("match", match):
+                pool.set_match(match)
             case ("collect", wanted, timeout):
-                if wanted:
+                if wanted is not None:
                     pool.refill(wanted)
                 answer(pool.collect(timeout))
             case _:

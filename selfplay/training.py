@@ -1,9 +1,8 @@
 """The outer loop: self-play fills the replay window, the learner draws from it, candidates go through the gate."""
 
 import math
-import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,36 +12,26 @@ import torch
 
 from engine.files import atomic_write
 from engine.interrupts import interrupt_held
-from engine.players import make_simple_player, parse_player
-from engine.players.base import Player
-from engine.players.search_player import SearchPlayer
-from engine.players.spec import NetworkSpec
-from learner.checkpoint import CheckpointError, load_checkpoint, read_info, save_checkpoint
+from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network, NetworkConfig, make_network
-from learner.student import STUDENT_FOLDER
 from learner.teacher import Teacher
 from learner.trainer import Trainer, TrainerConfig
 
 from .config import RunConfig
-from .elo import PairingResult, TallyFigures
-from .exam import EndgameExam
 from .figures import ratings_image
-from .gate import Gate, GateFigures
-from .gate_games import GateGames
-from .match import Running, play_match
-from .match_record import MatchGame, MatchResult
+from .judge import Judge
 from .mirror import Mirror
-from .openings import make_openings
-from .players import network_player
-from .pool import Source, ThreadPool
+from .pool import REQUESTS_IN_FLIGHT, Result, Source, ThreadPool
+from .pool_match import MatchPlayed
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
-from .run_folder import Promotion, RunError, RunFolder, faults_logged
+from .run_folder import RunError, RunFolder, RunState, faults_logged
 from .shards import ShardInfo
 from .threads import choose_device, use_single_thread
+from .weights import Weights
 from .work_done import WorkDone, WorkFigures
-from .worker import Played, Weights
+from .worker import Played
 
 _LOG_STEPS = 50
 _WAIT_SECONDS = 0.2
@@ -93,34 +82,41 @@ class Training:
         self.config = config
         self._listen = listener
         self._device = choose_device(config.device)
-        self.state = folder.read_state()
-        self._minutes_before = self.state.minutes
         self._started = self._saved = time.monotonic()
         self.replay = ReplayBuffer(folder.shards, config.replay)
         self._mirror = Mirror(config.mirror) if config.mirror else None
         if self._mirror is not None:
             self._mirror.check(folder)
+        self._make_first(folder.checkpoint("000000"))
+        self._judge = Judge(folder, config, self._tell)
+        self._minutes_before = self.state.minutes
         self.trainer = self._make_trainer()
         self.student = self._make_student()
         self._teacher = self._make_teacher()
-        self._steps_judged = folder.steps_of(self.state.iteration)
-        self.ratings = Ratings(folder.elo_path)
-        self._best = load_checkpoint(folder.checkpoint(self.state.best))
-        names = ["000000", *(promotion.checkpoint for promotion in self.state.promotions)]
-        self._promoted = [read_info(folder.checkpoint(name)).digest for name in names]
         self._writer: Any = None
-        self._gate_seconds = 0.0
         self._work = WorkDone(self.replay, self._started)
-        self._exam: EndgameExam | None = None
-        self._player = self._searcher(self._best.network, "best")
+
+    @property
+    def state(self) -> RunState:
+        """Iteration, best network, promotions, and the time used when it was written."""
+        return self._judge.state
+
+    @property
+    def ratings(self) -> Ratings:
+        """Results of all matches."""
+        return self._judge.ratings
+
+    def _make_first(self, folder: Path) -> None:
+        """The checkpoint of random weights, unless it is there."""
+        if folder.exists():
+            return
+        if self.config.init is not None:
+            raise RunError(f"{folder} is missing: begin the run anew, with --init and another folder")
+        save_checkpoint(folder, self._fresh(self.config.network), {"steps": 0})
 
     def _make_trainer(self) -> Trainer:
-        first = self.folder.checkpoint("000000")
-        if not first.exists():
-            if self.config.init is not None:
-                raise RunError(f"{first} is missing: begin the run anew, with --init and another folder")
-            save_checkpoint(first, self._fresh(self.config.network), {"steps": 0})
-        return self._trainer_of(load_checkpoint(first).network, self.config.trainer, self.folder.trainer_path)
+        first = load_checkpoint(self.folder.checkpoint("000000"))
+        return self._trainer_of(first.network, self.config.trainer, self.folder.trainer_path)
 
     def _make_student(self) -> Trainer | None:
         config = self.config.student
@@ -151,10 +147,6 @@ class Training:
             return None
         network, backend = load_checkpoint(self.folder.teacher).network, self.config.selfplay.backend
         return Teacher(make_evaluator(network, backend, self._device), config.policy_weight, config.value_weight)
-
-    def _searcher(self, network: Network, name: str) -> SearchPlayer:
-        backend, search = self.config.selfplay.backend, self.config.match_search
-        return network_player(network, name, search, device=self._device, backend=backend)
 
     @property
     def minutes(self) -> float:
@@ -193,7 +185,7 @@ class Training:
             closing.callback(self._writer.close)
             closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
-            pool.set_weights(Weights.of(self._best.network, self._best.info.digest))
+            self._judge.resume(pool)
             if self.config.teacher is not None:
                 network = load_checkpoint(self.folder.teacher).network
                 pool.set_teacher(Weights.of(network, self.config.teacher.digest), self.config.teacher.plays)
@@ -225,43 +217,50 @@ class Training:
         atomic_write(self.folder.figure_path, image)
 
     def _loop(self, pool: Source) -> None:
-        loop, batch_size = self.config.loop, self.config.trainer.batch_size
-        while not self._over():
+        while True:
+            self._judge.proceed(pool, self.minutes)
+            ending = self._over() or self._out_of_time(reserve_seconds=self._judge.seconds)
             to_draw = samples_to_draw(self.config, self.replay.total_samples, self.trainer.steps)
-            last_call = self._out_of_time(reserve_seconds=self._gate_seconds)
-            if self._is_due(to_draw) or last_call:
-                if self.trainer.steps > self._steps_judged:
-                    self._judge_candidate(pool)
-                if last_call:
+            if not self._judge.under_way:
+                has_learnt = self.trainer.steps > self._judge.steps
+                if has_learnt and not self._over() and (ending or self._is_due(to_draw)):
+                    self._begin_gate(pool)
+                    continue
+                if ending:
                     return
-                continue
-            enough_games = self._games_due() <= 0
-            enough = enough_games or self.replay.total_samples >= loop.samples_before_training
-            may_train = to_draw >= batch_size and enough
-            if loop.deterministic:
-                if not may_train:
-                    self._collect_one(pool)
-            else:
-                if not (enough_games and may_train):
-                    pool.refill()
-                self._collect(pool, 0.0 if may_train else _WAIT_SECONDS)
-            if may_train:
-                self._train_step()
-            else:
-                self._listen("wait", {"samples": self.replay.total_samples})
-            if time.monotonic() - self._saved > loop.save_seconds:
+            self._play_and_learn(pool, to_draw, ending)
+            if time.monotonic() - self._saved > self.config.loop.save_seconds:
                 self._save()
 
+    def _play_and_learn(self, pool: Source, to_draw: float, ending: bool) -> None:
+        """Takes in what has been played, asks for more, and makes a training step if there is enough."""
+        loop, judging = self.config.loop, self._judge.under_way
+        in_turn = loop.deterministic or loop.games_per_iteration is not None
+        enough_games = self._games_due(ahead=int(judging)) <= 0
+        enough = enough_games or self.replay.total_samples >= loop.samples_before_training
+        may_train = to_draw >= self.config.trainer.batch_size and enough and not (judging and (in_turn or ending))
+        if not loop.deterministic:
+            wanted = not ending and not (enough_games and (judging or may_train))
+            pool.refill(REQUESTS_IN_FLIGHT if wanted else 0)
+            self._collect(pool, 0.0 if may_train else _WAIT_SECONDS)
+        elif judging:
+            pool.refill(0)
+            self._collect(pool, _WAIT_SECONDS)
+        elif not may_train:
+            self._collect_one(pool)
+        if may_train:
+            self._train_step()
+        else:
+            self._listen("wait", {"samples": self.replay.total_samples})
+
     def _games_due(self, ahead: int = 0) -> float:
-        """Games that self-play owes to this iteration and so many ``ahead``; without end if iterations have none."""
+        """Games that self-play still has to play in this iteration and ``ahead`` more; infinite if none are set."""
         games = self.config.loop.games_per_iteration
         return math.inf if games is None else (self.state.iteration + 1 + ahead) * games - self.replay.total_games
 
     def _is_due(self, to_draw: float) -> bool:
         """Whether it is time for the next candidate."""
         loop = self.config.loop
-        if self.trainer.steps == self._steps_judged:
-            return False
         if loop.games_per_iteration is None:
             return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
         return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
@@ -277,38 +276,43 @@ class Training:
         self._take_in(pool.collect(timeout))
         self._work.at_work(pool.size, pool.in_flight)
 
-    def _take_in(self, played: list[Played]) -> None:
-        for result in played:
-            shard, stats = self.replay.store(result.shard, self._behind), result.stats
-            self._work.played(stats)
-            figures = {
-                "actor": result.actor,
-                "machine": result.machine,
-                "behind": self._behind(shard) if shard else 0,
-                "in_flight": self._work.in_flight,
-                "refused": self.replay.refused,
-                "games": stats.games,
-                "samples": stats.samples,
-                "evaluations": stats.evaluations,
-                "seconds": round(stats.seconds, 3),
-                "processor_seconds": round(stats.processor_seconds, 3),
-                "gpu_busy": result.gpu_busy,
-                "resign_checks": stats.resign_checks,
-                "resign_false": stats.resign_false,
-                "window": self.replay.window_samples,
-                "total_games": self.replay.total_games,
-                "total_samples": self.replay.total_samples,
-            }
-            self.folder.log("play", **figures)
-            self._listen("play", {**figures, **self.summary()})
-            if stats.seconds > 0:
-                rate = stats.evaluations / stats.seconds
-                self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
+    def _take_in(self, results: list[Result]) -> None:
+        for result in results:
+            if isinstance(result, MatchPlayed):
+                self._judge.take_in(result)
+            else:
+                self._take_in_shard(result)
+
+    def _take_in_shard(self, played: Played) -> None:
+        shard, stats = self.replay.store(played.shard, self._behind), played.stats
+        self._work.played(stats)
+        figures = {
+            "actor": played.actor,
+            "machine": played.machine,
+            "behind": self._behind(shard) if shard else 0,
+            "in_flight": self._work.in_flight,
+            "refused": self.replay.refused,
+            "games": stats.games,
+            "samples": stats.samples,
+            "evaluations": stats.evaluations,
+            "seconds": round(stats.seconds, 3),
+            "processor_seconds": round(stats.processor_seconds, 3),
+            "gpu_busy": played.gpu_busy,
+            "resign_checks": stats.resign_checks,
+            "resign_false": stats.resign_false,
+            "window": self.replay.window_samples,
+            "total_games": self.replay.total_games,
+            "total_samples": self.replay.total_samples,
+        }
+        self.folder.log("play", **figures)
+        self._listen("play", {**figures, **self.summary()})
+        if stats.seconds > 0:
+            rate = stats.evaluations / stats.seconds
+            self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
 
     def _behind(self, shard: ShardInfo) -> int:
         """How many networks have been promoted since the newest of those with which its games were played."""
-        known = [self._promoted.index(network) for network in shard.networks if network in self._promoted]
-        return len(self._promoted) - 1 - max(known) if known else 0
+        return self._judge.behind(shard.networks)
 
     def _train_step(self) -> None:
         trainer, config, began = self.trainer, self.config.trainer, time.monotonic()
@@ -334,129 +338,32 @@ class Training:
         self.trainer.save(self.folder.trainer_path)
         if self.student is not None:
             self.student.save(self.folder.student_path)
-        self.state = self.state.model_copy(update={"minutes": self.minutes})
-        self.folder.write_state(self.state)
+        self._judge.save(self.minutes)
         self._saved = time.monotonic()
         if self._mirror is not None:
             self._mirror.push(self.folder)
 
-    def _judge_candidate(self, pool: Source) -> None:
-        """Makes a checkpoint of the learner's average, lets it play the best, and promotes or keeps."""
-        started = time.monotonic()
+    def _begin_gate(self, pool: Source) -> None:
+        """Lets a candidate, the learner's average, play the best."""
         self._save()
-        iteration = self.state.iteration + 1
-        name = f"{iteration:06d}"
-        figures = {"steps": self.trainer.steps, "minutes": round(self.minutes, 3), **self._data_figures()}
-        network = self.trainer.ema_network
-        info = save_checkpoint(self.folder.checkpoint(name), network, figures, self._best.info.digest)
-        if self.student is not None:
-            student = self.folder.checkpoint(name) / STUDENT_FOLDER
-            save_checkpoint(student, self.student.ema_network, figures, info.digest)
-        self._steps_judged = self.trainer.steps
-        candidate = self._searcher(network, name)
-        report = self._play_gate(candidate, info.digest, iteration, pool)
-        self.ratings.add(_pairing(name, self.state.best, report))
-        promotions = self.state.promotions
-        if report["decision"] == "promote":
-            promotion = Promotion(
-                checkpoint=name, iteration=iteration, steps=self.trainer.steps, minutes=round(self.minutes, 3)
-            )
-            promotions = (*promotions, promotion)
-            self._best = load_checkpoint(self.folder.checkpoint(name))
-            self._player = self._searcher(self._best.network, name)
-            pool.set_weights(Weights.of(self._best.network, info.digest))
-            self._promoted.append(info.digest)
-            self._examine(name)
-            self._rate(name, pool)
-        self.ratings.save()
-        best = promotions[-1].checkpoint if promotions else self.state.best
-        self.state = self.state.model_copy(
-            update={"iteration": iteration, "best": best, "promotions": promotions, "minutes": self.minutes}
-        )
-        self.folder.write_state(self.state)
-        self.folder.gate_path.unlink(missing_ok=True)
-        self.folder.log("gate", checkpoint=name, steps=self.trainer.steps, **report)
-        if report["elo"] is not None:
-            self._writer.add_scalar("gate/elo", report["elo"], self.trainer.steps)
-        self._drop_old_candidates()
-        self._gate_seconds = time.monotonic() - started
-        self._listen("gate", {"checkpoint": name, **report, **self.summary()})
+        figures = {
+            "steps": self.trainer.steps,
+            "minutes": round(self.minutes, 3),
+            "games": self.replay.total_games,
+            "samples": self.replay.total_samples,
+        }
+        student = self.student.ema_network if self.student is not None else None
+        self._judge.begin(pool, self.trainer.ema_network, student, figures)
 
-    def _data_figures(self) -> dict[str, int]:
-        return {"games": self.replay.total_games, "samples": self.replay.total_samples}
-
-    def _play_gate(self, candidate: SearchPlayer, digest: str, iteration: int, pool: Source) -> GateFigures:
-        gate, most, seed = Gate(self.config.gate), self.config.gate.max_games, self.config.seed + iteration
-        networks = digest, self._best.info.digest
-        games = GateGames(self.folder.gate_path, networks, make_openings("ballots", (most + 1) // 2, seed))
-        self._match(
-            candidate, self._player, most, seed, pool, lambda game: gate.add_game(game.score) is not None, games
-        )
-        return gate.report()
-
-    def _examine(self, name: str) -> None:
-        """Asks the promoted network's WDL head about endgames."""
-        if self.config.loop.exam_positions == 0:
+    def _tell(self, event: str, figures: Mapping[str, Any]) -> None:
+        """Logs what the judge reports."""
+        self.folder.log(event, **figures)
+        if event == "exam":
+            self._writer.add_scalar("exam/endgame_accuracy", figures["accuracy"], self.trainer.steps)
             return
-        self._exam = self._exam or EndgameExam(self.config.loop.exam_positions)
-        accuracy = self._exam.accuracy(self.folder.checkpoint(name))
-        self.ratings.endgames[name] = round(accuracy, 5)
-        self.folder.log("exam", checkpoint=name, accuracy=accuracy)
-        self._writer.add_scalar("exam/endgame_accuracy", accuracy, self.trainer.steps)
-
-    def _rate(self, name: str, pool: Source) -> None:
-        """Plays the promoted network against the anchors."""
-        games = self.config.loop.anchor_games
-        for number, text in enumerate(self.config.loop.anchors if games else ()):
-            spec = parse_player(text)
-            assert not isinstance(spec, NetworkSpec), "the configuration has been checked"
-            anchor, seed = make_simple_player(spec), self.config.seed + number
-            report = self._match(self._player, anchor, games, seed, pool).summary()
-            self.ratings.add(_pairing(name, text, report))
-            self.folder.log("anchor", checkpoint=name, anchor=text, **report)
-            self._listen("anchor", {"checkpoint": name, "anchor": text, **report, **self.summary()})
-
-    def _match(
-        self,
-        player_a: Player,
-        player_b: Player,
-        games: int,
-        seed: int,
-        pool: Source,
-        on_game: Callable[[MatchGame], bool] | None = None,
-        kept: GateGames | None = None,
-    ) -> MatchResult:
-        """A match from ballots; meanwhile finished shards are taken in, so that no actor stands still."""
-
-        def on_round(running: Sequence[Running]) -> None:
-            if kept is not None:
-                kept.note(running)
-            self._collect(pool, 0.0)
-            if self._games_due(ahead=1) > 0 and not self.config.loop.deterministic:
-                pool.refill()
-
-        return play_match(
-            player_a,
-            player_b,
-            make_openings("ballots", (games + 1) // 2, seed),
-            games,
-            seed=seed,
-            max_plies=self.config.selfplay.max_plies,
-            on_game=on_game,
-            on_round=on_round,
-            boards={} if kept is None else kept.boards(),
-        )
-
-    def _drop_old_candidates(self) -> None:
-        kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
-        others = sorted(path for path in self.folder.checkpoints.glob("[0-9]*") if path.name not in kept)
-        for path in others[: -self.config.loop.keep_checkpoints]:
-            doomed = path.rename(path.with_name(f".{path.name}.old"))  # a kill in between leaves no half checkpoint
-            shutil.rmtree(doomed, ignore_errors=True)
-
-
-def _pairing(player_a: str, player_b: str, report: TallyFigures) -> PairingResult:
-    return PairingResult(player_a, player_b, report["wins"], report["draws"], report["losses"])
+        if event == "gate" and figures["elo"] is not None:
+            self._writer.add_scalar("gate/elo", figures["elo"], figures["steps"])
+        self._listen(event, {**figures, **self.summary()})
 
 
 def make_pool(config: RunConfig, replay: ReplayBuffer) -> Source:

@@ -1,33 +1,34 @@
-"""What a pool runs once per actor: games with the networks it is sent, packed as shards. No Ray in sight."""
+"""What a pool runs once per actor: games with the networks it is sent, packed as shards, and games of matches.
+
+No Ray in sight.
+"""
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import safetensors.torch
 
+from engine.players.base import Player
+from engine.players.simple import make_simple_player
+from engine.players.spec import NetworkSpec, parse_player
 from learner.inference import NetworkEvaluator, make_evaluator
-from learner.network import Network, NetworkConfig, make_network
+from learner.network import Network
 
 from .actor import Actor, PlayStats
 from .config import RunConfig
 from .endgame import KnowledgeFactory
+from .match import play_games, seed_players
+from .players import evaluator_player
+from .pool_match import MatchPart, MatchPlayed
 from .shards import pack_shard
 from .shared_evaluator import LANES, SharedEvaluator, shares_evaluator
 from .threads import choose_device, gpu_busy, spread_over_gpus, use_single_thread
+from .weights import Weights
 
 
-@dataclass(frozen=True)
-class Weights:
-    """A network on its way to the actors: the bytes of a safetensors file, and a digest for the game records."""
-
-    config: NetworkConfig
-    data: bytes
-    digest: str
-
-    @staticmethod
-    def of(network: Network, digest: str) -> "Weights":
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
-        return Weights(network.config, safetensors.torch.save(tensors), digest)
+class _StoppedError(Exception):
+    """The games of a match are given up."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Worker:
         self._number = actor
         self._seed = seed
         self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
+        self._players: dict[str, Player] = {}  # of matches, by the digests of their networks
         self._stopping = False
 
     def play(self, weights: Weights) -> Played | None:
@@ -72,6 +74,37 @@ class Worker:
         if not records:
             return None
         return Played(self._number, socket.gethostname(), pack_shard(records), stats, gpu_busy(str(evaluator.device)))
+
+    def play_match(self, part: MatchPart, *networks: Weights) -> MatchPlayed | None:
+        """Plays games of a match, with the networks of ``PoolMatch``; None if stopped before all were over."""
+        players = self._match_players(part, networks)
+        seed_players(*players, part.seed, part.games[0])
+        limit = self._config.selfplay.max_plies
+        games = play_games(*players, part.starts(), concurrency=len(part.games), max_plies=limit, on_round=self._go_on)
+        try:
+            return MatchPlayed(part.match, tuple(games))
+        except _StoppedError:
+            return None
+
+    def _go_on(self) -> None:
+        if self._stopping:
+            raise _StoppedError
+
+    def _match_players(self, part: MatchPart, networks: Sequence[Weights]) -> tuple[Player, Player]:
+        """The players of a match; those of the part before are kept, and no others."""
+        kept, self._players = self._players, {}
+        for name, weights in zip(part.names, networks, strict=False):
+            player = kept.get(weights.digest)
+            if player is None:
+                evaluator = self._new_evaluator(weights.network())
+                player = evaluator_player(name, evaluator, self._config.match_search)
+            self._players[weights.digest] = player
+        first, *others = (self._players[weights.digest] for weights in networks)
+        if part.anchor is None:
+            return first, others[0]
+        spec = parse_player(part.anchor)
+        assert not isinstance(spec, NetworkSpec), "the configuration has been checked"
+        return first, make_simple_player(spec)
 
     def stop(self) -> None:
         """Makes ``play``, in another thread, return soon."""
@@ -93,16 +126,15 @@ class Worker:
         return actor, evaluator
 
     def _new_actor(self, weights: Weights, teaches: bool) -> tuple[Actor, NetworkEvaluator]:
-        config = self._config
-        network = make_network(weights.config).eval()
-        network.set_weights(safetensors.torch.load(weights.data))
-        settings, backend = config.selfplay, config.selfplay.backend
-        device, turn = spread_over_gpus(choose_device(config.device), self._number)
-        evaluator: NetworkEvaluator
-        if shares_evaluator(settings.evaluator, network, backend, device):
-            evaluator = SharedEvaluator(network, backend, device, turn % LANES)
-        else:
-            evaluator = make_evaluator(network, backend, device)
-        knowledge = self._make_knowledge(config) if self._make_knowledge else None
+        evaluator = self._new_evaluator(weights.network())
+        knowledge = self._make_knowledge(self._config) if self._make_knowledge else None
         seed = self._seed + (1 << 32 if teaches else 0)
-        return Actor(settings, config.search, evaluator, seed, weights.digest, knowledge), evaluator
+        settings, search = self._config.selfplay, self._config.search
+        return Actor(settings, search, evaluator, seed, weights.digest, knowledge), evaluator
+
+    def _new_evaluator(self, network: Network) -> NetworkEvaluator:
+        backend = self._config.selfplay.backend
+        device, turn = spread_over_gpus(choose_device(self._config.device), self._number)
+        if shares_evaluator(self._config.selfplay.evaluator, network, backend, device):
+            return SharedEvaluator(network, backend, device, turn % LANES)
+        return make_evaluator(network, backend, device)

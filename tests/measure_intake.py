@@ -17,7 +17,8 @@ from test_shards import make_record
 
 from selfplay.actor import PlayStats
 from selfplay.config import make_config
-from selfplay.pool import Pool, PoolActor
+from selfplay.pool import Pool, PoolActor, Result
+from selfplay.pool_match import MatchPart
 from selfplay.records import GameRecord
 from selfplay.replay import ReplayBuffer, ReplayConfig
 from selfplay.shards import pack_shard
@@ -41,6 +42,9 @@ class FakePool(Pool):
     def _ask(self, handle: Any, weights: Any) -> Any:
         return handle
 
+    def _ask_match(self, handle: Any, part: MatchPart, *networks: Any) -> Any:
+        raise NotImplementedError
+
     def _wait(self, requests: Sequence[Any], timeout: float) -> None:
         return
 
@@ -50,7 +54,7 @@ class FakePool(Pool):
     def _result(self, request: Any) -> Played:
         return Played(request, "nowhere", self._shard, PlayStats())
 
-    def close(self) -> list[Played]:
+    def close(self) -> list[Result]:
         return []
 
 

@@ -14,9 +14,10 @@ from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, make_config
-from selfplay.players import network_player
+from selfplay.players import evaluator_player
 from selfplay.shards import parse_shard
-from selfplay.worker import Weights, Worker
+from selfplay.weights import Weights
+from selfplay.worker import Worker
 
 TINY = NETWORKS["tiny"]
 BACKENDS = {"torch": TorchEvaluator, "numba": NumbaEvaluator, "numba-int16": NumbaEvaluator}
@@ -71,7 +72,8 @@ def test_configurations_name_backends():
 
 @pytest.mark.parametrize("backend", ["torch", "torch-float32", "numba"])
 def test_players_take_a_backend(backend):
-    player = network_player(moderate(TINY), "tiny", SearchConfig(num_simulations=20), backend=backend)
+    evaluator = make_evaluator(moderate(TINY), backend)
+    player = evaluator_player("tiny", evaluator, SearchConfig(num_simulations=20))
     board = Board()
     assert all(move in board.legal_moves for move in player.choose([board, board]))
     with pytest.raises(BackendError, match="abacus"):

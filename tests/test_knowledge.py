@@ -27,7 +27,7 @@ from selfplay.requests import AnalyseRequest
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import parse_shard
 from selfplay.threads import use_single_thread
-from selfplay.worker import Weights
+from selfplay.weights import Weights
 
 WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
 

@@ -20,7 +20,8 @@ from selfplay.endgame import EndgameKnowledge, adjudicated, rescored, without_he
 from selfplay.pool import PoolError, Turns
 from selfplay.records import ADJUDICATION, GameRecord, GameRecordBuilder
 from selfplay.shards import parse_shard, read_shard, write_shard
-from selfplay.worker import Weights, Worker
+from selfplay.weights import Weights
+from selfplay.worker import Worker
 
 CARELESS = SearchConfig(num_simulations=2, temperature_plies=1000)  # most games get down to a few pieces
 

@@ -113,10 +113,43 @@ def test_training_begins_with_as_many_samples_as_it_waits_for(tmp_path: Path) ->
     settings = ["loop.max_iterations=1", "loop.steps_per_iteration=1"]
     settings += ["loop.samples_before_training=1500", "selfplay.positions_per_shard=100", "gate.max_games=2"]
     given = [text for setting in settings for text in ("--set", setting)]
-    figures = last_json(crownhead("train", "--preset", "smoke", *given, "--run", tmp_path / "run", "--json"))
+    run = tmp_path / "run"
+    figures = last_json(crownhead("train", "--preset", "smoke", *given, "--run", run, "--json"))
     assert figures["iterations"] == 1
     assert figures["samples"] >= 1500
-    assert figures["steps"] == 1
+    candidate = read_info(run / "checkpoints/000001").figures
+    assert candidate["steps"] == 1
+    assert candidate["samples"] >= 1500
+    assert figures["steps"] > 1, "the learner goes on while the actors play the gate"
+
+
+@pytest.mark.slow
+def test_killed_in_a_gate_it_goes_on_with_the_same_candidate(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    gate = ["--set", "gate.max_games=96", "--set", "loop.anchor_games=0", "--set", "loop.max_iterations=1"]
+    gate += ["--set", "match_search.num_simulations=32", "--set", "gate.rule=sprt", "--set", "gate.elo1=1"]
+    kept, candidates = [list[str]()], set[str]()
+    for kill in range(3):
+        process = start("train", "--run", run, *(["--resume"] if kill else ["--preset", "smoke", *gate]))
+        try:
+            wait_for(lambda: len(games_kept(run)) > len(kept[-1]), process)
+        finally:
+            process.kill()
+            process.wait()
+        kept.append(games_kept(run))
+        assert set(kept[-2]) <= set(kept[-1])
+        candidates.add(read_info(run / "checkpoints/000001").digest)
+    assert len(candidates) == 1
+    last_json(crownhead("train", "--run", run, "--resume", "--json"))
+    (judged,) = events(run, "gate")
+    assert judged["games"] == 96
+    assert judged["steps"] == read_info(run / "checkpoints/000001").figures["steps"]
+    assert not (run / "gate.json").exists()
+
+
+def games_kept(run: Path) -> list[str]:
+    path = run / "gate.json"
+    return unsealed(path.read_bytes())["games"] if path.exists() else []
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 from engine.players.simple import make_simple_player
 from engine.players.spec import RolloutSpec
 from learner.checkpoint import load_checkpoint
+from learner.inference import make_evaluator
 from learner.report import Figure, make_writable_folder
 from learner.reproduce.experiment import (
     Experiment,
@@ -26,8 +27,9 @@ from ..figures import ratings_image
 from ..match import play_match
 from ..match_record import MatchGame
 from ..openings import make_openings
-from ..players import network_player
+from ..players import evaluator_player
 from ..progress import MatchProgress
+from ..threads import choose_device
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
 
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
@@ -92,8 +94,9 @@ class _MatchStudy:
 
     def _play(self, version: Version, tally: Tally, progress: MatchProgress) -> None:
         config, pair = self.config, []
-        network, backend = load_checkpoint(version.checkpoint).network, config.selfplay.backend
-        agent = network_player(network, version.name, config.match_search, device=config.device, backend=backend)
+        network, device = load_checkpoint(version.checkpoint).network, choose_device(config.device)
+        evaluator = make_evaluator(network, config.selfplay.backend, device)
+        agent = evaluator_player(version.name, evaluator, config.match_search)
         rollout = make_simple_player(self._rollout)
 
         def on_game(game: MatchGame) -> None:

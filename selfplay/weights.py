@@ -1,0 +1,27 @@
+"""Networks on their way from the learner to the actors."""
+
+from dataclasses import dataclass
+
+import safetensors.torch
+
+from learner.network import Network, NetworkConfig, make_network
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A network on its way to the actors: the bytes of a safetensors file, and a digest for the game records."""
+
+    config: NetworkConfig
+    data: bytes
+    digest: str
+
+    @staticmethod
+    def of(network: Network, digest: str) -> "Weights":
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+        return Weights(network.config, safetensors.torch.save(tensors), digest)
+
+    def network(self) -> Network:
+        """The network, to evaluate with."""
+        network = make_network(self.config).eval()
+        network.set_weights(safetensors.torch.load(self.data))
+        return network

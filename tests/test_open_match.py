@@ -1,0 +1,197 @@
+"""Matches that a run's actors play: in any order, with actors that die, and after a kill of the run."""
+
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from learner.network import NETWORKS, make_network
+from selfplay.actor import PlayStats
+from selfplay.config import make_config
+from selfplay.match_record import MatchGame
+from selfplay.open_match import OpenMatch
+from selfplay.pool import Pool, PoolActor, Result
+from selfplay.pool_match import MatchPart, MatchPlayed, PoolMatch
+from selfplay.weights import Weights
+from selfplay.worker import Played, Worker
+
+CONFIG = make_config("smoke", ["network=wide32", "match_search.num_simulations=4", "selfplay.positions_per_shard=20"])
+
+
+def weights_of(seed: int) -> Weights:
+    torch.manual_seed(seed)
+    return Weights.of(make_network(NETWORKS["wide32"]), f"digest {seed}")
+
+
+CANDIDATE, BEST = weights_of(1), weights_of(2)
+
+
+def a_match(games: int = 40, number: int = 1, anchor: str | None = None) -> PoolMatch:
+    networks = (CANDIDATE, BEST) if anchor is None else (CANDIDATE,)
+    return PoolMatch(number, ("candidate", anchor or "best"), networks, anchor, 7, games)
+
+
+def played_games(match: PoolMatch) -> list[MatchGame]:
+    worker = Worker(CONFIG, 0, 1)
+    parts = [worker.play_match(part, *match.networks) for part in match.parts()]
+    return sorted((game for part in parts if part is not None for game in part.games), key=lambda game: game.index)
+
+
+@pytest.fixture(scope="module")
+def games() -> list[MatchGame]:
+    return played_games(a_match())
+
+
+def test_an_actor_plays_pairs_from_ballots_with_colours_swapped(games: list[MatchGame]) -> None:
+    assert [game.index for game in games] == list(range(40))
+    for first, second in zip(games[::2], games[1::2], strict=True):
+        assert first.opening == second.opening
+        assert first.black == second.white == "candidate"
+        assert first.white == second.black == "best"
+    assert len({game.opening for game in games}) == 20
+    assert games == played_games(a_match()), "the same match again"
+
+
+def test_an_actor_plays_an_anchor() -> None:
+    match = a_match(4, anchor="random")
+    assert {game.white for game in played_games(match)[::2]} == {"random"}
+
+
+@pytest.mark.parametrize("end", [None, 17])
+def test_games_count_in_the_order_of_their_openings(games: list[MatchGame], end: int | None) -> None:
+    counted = list[int]()
+
+    def on_game(game: MatchGame) -> bool:
+        counted.append(game.index)
+        return game.index == end
+
+    opened = OpenMatch(a_match(), on_game)
+    for part in (games[32:], games[:5], games[16:32], games[5:16], games[:3]):
+        opened.take_in(MatchPlayed(1, tuple(part)))
+    assert opened.over
+    assert counted == list(range(40 if end is None else end + 1))
+    assert opened.result.played == tuple(games[: len(counted)])
+
+
+def test_games_of_another_match_do_not_count(games: list[MatchGame]) -> None:
+    opened = OpenMatch(a_match(number=2))
+    opened.take_in(MatchPlayed(1, tuple(games)))
+    assert opened.known == []
+
+
+def test_after_a_kill_games_are_there(games: list[MatchGame], tmp_path: Path) -> None:
+    path = tmp_path / "gate.json"
+    OpenMatch(a_match(), path=path).take_in(MatchPlayed(1, tuple(games[10:20])))
+    OpenMatch(a_match(), path=path).take_in(MatchPlayed(1, tuple(games[:3])))
+    again = OpenMatch(a_match(number=5), path=path)
+    assert {game.index: game for game in again.known} == {game.index: game for game in (*games[:3], *games[10:20])}
+    assert again.result.played == tuple(games[:3])
+    assert OpenMatch(a_match(38), path=path).known == [], "other openings"
+
+
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:-30], lambda data: data.replace(b"best", b"rest", 1), lambda data: b"[]"]
+)
+def test_a_damaged_file_begins_anew(
+    games: list[MatchGame], tmp_path: Path, change: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "gate.json"
+    OpenMatch(a_match(), path=path).take_in(MatchPlayed(1, tuple(games)))
+    path.write_bytes(change(path.read_bytes()))
+    assert OpenMatch(a_match(), path=path).known == []
+    assert "the gate begins anew" in caplog.text
+
+
+class Died(Exception):  # noqa: N818
+    pass
+
+
+class FakePool(Pool):
+    """Actors that answer at once with what they were asked for; some die when they are listened to."""
+
+    dead = Died
+    nodes = 2
+
+    def __init__(self, actors: int) -> None:
+        self.number, self.deaths, self.shards = actors, 0, 0
+        super().__init__(CONFIG, 0)
+        self.set_weights(CANDIDATE)
+
+    def _places(self) -> Sequence[Hashable]:
+        return range(self.number)
+
+    def _start(self, actor: PoolActor, seed: int) -> Any:
+        return actor.number
+
+    def _ask(self, handle: Any, weights: Any) -> Any:
+        return Played(handle, "here", b"", PlayStats())
+
+    def _ask_match(self, handle: Any, part: MatchPart, *networks: Any) -> Any:
+        assert networks == (CANDIDATE, BEST)
+        return part
+
+    def _wait(self, requests: Sequence[Any], timeout: float) -> None:
+        return
+
+    def _is_done(self, request: Any) -> bool:
+        return True
+
+    def _result(self, request: Any) -> Result:
+        if self.deaths > 0:
+            self.deaths -= 1
+            raise Died
+        return MatchPlayed(request.match, request.games) if isinstance(request, MatchPart) else request
+
+    def close(self) -> list[Result]:
+        return []
+
+
+def asked(pool: FakePool, in_flight: int) -> list[Result]:
+    pool.refill(in_flight)
+    return pool.collect(0.0)
+
+
+def test_matches_go_before_shards_and_are_all_that_is_played_at_the_end() -> None:
+    pool = FakePool(2)
+    pool.set_match(a_match(50))
+    first = asked(pool, 2)
+    assert [type(result) for result in first] == [MatchPlayed] * 4
+    assert sorted(number for result in first for number in result.games) == list(range(50))  # type: ignore[union-attr]
+    assert [type(result) for result in asked(pool, 2)] == [Played] * 4
+    assert asked(pool, 0) == []
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 3])
+def test_games_of_actors_that_die_are_played_by_others(deaths: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfplay.pool._LONGEST_PAUSE_S", 0.0)
+    pool = FakePool(3)
+    pool.set_match(a_match(100))
+    pool.deaths, found = deaths, list[int]()
+    for _ in range(20):
+        found += [number for result in asked(pool, 0) for number in result.games]  # type: ignore[union-attr]
+    assert sorted(found) == list(range(100))
+
+
+def test_a_match_that_has_ended_is_played_no_more() -> None:
+    pool = FakePool(1)
+    pool.set_match(a_match(100))
+    asked(pool, 0)
+    pool.refill(0)
+    pool.set_match(None)
+    pool.deaths = 1
+    assert asked(pool, 0) == []
+    assert pool.in_flight == 0
+    assert [type(result) for result in asked(pool, 2)] == [Played] * 2
+
+
+def test_games_that_are_over_are_not_played_again() -> None:
+    match = PoolMatch(1, ("a", "b"), (CANDIDATE, BEST), None, 7, 40, frozenset(range(0, 40, 2)))
+    assert [number for part in match.parts() for number in part.games] == list(range(1, 40, 2))
+
+
+def test_stopped_it_gives_up_its_games() -> None:
+    worker = Worker(CONFIG, 0, 1)
+    worker.stop()
+    assert worker.play_match(a_match().parts()[0], CANDIDATE, BEST) is None
