@@ -1,10 +1,13 @@
 """A run on a Ray cluster of this machine, and random faults: what is lost, doubled, held up, and left over.
 
-    PYTHONPATH=.:tests python tests/fault_campaign.py [--faults 100] [--nodes 2] [--seed 1] [--folder FOLDER]
+    PYTHONPATH=.:tests python tests/fault_campaign.py [--faults 100] [--nodes 2] [--seed 1] [--calm 0] [--shared]
+        [--folder FOLDER]
 
 Faults: an actor, a raylet or all of a node killed (kill -9), a node paused for 20 s (SIGSTOP), a node that joins, one
-that is drained and killed 5 s later, the learner killed or ended by SIGTERM, and resumed. After each, the campaign
-waits until every actor that there should be has delivered a shard. Prints a line for each fault and a summary.
+that is drained and killed 5 s later, the learner killed or ended by SIGTERM, and resumed; with --shared all actors ask
+shared evaluators, which are killed, too. After each, the campaign waits until every actor that there should be has
+delivered a shard, and with --calm so many seconds more: then it also says when self-play was back at 95 % of its rate.
+Prints a line for each fault and a summary.
 """
 
 import argparse
@@ -31,17 +34,20 @@ from selfplay.shards import SUFFIX, Shard, read_shard
 TOKEN = "f00d" * 16
 SETTINGS = [
     "selfplay.actors=auto", "loop.max_iterations=1000000", "loop.anchor_games=0", "gate.max_games=2", "loop.reuse=1e9",
-    "loop.steps_per_iteration=5000", "network=wide32", "selfplay.positions_per_shard=2000",
+    "loop.steps_per_iteration=5000", "network=wide32", "selfplay.positions_per_shard=500",
 ]  # fmt: skip
 PAUSE_S = 20.0
 PATIENCE_S = 240.0
 STALL_S = 5.0
+WINDOW_S = 10.0  # over which a rate is measured
 FAULTS = ("actor", "raylet", "node", "pause", "join", "drain", "kill learner", "end learner")
 
 
 class Campaign:
-    def __init__(self, folder: Path, nodes: int, seed: int) -> None:
+    def __init__(self, folder: Path, nodes: int, seed: int, shared: bool) -> None:
         self.random, self.most = random.Random(seed), nodes + 1
+        self.settings = [*SETTINGS, "selfplay.evaluator=shared"] if shared else SETTINGS
+        self.faults = (*FAULTS, "evaluator") if shared else FAULTS
         self.cluster = Cluster(folder, TOKEN)
         self.run, self.output = folder / "run", open(folder / "output", "w")  # noqa: SIM115 - open to the end
         self.others = [self.join() for _ in range(nodes)]
@@ -49,7 +55,7 @@ class Campaign:
         self.learner = self.train()
 
     def train(self) -> subprocess.Popen[bytes]:
-        options = [text for setting in SETTINGS for text in ("--set", setting)]
+        options = [text for setting in self.settings for text in ("--set", setting)]
         if (self.run / "state.json").exists():
             return self.cluster.crownhead(self.output, "train", "--run", self.run, "--resume")
         return self.cluster.crownhead(self.output, "train", "--preset", "smoke", "--run", self.run, *options)
@@ -82,6 +88,8 @@ class Campaign:
             case "actor":
                 workers = named(self.cluster.all_processes(), "ray::_RayWorker")
                 os.kill(self.random.choice(workers), signal.SIGKILL)
+            case "evaluator":
+                os.kill(self.random.choice(evaluators()), signal.SIGKILL)
             case "raylet":
                 for raylet in named(processes, "raylet/raylet"):
                     os.kill(raylet, signal.SIGKILL)
@@ -143,6 +151,24 @@ class Campaign:
                 found.append(ended - began)
         return found
 
+    def recovered_after(self, calm: list[tuple[float, float]]) -> list[float]:
+        """Seconds from the end of each fault until self-play is back at 95 % of the rate of calm times.
+
+        Args:
+            calm: beginning and end of each calm time; the first one is before all faults, the others follow one each.
+        """
+        played = [(event["time"], event["evaluations"]) for event in self.events() if event["event"] == "play"]
+
+        def rate(begin: float) -> float:
+            return sum(count for time_, count in played if begin <= time_ < begin + WINDOW_S) / WINDOW_S
+
+        usual = statistics.median(rate(end - WINDOW_S) for _, end in calm)
+        found = []
+        for begin, end in calm[1:]:
+            starts = [begin + 0.5 * n for n in range(int(2 * (end - WINDOW_S - begin)) + 1)]
+            found.append(next((start - begin for start in starts if rate(start) >= 0.95 * usual), end - begin))
+        return found
+
     def accounts(self) -> dict[str, int]:
         """Games that the log has acknowledged, games on disk, and such as are there twice."""
         shards = [read_shard(path) for path in sorted((self.run / "shards").glob(f"*{SUFFIX}"))]
@@ -152,6 +178,12 @@ class Campaign:
         doubled = sum(count - 1 for count in on_disk.values())
         total = sum(on_disk.values())
         return {"acknowledged": acknowledged, "on disk": total, "doubled": doubled, "set aside": set_aside}
+
+
+def evaluators() -> list[int]:
+    """Processes that evaluate for actors."""
+    found = subprocess.run(["pgrep", "-f", "shared_evaluator import serve"], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in found.stdout.split()]
 
 
 def games_of(shard: Shard) -> Iterator[bytes]:
@@ -180,25 +212,40 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--nodes", type=int, default=2, help="beside the head")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--calm", type=float, default=0.0, help="seconds after each fault; more than 10")
+    parser.add_argument("--shared", action="store_true", help="shared evaluators")
     parser.add_argument("--folder", type=Path, default=None)
     options = parser.parse_args()
-    campaign = Campaign(options.folder or Path(tempfile.mkdtemp()), options.nodes, options.seed)
+    campaign = Campaign(options.folder or Path(tempfile.mkdtemp()), options.nodes, options.seed, options.shared)
     recovered: dict[str, list[float]] = {}
+    calm = list[tuple[float, float]]()
+
+    def be_calm(begin: float) -> None:
+        time.sleep(max(0.0, options.calm - (time.time() - begin)))
+        calm.append((begin, time.time()))
+
     try:
         print(f"all at work after {campaign.wait_for_all(time.time()):.1f} s", flush=True)
+        be_calm(time.time())
         for number in range(1, options.faults + 1):
-            kinds = [kind for kind in FAULTS if kind != "join" or len(campaign.others) < campaign.most]
+            kinds = [kind for kind in campaign.faults if kind != "join" or len(campaign.others) < campaign.most]
             kind = campaign.random.choice(kinds)
             campaign.fault(kind)
-            seconds = campaign.wait_for_all(time.time())
+            ended = time.time()
+            seconds = campaign.wait_for_all(ended)
             recovered.setdefault(kind, []).append(seconds)
             print(f"{number}: {kind}, all at work after {seconds:.1f} s", flush=True)
             if len(campaign.others) == campaign.most:  # one leaves as nodes do that are not needed any more
                 campaign.cluster.kill(campaign.others.pop())
+            be_calm(ended)
     finally:
         left = campaign.close()
     for kind, times in sorted(recovered.items()):
         print(f"{kind}: {len(times)}, at work again after {statistics.median(times):.1f} s, at most {max(times):.1f}")
+    if options.calm > WINDOW_S:
+        back = campaign.recovered_after(calm)
+        each = [round(seconds) for seconds in back]
+        print(f"rate back at 95 % after {statistics.median(back):.1f} s, at most {max(back):.1f}: {each}")
     stalls = campaign.stalls()
     print(", ".join(f"{count} games {what}" for what, count in campaign.accounts().items()))
     print(f"{len(stalls)} stalls above {STALL_S:.0f} s {[round(stall, 1) for stall in stalls]}, {len(left)} orphans")
