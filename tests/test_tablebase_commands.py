@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from solved_tables import solve_tables
 
 from engine.memory import available_memory
 from engine.tablebase.build import Builder, peak_bytes
-from engine.tablebase.commands import StepProgress, build_command, stats_command, verify_command
+from engine.tablebase.commands import StepProgress, build_command, info_command, stats_command, verify_command
+from engine.tablebase.costs import table_costs
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import Step, load_tables
 from engine.tablebase.distance import decode_distances, encode_distances
@@ -271,3 +273,36 @@ def test_commands(folder: Path) -> None:
         assert done.returncode == 2
         assert str(damaged) in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_info_says_what_is_there_and_what_more_costs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "2100.wdl").unlink()
+    figures = info_command(folder, quiet=False)
+    costs = {cost["pieces"]: cost for cost in figures["pieces"]}
+    assert figures["distances"] == 3
+    assert list(costs) == [2, 3, 4, 5, 6, 7]
+    assert [costs[n]["pairs_there"] for n in costs] == [3, 5, 0, 0, 0, 0]
+    assert [costs[n]["pairs"] for n in costs] == [3, 6, 14, 22, 37, 52]
+    assert costs[2]["bytes_more"] == costs[2]["core_seconds_more"] == 0
+    assert 0 < costs[3]["bytes_more"] < costs[3]["bytes_there"]
+    assert costs[7]["memory"] == peak_bytes(7, False) > 7e9
+    assert "minutes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 4, 5])
+def test_costs_of_files_are_those_of_the_tables_that_come_with_the_package(pieces: int) -> None:
+    there = {cost["pieces"]: cost for cost in table_costs([SHIPPED])}[pieces]
+    lacking = {cost["pieces"]: cost for cost in table_costs([])}[pieces]
+    assert there["bytes_there"] == lacking["bytes_more"]
+    assert there["pairs_there"] == there["pairs"]
+    assert there["bytes_more"] == lacking["bytes_there"] == 0
+
+
+def test_a_build_says_first_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def none(place: Path) -> Iterator[Step]:
+        assert "of one core's time" in capsys.readouterr().out
+        yield from ()
+
+    build_command(tmp_path, 6, False, False, none)
+    build_command(tmp_path, 3, False, False)
+    assert "of one core's time" not in capsys.readouterr().out

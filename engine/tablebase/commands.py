@@ -11,13 +11,16 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..console import Display
-from .build import Builder
+from .build import Builder, peak_bytes
+from .costs import TableCosts, table_costs
 from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .material import MIN_PIECES, Material, materials, materials_between
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier
+
+_WORTH_TELLING_S = 10.0  # of a core's time
 
 
 class StepProgress:
@@ -67,6 +70,7 @@ def build_command(
     """
     began = perf_counter()
     folder = folder or default_folder()
+    _tell_costs(folder, pieces, distance, quiet)
     try:
         running = steps_in(folder) if steps_in else Builder(folder, pieces, distance).run()
         steps = StepProgress("building", quiet).over(running)
@@ -90,6 +94,57 @@ def build_command(
         "Values know neither draws by repetition nor the 80-ply rule."
     )
     return figures
+
+
+def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
+    """Says what a build will take, before it begins."""
+    costs = table_costs([folder] if folder.exists() else [], pieces)
+    size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
+    if seconds >= _WORTH_TELLING_S:
+        memory = f"{peak_bytes(pieces, distance) / 1e9:.1f} GB of memory"
+        also = "; distances come on top" if distance else ""
+        Console(quiet=quiet, soft_wrap=True).print(
+            f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, and {memory}{also}."
+        )
+
+
+def info_command(folder: Path | None, quiet: bool) -> dict[str, Any]:
+    """What tables are there, and what more would cost; see ``crownhead tablebase info --help``."""
+    folders = [folder] if folder else [path for path in (default_folder(), SHIPPED) if path.exists()]
+    costs = table_costs(folders)
+    distances = [pair.pieces for pair, kind in find_files(folders) if kind == "distance"]
+    complete = [n for n in set(distances) if distances.count(n) == sum(pair.leads for pair in materials(n))]
+    names, most = [str(path) for path in folders], max(complete, default=0)
+    if not quiet:
+        _print_costs(costs)
+        Console(soft_wrap=True).print(
+            f"In {' and '.join(names)}; distances up to {most} pieces. Times are those of one core of a Zen 4. "
+            "Memory is that of a build without distances."
+        )
+    return {"folders": names, "distances": most, "pieces": costs}
+
+
+def _print_costs(costs: list[TableCosts]) -> None:
+    table = Table("pieces", "pairs of slices", "there", "bytes", "the others", "time of a core", "memory", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for cost in costs:
+        more = bool(cost["pairs"] > cost["pairs_there"])
+        cells = [str(cost[key]) for key in ("pieces", "pairs", "pairs_there")]
+        cells += [
+            _amount(cost["bytes_there"]) if cost["pairs_there"] else "",
+            _amount(cost["bytes_more"]) if more else "",
+        ]
+        table.add_row(*cells, _time(cost["core_seconds_more"]) if more else "", _amount(cost["memory"]) if more else "")
+    Console().print(table)
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size:,} bytes"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:,.0f} minutes" if seconds >= 100 else f"{seconds:.0f} s"
 
 
 def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:

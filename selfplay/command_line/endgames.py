@@ -36,6 +36,14 @@ def tablebase_build(
     return build_command(folder, pieces, False, quiet, lambda place: build_over_cluster(place, pieces, address))
 
 
+@tablebase.command("info")
+def tablebase_info(folder: Tables = None, quiet: Json = False) -> Any:
+    """Say which tables are there, and what it would cost to have more: bytes, time, memory."""
+    from engine.tablebase.commands import info_command
+
+    return info_command(folder, quiet)
+
+
 @tablebase.command("verify")
 def tablebase_verify(
     pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Check 2 to so many; all if left out.")] = None,
