@@ -52,7 +52,7 @@ class Judge:
         self._exam: EndgameExam | None = None
         self._gate: Gate | None = None
         self._open: OpenMatch | None = None
-        self._matches, self._began = 0, 0.0
+        self._matches, self._began = 0, time.monotonic()
 
     @property
     def under_way(self) -> bool:

@@ -123,6 +123,16 @@ def test_training_begins_with_as_many_samples_as_it_waits_for(tmp_path: Path) ->
     assert figures["steps"] > 1, "the learner goes on while the actors play the gate"
 
 
+def test_a_resumed_run_meets_the_anchors_that_it_has_not_met(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    crownhead("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=1")
+    assert not events(run, "anchor")
+    more = ["--set", "loop.anchor_games=2", "--set", "loop.max_iterations=3", "--minutes", "5"]
+    figures = last_json(crownhead("train", "--run", run, "--resume", *more, "--json"))
+    assert next(event["checkpoint"] for event in events(run, "anchor")) == "000001"
+    assert figures["iterations"] == 3, "the time that a match takes is not that since the machine was started"
+
+
 @pytest.mark.slow
 def test_killed_in_a_gate_it_goes_on_with_the_same_candidate(tmp_path: Path) -> None:
     run = tmp_path / "run"
