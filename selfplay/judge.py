@@ -5,7 +5,7 @@ The actors play these matches before their own games; the learner goes on meanwh
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from .pool import Source
 from .pool_match import MatchPlayed, PoolMatch
 from .ratings import Ratings
 from .run_folder import Promotion, RunFolder
+from .shards import ShardInfo
 from .weights import Weights
 
 
@@ -59,9 +60,9 @@ class Judge:
         """Whether a match is being played."""
         return self._open is not None
 
-    def behind(self, networks: Sequence[str]) -> int:
-        """How many networks have been promoted since the newest of these, which are named by their digests."""
-        known = [self._promoted.index(network) for network in networks if network in self._promoted]
+    def behind(self, shard: ShardInfo) -> int:
+        """How many networks have been promoted since the newest of those with which its games were played."""
+        known = [self._promoted.index(network) for network in shard.networks if network in self._promoted]
         return len(self._promoted) - 1 - max(known) if known else 0
 
     def resume(self, pool: Source) -> None:

@@ -27,7 +27,6 @@ from .pool_match import MatchPlayed
 from .ratings import Ratings
 from .replay import ReplayBuffer, to_training_batch
 from .run_folder import RunError, RunFolder, RunState, faults_logged
-from .shards import ShardInfo
 from .threads import choose_device, use_single_thread
 from .weights import Weights
 from .work_done import WorkDone, WorkFigures
@@ -284,12 +283,12 @@ class Training:
                 self._take_in_shard(result)
 
     def _take_in_shard(self, played: Played) -> None:
-        shard, stats = self.replay.store(played.shard, self._behind), played.stats
+        shard, stats = self.replay.store(played.shard, self._judge.behind), played.stats
         self._work.played(stats)
         figures = {
             "actor": played.actor,
             "machine": played.machine,
-            "behind": self._behind(shard) if shard else 0,
+            "behind": self._judge.behind(shard) if shard else 0,
             "in_flight": self._work.in_flight,
             "refused": self.replay.refused,
             "games": stats.games,
@@ -309,10 +308,6 @@ class Training:
         if stats.seconds > 0:
             rate = stats.evaluations / stats.seconds
             self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
-
-    def _behind(self, shard: ShardInfo) -> int:
-        """How many networks have been promoted since the newest of those with which its games were played."""
-        return self._judge.behind(shard.networks)
 
     def _train_step(self) -> None:
         trainer, config, began = self.trainer, self.config.trainer, time.monotonic()

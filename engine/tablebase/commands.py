@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from itertools import takewhile
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -113,8 +114,8 @@ def info_command(folder: Path | None, quiet: bool) -> dict[str, Any]:
     folders = [folder] if folder else [path for path in (default_folder(), SHIPPED) if path.exists()]
     costs = table_costs(folders)
     distances = [pair.pieces for pair, kind in find_files(folders) if kind == "distance"]
-    complete = [n for n in set(distances) if distances.count(n) == sum(pair.leads for pair in materials(n))]
-    names, most = [str(path) for path in folders], max(complete, default=0)
+    complete = takewhile(lambda cost: distances.count(cost["pieces"]) == cost["pairs"], costs)
+    names, most = [str(path) for path in folders], max((cost["pieces"] for cost in complete), default=0)
     if not quiet:
         _print_costs(costs)
         Console(soft_wrap=True).print(
@@ -129,7 +130,7 @@ def _print_costs(costs: list[TableCosts]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for cost in costs:
-        more = bool(cost["pairs"] > cost["pairs_there"])
+        more = cost["pairs"] > cost["pairs_there"]
         cells = [str(cost[key]) for key in ("pieces", "pairs", "pairs_there")]
         cells += [
             _amount(cost["bytes_there"]) if cost["pairs_there"] else "",
