@@ -12,7 +12,7 @@ from engine.fen import Color
 from engine.players.base import Player
 from engine.players.time_control import TimeControl
 
-from .match_record import FLAG, FORFEIT, PLY_CAP, MatchGame, MatchResult, MoveNote
+from .match_record import FLAG, FORFEIT, PLY_CAP, GamesInOrder, MatchGame, MatchResult, MoveNote
 from .openings import MatchError, Opening
 from .referee import GRACE_S, Answer, ask_all, ask_timed
 
@@ -198,12 +198,9 @@ def play_match(
         raise MatchError("a match needs an opening, and a positive number of games and plies")
     seed_players(player_a, player_b, seed)
     starts = ((index, openings[index // 2 % len(openings)]) for index in range(games))
-    over: dict[int, MatchGame] = {}
-    played: list[MatchGame] = []
+    counted = GamesInOrder(on_game or (lambda _: False))
     for game in play_games(player_a, player_b, starts, concurrency=CONCURRENCY, max_plies=max_plies):
-        over[game.index] = game
-        while len(played) in over:
-            played.append(over.pop(len(played)))
-            if on_game and on_game(played[-1]):
-                return MatchResult(player_a.name, player_b.name, tuple(played))
-    return MatchResult(player_a.name, player_b.name, tuple(played))
+        counted.add([game])
+        if counted.ended:
+            break
+    return MatchResult(player_a.name, player_b.name, tuple(counted.played))

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import NotRequired
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 from .conditions import Conditions
 from .match_file import MatchFile, check_writable
 from .match_pool import MatchPool
-from .match_record import MatchGame, MatchResult, MatchSummary, PunctualityFigures
+from .match_record import GamesInOrder, MatchGame, MatchResult, MatchSummary, PunctualityFigures
 from .match_tasks import Pairing, make_tasks
 from .openings import Opening, make_openings
 from .progress import MatchProgress
@@ -141,24 +140,24 @@ def _play(
     progress: MatchProgress,
 ) -> MatchResult:
     """The games that are missing, and the result of all in their order, up to the test's decision if there is one."""
-    over = dict(kept)
-    played: list[MatchGame] = []
     counted = None  # how many games count, once that is known
+
+    def on_game(game: MatchGame) -> bool:
+        progress.game(game)
+        if test and len(order.played) % 2 == 0:
+            test.add(order.played[-2].score, game.score)
+        return bool(test and test.decision)
+
+    order = GamesInOrder(on_game)
     try:
-        for played_now in chain([None], pool.play(make_tasks(pairing, starts, pool.jobs))):  # first those kept count
-            if played_now is not None:
-                game = played_now[1]
-                over[game.index] = game
-                if file is not None:
-                    file.add(game)
-            while len(played) in over and not (test and test.decision):
-                played.append(over[len(played)])
-                progress.game(played[-1])
-                if test and len(played) % 2 == 0:
-                    test.add(played[-2].score, played[-1].score)
-            if test and test.decision:
+        order.add(kept.values())
+        for _, game in () if order.ended else pool.play(make_tasks(pairing, starts, pool.jobs)):
+            if file is not None:
+                file.add(game)
+            order.add([game])
+            if order.ended:
                 break
-        counted = len(played)
+        counted = len(order.played)
     except KeyboardInterrupt as error:
         if file is None or not len(file):
             raise
@@ -168,7 +167,7 @@ def _play(
     finally:
         if file is not None:
             file.close(counted)
-    return MatchResult(pairing.player_a.text, pairing.player_b.text, tuple(played))
+    return MatchResult(pairing.player_a.text, pairing.player_b.text, tuple(order.played))
 
 
 def _print(figures: MatchFigures, test: Sprt | None) -> None:

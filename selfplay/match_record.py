@@ -1,7 +1,7 @@
 """What is kept of a match: its games, move by move, and what they come to."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypedDict
@@ -201,3 +201,30 @@ class MatchResult:
 
     def summary(self) -> MatchSummary:
         return {"player_a": self.player_a, "player_b": self.player_b, **self.tally.figures()}
+
+
+class GamesInOrder:
+    """Counts games in the order of their numbers as they end in any order: short ones do not come first.
+
+    Args:
+        on_game: told of each game, in that order; if it returns True, that one is the last that counts.
+
+    Attributes:
+        played: the games that count.
+        waiting: those before which others are missing, by their numbers.
+        ended: no more games count.
+    """
+
+    def __init__(self, on_game: Callable[[MatchGame], bool | None]) -> None:
+        self.played: list[MatchGame] = []
+        self.waiting: dict[int, MatchGame] = {}
+        self.ended = False
+        self._on_game = on_game
+
+    def add(self, games: Iterable[MatchGame]) -> None:
+        """Takes in games; those that are known already do not count again."""
+        self.waiting |= {game.index: game for game in games if game.index >= len(self.played)}
+        while not self.ended and len(self.played) in self.waiting:
+            game = self.waiting.pop(len(self.played))
+            self.played.append(game)
+            self.ended = bool(self._on_game(game))

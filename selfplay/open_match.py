@@ -1,7 +1,7 @@
 """A match under way: its games come from the actors in any order, and those of a gate are kept on disk."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from engine.files import atomic_write
 from engine.sealed import sealed, unsealed
 
-from .match_record import MatchGame, MatchResult
+from .match_record import GamesInOrder, MatchGame, MatchResult
 from .pool_match import MatchPlayed, PoolMatch
 
 _VERSION = 2
@@ -23,44 +23,37 @@ class OpenMatch:
     Args:
         on_game: told of each game, in that order; if it returns True, the match is over with that game.
         path: file of the games, so that they are there after a kill; those of other matches do not count.
-
-    Attributes:
-        over: all that counts has been played.
     """
 
     def __init__(
         self, match: PoolMatch, on_game: Callable[[MatchGame], bool] = lambda _: False, path: Path | None = None
     ) -> None:
-        self.match, self.over = match, False
-        self._on_game, self._path = on_game, path
-        self._counted: list[MatchGame] = []
-        self._waiting: dict[int, MatchGame] = {}
+        self.match, self._path = match, path
+        self._games = GamesInOrder(on_game)
         if path is not None:
-            self._count(self._read(path))
+            self._games.add(self._read(path))
             self._write()
+
+    @property
+    def over(self) -> bool:
+        """Whether all that counts has been played."""
+        return self._games.ended or len(self._games.played) == self.match.num_games
 
     @property
     def known(self) -> list[MatchGame]:
         """All games that have come, also those before which others are missing."""
-        return [*self._counted, *self._waiting.values()]
+        return [*self._games.played, *self._games.waiting.values()]
 
     @property
     def result(self) -> MatchResult:
         """What counts so far."""
-        return MatchResult(*self.match.names, tuple(self._counted))
+        return MatchResult(*self.match.names, tuple(self._games.played))
 
     def take_in(self, played: MatchPlayed) -> None:
         """Counts games, and keeps them; raises ``StorageError``."""
         if played.match == self.match.number and not self.over:
-            self._count(played.games)
+            self._games.add(played.games)
             self._write()
-
-    def _count(self, games: Sequence[MatchGame]) -> None:
-        self._waiting |= {game.index: game for game in games if game.index >= len(self._counted)}
-        while not self.over and len(self._counted) in self._waiting:
-            game = self._waiting.pop(len(self._counted))
-            self._counted.append(game)
-            self.over = self._on_game(game) or len(self._counted) == self.match.num_games
 
     @property
     def _key(self) -> list[str | int]:
