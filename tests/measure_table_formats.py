@@ -17,7 +17,8 @@ from engine.bitboard import turned
 from engine.movegen import jumpers_of
 from engine.tablebase.layout import NUM_KINDS, layout_of
 from engine.tablebase.material import pairs_up_to
-from engine.tablebase.solve import Workers, canonical_places, grid_of, place_word
+from engine.tablebase.solve import canonical_places, grid_of, place_word
+from engine.tablebase.solver import Workers
 from engine.tablebase.wdl_codec import encode_slice
 
 BLOCK = 16_384

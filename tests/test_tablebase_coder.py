@@ -16,7 +16,8 @@ from engine.tablebase.distance import decode_distances, encode_distances
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name
 from engine.tablebase.slice_file import SliceFile, file_name, write_slice
-from engine.tablebase.solve import Workers, canonical_places, grid_of, place_word
+from engine.tablebase.solve import canonical_places, grid_of, place_word
+from engine.tablebase.solver import Workers
 from engine.tablebase.wdl_codec import BLOCK_WORDS, NUM_MODELS, BlockCodec, encode_slice, num_blocks
 
 SMALL = parse_name("1011")  # one block

@@ -24,7 +24,8 @@ from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import parse_name
 from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
-from engine.tablebase.solve import Workers, grid_of
+from engine.tablebase.solve import grid_of
+from engine.tablebase.solver import Workers
 from engine.tablebase.verify import Verifier
 from engine.tablebase.wdl_codec import encode_slice
 

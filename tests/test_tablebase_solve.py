@@ -20,7 +20,8 @@ from engine.tablebase.dense import DenseDistances, DenseTables
 from engine.tablebase.distance import KnownSlices, lookup_half
 from engine.tablebase.layout import add_slice, layout_of, locate
 from engine.tablebase.material import Material, materials, pairs_up_to
-from engine.tablebase.solve import Workers, free_places, grid_of, place_word, solve_pair
+from engine.tablebase.solve import free_places, grid_of, place_word
+from engine.tablebase.solver import Workers, solve_pair
 
 COUNTS = Path(__file__).parents[2] / "shared" / "reference" / "tablebase_counts.json"
 TOTALS = {  # win, draw, loss for the side to move

@@ -14,7 +14,8 @@ from .distance import encode_distances
 from .layout import layout_of
 from .material import Material, pairs_up_to
 from .slice_file import Kind, SliceFile, file_name, write_slice
-from .solve import Workers, grid_of
+from .solve import grid_of
+from .solver import Workers
 from .wdl_codec import encode_slice, num_blocks
 
 
@@ -65,7 +66,7 @@ def _check_memory(pieces: int, distance: bool) -> None:
 
 
 def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Workers) -> None:
-    """Writes the file of a pair's values, uint32 [2, words, 2] (``solve.solve_pair``); raises ``StorageError``."""
+    """Writes the file of a pair's values, uint32 [2, words, 2] (``solver.solve_pair``); raises ``StorageError``."""
     layout = layout_of(pair)
     blocks = encode_slice(grid_of(layout, False), values[0], workers)
     write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)

@@ -50,7 +50,7 @@ def count_pair(layout: Layout, values: np.ndarray, halves: np.ndarray | None = N
     """Counts of both slices of a pair by name.
 
     Args:
-        values: uint32 [2, words, 2], see ``solve.solve_pair``.
+        values: uint32 [2, words, 2], see ``solver.solve_pair``.
         halves: uint8 [2, words, 32], see ``distance.solve_distances``; without them ``longest_win`` is None.
     """
     counts = {}

@@ -22,18 +22,8 @@ from .folder import default_folder
 from .layout import NUM_KINDS, Layout, add_slice, code_of, layout_of, locate, lookup, no_slices
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to
 from .slice_file import SliceFile, file_name
-from .solve import (
-    LOST,
-    WON,
-    Workers,
-    free_places,
-    grid_of,
-    place_fast,
-    place_row,
-    seen_by_mover,
-    settle_position,
-    solve_pair,
-)
+from .solve import LOST, WON, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_position
+from .solver import Workers, solve_pair
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # memory need not be there before it is used
@@ -93,7 +83,7 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
 def restore_pair(
     file: SliceFile, layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers
 ) -> np.ndarray:
-    """All values of a pair from its file: uint32 [2, words, 2], see ``solve.solve_pair``.
+    """All values of a pair from its file: uint32 [2, words, 2], see ``solver.solve_pair``.
 
     Args:
         slices, words: directory and values of every slice that captures and promotions can lead to.
@@ -182,13 +172,13 @@ class DenseTables(_Dense):
         self.words = self._rows
 
     def solve(self, pair: Material, workers: Workers) -> np.ndarray:
-        """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``solve.solve_pair``."""
+        """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``solver.solve_pair``."""
         values = solve_pair(layout_of(pair), self.slices, self.words, workers)
         self.fill(pair, values)
         return values
 
     def restore(self, file: SliceFile, workers: Workers) -> np.ndarray:
-        """Fills a pair in from its file and the slices filled in. Returns its values, see ``solve.solve_pair``."""
+        """Fills a pair in from its file and the slices filled in. Returns its values, see ``solver.solve_pair``."""
         values = restore_pair(file, layout_of(file.pair), self.slices, self.words, workers)
         self.fill(file.pair, values)
         return values

@@ -22,17 +22,8 @@ from numba import njit
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
-from .solve import (
-    Grid,
-    Workers,
-    canonical_places,
-    grid_of,
-    place_fast,
-    place_row,
-    place_word,
-    seen_by_mover,
-    sweep_word,
-)
+from .solve import Grid, canonical_places, grid_of, place_fast, place_row, place_word, seen_by_mover, sweep_word
+from .solver import Workers
 from .wdl_codec import BLOCK_WORDS
 
 MAX_HALF = 254
@@ -259,7 +250,7 @@ def date_level(low, high, grid, level, winning, mine, theirs):
 
 
 def solve_distances(layout: Layout, known: KnownSlices, values: np.ndarray, workers: Workers) -> np.ndarray:
-    """Half distances of all positions of a pair of slices with these ``values``, see ``solve.solve_pair``.
+    """Half distances of all positions of a pair of slices with these ``values``, see ``solver.solve_pair``.
 
     Returns:
         uint8 [2, words, 32], 0 where drawn.

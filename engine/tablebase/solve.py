@@ -1,4 +1,4 @@
-"""Retrograde analysis of one pair of slices: who wins, for all places of the roamer at once.
+"""Kernels of retrograde analysis: who wins in a slice, for all places of the roamer at once.
 
 First every position that leaves the slice is *settled*: captures are compulsory and lead to fewer pieces, promotions to
 fewer men, both solved before. What stays open is decided by *sweeps* until nothing changes any more:
@@ -11,21 +11,16 @@ takes a whole word of positions to a whole word (``layout``), so a sweep does fo
 for one.
 """
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, borrowed, step, turned
-from ..interrupts import map_threads
-from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
+from ..movegen import EVERY_PATH, generate, jumpers_of
 from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, lookup, placements
 
 DRAWN, WON, LOST, OPEN, SAFE = 0, 1, 2, 3, 4  # SAFE: open, but some promotion does not lose
-_CHUNKS_PER_THREAD = 16
 
 
 class Grid(NamedTuple):
@@ -258,45 +253,3 @@ def sweep_rows(low, high, grid, values, todo, theirs):
                 todo[word, 1] &= ~(won | lost)
                 changed += 1
     return changed
-
-
-class Workers(ThreadPoolExecutor):
-    """Threads that share the rows of a grid; as many as there are cores if None."""
-
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or os.cpu_count() or 1
-        super().__init__(self.threads)
-
-    def over_rows(self, grid: Grid, work: Callable[[int, int], int | None]) -> int:
-        """Runs ``work(low, high)`` over all rows of a grid in chunks; returns the sum of the results."""
-        edges = np.linspace(0, grid.rows, min(grid.rows, self.threads * _CHUNKS_PER_THREAD) + 1).astype(int)
-        return sum(n or 0 for n in map_threads(self, work, edges[:-1], edges[1:]))
-
-    def settle(self, grid: Grid, slices: np.ndarray, words: np.ndarray, values: np.ndarray, todo: np.ndarray) -> None:
-        """``settle_rows`` on all rows."""
-        self.over_rows(grid, lambda low, high: settle_rows(low, high, grid, slices, words, values, todo, new_moves()))
-
-    def sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> int:
-        """``sweep_rows`` on all rows; returns the number of words that changed."""
-        return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, values, todo, theirs))
-
-
-def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers) -> np.ndarray:
-    """Values of all positions of a pair of slices.
-
-    Args:
-        slices, words: directory [NUM_CODES] of ``SLICE`` and values uint32 [words, 2] of every slice that captures and
-            promotions can lead to.
-
-    Returns:
-        uint32 [2, words, 2]: with the first and the second side to move; won and lost positions of the side to move.
-    """
-    values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
-    grids = [grid_of(layout, False), grid_of(layout, True)]
-    for side, grid in enumerate(grids):
-        workers.settle(grid, slices, words, values[side], todo[side])
-    idle, side = 0, 0
-    while idle < 2:
-        changed = workers.sweep(grids[side], values[side], todo[side], values[1 - side])
-        idle, side = 0 if changed else idle + 1, 1 - side
-    return values

@@ -18,7 +18,8 @@ from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
-from .solve import Workers, grid_of
+from .solve import grid_of
+from .solver import Workers
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3

@@ -21,7 +21,8 @@ from ..interrupts import map_threads
 from ..movegen import jumpers_of
 from .coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
 from .layout import NUM_KINDS, Layout
-from .solve import Grid, Workers, canonical_places, place_word, seen_by_mover
+from .solve import Grid, canonical_places, place_word, seen_by_mover
+from .solver import Workers
 
 BLOCK_WORDS = 1024
 NUM_CONTEXTS = 1024

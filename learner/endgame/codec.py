@@ -25,7 +25,8 @@ from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, 
 from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.solve import Grid, Workers, canonical_places, grid_of, place_word, seen_by_mover
+from engine.tablebase.solve import Grid, canonical_places, grid_of, place_word, seen_by_mover
+from engine.tablebase.solver import Workers
 
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
 from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed

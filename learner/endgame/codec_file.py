@@ -19,7 +19,7 @@ from engine.tablebase.build import write_values
 from engine.tablebase.dense import DenseTables, Step
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
 from engine.tablebase.slice_file import RULES, file_name
-from engine.tablebase.solve import Workers
+from engine.tablebase.solver import Workers
 
 from .codec import CodecError, code_tables
 from .features import slice_table
