@@ -22,7 +22,7 @@ from .folder import default_folder
 from .layout import NUM_KINDS, Layout, add_slice, code_of, layout_of, locate, lookup, no_slices
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to
 from .slice_file import SliceFile, file_name
-from .solve import LOST, WON, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_position
+from .solve import LOST, WON, free_places, grid_of, grids_of, place_fast, place_row, seen_by_mover, settle_position
 from .solver import Workers, solve_pair
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
@@ -89,7 +89,7 @@ def restore_pair(
         slices, words: directory and values of every slice that captures and promotions can lead to.
     """
     values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
-    first, second = grid_of(layout, False), grid_of(layout, True)
+    first, second = grids_of(layout)
     here = slices.copy()
     add_slice(here, layout.material, 0)
     tables = (slices, words), (here, decode_file(file, layout, workers))

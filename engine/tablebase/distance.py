@@ -22,7 +22,7 @@ from numba import njit
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
-from .solve import Grid, canonical_places, grid_of, place_fast, place_row, place_word, seen_by_mover, sweep_word
+from .solve import Grid, canonical_places, grids_of, place_fast, place_row, place_word, seen_by_mover, sweep_word
 from .solver import Workers
 from .wdl_codec import BLOCK_WORDS
 
@@ -261,7 +261,7 @@ def solve_distances(layout: Layout, known: KnownSlices, values: np.ndarray, work
     halves = np.zeros((2, layout.words, NUM_SQUARES), np.uint8)
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
     sides = [Dating(values[side], halves[side], seeds[side], dated[side]) for side in range(2)]
-    grids = [grid_of(layout, False), grid_of(layout, True)]
+    grids = grids_of(layout)
 
     def advance(side: int, level: int, winning: bool) -> int:
         state = grids[side], level, winning, sides[side], dated[1 - side]

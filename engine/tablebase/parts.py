@@ -29,10 +29,6 @@ class Parts(NamedTuple):
     total: int
     words: int
 
-    def range(self, part: int) -> tuple[int, int]:
-        """First word of a part, and of the one behind it."""
-        return part * self.words, (part + 1) * self.words
-
 
 @cache
 def parts_of(layout: Layout) -> Parts:

@@ -74,6 +74,11 @@ def grid_of(layout: Layout, second: bool) -> Grid:
     )
 
 
+def grids_of(layout: Layout) -> tuple[Grid, Grid]:
+    """The grids of a layout with its first and with its second side to move."""
+    return grid_of(layout, False), grid_of(layout, True)
+
+
 @njit(cache=True)
 def place_row(grid, row, ranks, pieces):
     """Puts the three slower kinds of a row on the board: their ranks int64 [4] and squares uint32 [4] by kind.

@@ -12,7 +12,7 @@ from ..interrupts import map_threads
 from ..movegen import new_moves
 from .layout import Layout
 from .parts import Parts, parts_of, waves_of
-from .solve import Grid, grid_of, settle_rows, sweep_rows
+from .solve import Grid, grids_of, settle_rows, sweep_rows
 
 Work = Callable[[int, int], int | None]  # on rows from one to before another
 _CHUNKS_PER_THREAD = 16
@@ -97,16 +97,10 @@ class Problem(NamedTuple):
             self.solve_part(part, lambda rows, work: work(rows.start, rows.stop) or 0)
 
 
-def grids_of(layout: Layout) -> tuple[Grid, Grid]:
-    """The grids of a layout with its first and with its second side to move."""
-    return grid_of(layout, False), grid_of(layout, True)
-
-
 def rows_of(grid: Grid, parts: Parts, part: int) -> range:
     """The rows of a part."""
-    low, high = parts.range(part)
-    size = int(grid.sizes[grid.order[-1]])
-    return range(low // size, high // size)
+    rows = grid.rows // parts.total
+    return range(part * rows, (part + 1) * rows)
 
 
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:

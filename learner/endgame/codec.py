@@ -25,7 +25,7 @@ from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, 
 from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.solve import Grid, canonical_places, grid_of, place_word, seen_by_mover
+from engine.tablebase.solve import Grid, canonical_places, grids_of, place_word, seen_by_mover
 from engine.tablebase.solver import Workers
 
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
@@ -274,7 +274,7 @@ class _TableCoder:
 
     def _code_pair(self, tables: DenseTables, pair: Material) -> bool:
         layout = layout_of(pair)
-        grids = grid_of(layout, False), grid_of(layout, True)
+        grids = grids_of(layout)
         values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
         for side in range(2):
             self._workers.settle(grids[side], tables.slices, tables.words, values[side], todo[side])
