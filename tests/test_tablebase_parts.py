@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.bitboard import NUM_SQUARES, squares_of
+from engine.tablebase import solver
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.layout import layout_of, placements
 from engine.tablebase.material import Material, pairs_up_to
@@ -47,9 +48,10 @@ def test_small_parts_are_solved_together() -> None:
     assert list(jobs_of([3, 5], 1 << 30)) == [[3], [5]]
 
 
-def test_any_number_of_threads_finds_the_same() -> None:
+def test_any_number_of_threads_finds_the_same_in_parts_and_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for threads in (1, 2, 5):
+    for threads, whole in [(1, solver.WHOLE_WORDS), (1, 0), (2, 0), (5, 0)]:
+        monkeypatch.setattr(solver, "WHOLE_WORDS", whole)
         tables = DenseTables(4)
         with Workers(threads) as workers:
             found.append([tables.solve(pair, workers) for pair in pairs_up_to(4)])

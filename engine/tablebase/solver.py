@@ -16,6 +16,7 @@ from .solve import Grid, grids_of, settle_rows, sweep_rows
 
 Work = Callable[[int, int], int | None]  # on rows from one to before another
 _CHUNKS_PER_THREAD = 16
+WHOLE_WORDS = 1 << 20  # smaller pairs are solved as one part: two threads share its rows better than small parts
 _JOB_WORDS = 1 << 18  # parts of fewer words are solved in one go
 
 
@@ -112,9 +113,9 @@ def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
 def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers) -> np.ndarray:
     """Values of all positions of a pair of slices, uint32 [2, words, 2]; see ``Problem``, also for the arguments."""
     shape = (2, layout.words, 2)
-    problem = Problem(
-        parts_of(layout), grids_of(layout), slices, words, np.zeros(shape, np.uint32), np.zeros(shape, np.uint32)
-    )
-    for wave in waves_of(layout):
+    whole = layout.words < WHOLE_WORDS
+    parts = Parts(None, 1, layout.words) if whole else parts_of(layout)
+    problem = Problem(parts, grids_of(layout), slices, words, np.zeros(shape, np.uint32), np.zeros(shape, np.uint32))
+    for wave in [[0]] if whole else waves_of(layout):
         problem.solve(wave, workers)
     return problem.values
