@@ -15,10 +15,11 @@ from typing import Any
 
 from engine.errors import one_line
 from engine.files import atomic_write, make_folder, remove_stale_temporaries
-from engine.tablebase.build import Builder, missing_files, promotions
+from engine.tablebase.build import Builder, missing_files
 from engine.tablebase.dense import Step
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to
+from engine.tablebase.plan import promotions
 from engine.tablebase.slice_file import file_name
 
 from .cluster import Cluster, ClusterError

@@ -102,7 +102,7 @@ def test_files_say_how_many_positions_are_won(four: Path, kind: slice_file.Kind)
 
 @pytest.mark.parametrize("pieces", [-1, 0, 1, MAX_PIECES + 1, 100])
 def test_a_wrong_number_of_pieces_is_refused(tmp_path: Path, pieces: int) -> None:
-    with pytest.raises(ValueError, match=f"tables have 2 to 7 pieces, not {pieces}"):
+    with pytest.raises(ValueError, match=f"tables have 2 to 8 pieces, not {pieces}"):
         Builder(tmp_path / "folder", pieces)
     assert not (tmp_path / "folder").exists()
 

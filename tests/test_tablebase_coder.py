@@ -17,7 +17,7 @@ from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name
 from engine.tablebase.slice_file import SliceFile, file_name, write_slice
 from engine.tablebase.solve import canonical_places, grid_of, place_word
-from engine.tablebase.solver import Workers
+from engine.tablebase.solver import Values, Workers, problem_of
 from engine.tablebase.wdl_codec import BLOCK_WORDS, NUM_MODELS, BlockCodec, encode_slice, num_blocks
 
 SMALL = parse_name("1011")  # one block
@@ -117,11 +117,12 @@ class Solved:
 
     def __init__(self) -> None:
         self.tables, distances = DenseTables(4), DenseDistances(4)
-        self.values: dict[Material, np.ndarray] = {}
+        self.values: dict[Material, Values] = {}
         self.halves: dict[Material, np.ndarray] = {}
         with Workers(1) as workers:
             for pair in pairs_up_to(4):
-                self.values[pair] = self.tables.solve(pair, workers)
+                first, second = self.tables.solve(pair, workers)
+                self.values[pair] = first.copy(), second.copy()
                 self.halves[pair] = distances.solve(pair, self.tables, self.values[pair], workers)
 
 
@@ -212,7 +213,9 @@ def test_both_sides_come_back_from_one_file(pair: Material, solved: Solved, tmp_
     with Workers(2) as workers:
         write_slice(tmp_path, pair, "wdl", {}, *encode_slice(grid_of(layout, False), solved.values[pair][0], workers))
         with SliceFile(tmp_path / file_name(pair, "wdl")) as file:
-            values = decode_file(file, layout, workers)
-            found = restore_pair(file, layout, solved.tables.slices, solved.tables.words, workers)
+            values, *found = np.zeros((3, layout.words, 2), np.uint32)
+            decode_file(file, layout, workers, values)
+            tables = solved.tables.slices, solved.tables.words
+            restore_pair(file, problem_of(layout, *tables, (found[0], found[1])), workers)
     assert np.array_equal(values & kept, solved.values[pair][0] & kept)
     assert np.array_equal(found, solved.values[pair])

@@ -206,8 +206,8 @@ def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values, both = peak_bytes(5, False), peak_bytes(5, True)
-    assert 20e6 < values < 60e6  # of 53 MB, part of which is given back on the way
-    assert both == 5 * values
+    assert 10e6 < values < 20e6  # of 53 MB, most of which is given back on the way
+    assert 5 * values < both < 10 * values
     monkeypatch.setattr("engine.memory.available_memory", lambda: values + 1)
     Builder(tmp_path / "values", 5)
     with pytest.raises(ValueError, match="choose fewer pieces or leave --distance out"):
@@ -281,12 +281,12 @@ def test_info_says_what_is_there_and_what_more_costs(folder: Path, capsys: pytes
     figures = info_command(folder, quiet=False)
     costs = {cost["pieces"]: cost for cost in figures["pieces"]}
     assert figures["distances"] == 3
-    assert list(costs) == [2, 3, 4, 5, 6, 7]
-    assert [costs[n]["pairs_there"] for n in costs] == [3, 5, 0, 0, 0, 0]
-    assert [costs[n]["pairs"] for n in costs] == [3, 6, 14, 22, 37, 52]
+    assert list(costs) == [2, 3, 4, 5, 6, 7, 8]
+    assert [costs[n]["pairs_there"] for n in costs] == [3, 5, 0, 0, 0, 0, 0]
+    assert [costs[n]["pairs"] for n in costs] == [3, 6, 14, 22, 37, 52, 15]
     assert costs[2]["bytes_more"] == costs[2]["core_seconds_more"] == 0
     assert 0 < costs[3]["bytes_more"] < costs[3]["bytes_there"]
-    assert costs[7]["memory"] == peak_bytes(7, False) > 7e9
+    assert costs[7]["memory"] == peak_bytes(7, False) > 4e9
     assert "minutes" in capsys.readouterr().out
 
 

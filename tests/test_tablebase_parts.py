@@ -54,6 +54,6 @@ def test_any_number_of_threads_finds_the_same_in_parts_and_as_a_whole(monkeypatc
         monkeypatch.setattr(solver, "WHOLE_WORDS", whole)
         tables = DenseTables(4)
         with Workers(threads) as workers:
-            found.append([tables.solve(pair, workers) for pair in pairs_up_to(4)])
+            found.append([np.stack(tables.solve(pair, workers)) for pair in pairs_up_to(4)])
     for others in found[1:]:
         assert all(np.array_equal(one, other) for one, other in zip(found[0], others, strict=True))

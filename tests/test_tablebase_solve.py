@@ -21,7 +21,7 @@ from engine.tablebase.distance import KnownSlices, lookup_half
 from engine.tablebase.layout import add_slice, layout_of, locate
 from engine.tablebase.material import Material, materials, pairs_up_to
 from engine.tablebase.solve import free_places, grid_of, place_word
-from engine.tablebase.solver import Workers, solve_pair
+from engine.tablebase.solver import Values, Workers, problem_of, solve_pair
 
 COUNTS = Path(__file__).parents[2] / "shared" / "reference" / "tablebase_counts.json"
 TOTALS = {  # win, draw, loss for the side to move
@@ -33,16 +33,21 @@ TOTALS = {  # win, draw, loss for the side to move
 MOST = 4
 
 
+def copied(values: Values) -> Values:
+    """Of a symmetric pair the second side's values last until the next one."""
+    return values[0].copy(), values[1].copy()
+
+
 class Dated:
     """Values and distances of all positions of 2 to ``pieces`` pieces, and the pairs' arrays they come from."""
 
     def __init__(self, pieces: int) -> None:
         self.tables, self._distances = DenseTables(pieces), DenseDistances(pieces)
-        self.values: dict[Material, np.ndarray] = {}
+        self.values: dict[Material, Values] = {}
         self.halves: dict[Material, np.ndarray] = {}
         with Workers(1) as workers:
             for pair in pairs_up_to(pieces):
-                self.values[pair] = self.tables.solve(pair, workers)
+                self.values[pair] = copied(self.tables.solve(pair, workers))
                 self.halves[pair] = self._distances.solve(pair, self.tables, self.values[pair], workers)
 
     def __call__(self, positions: np.ndarray) -> list[tuple[int, int]]:
@@ -291,8 +296,9 @@ def test_threads_do_not_change_values() -> None:
     with Workers(3) as workers:
         tables = dated().tables
         for _ in range(3):
-            values = solve_pair(layout_of(pair), tables.slices, tables.words, workers)
-            assert np.array_equal(values, dated().values[pair])
+            first, second = np.zeros((2, layout_of(pair).words, 2), np.uint32)
+            solve_pair(problem_of(layout_of(pair), tables.slices, tables.words, (first, second)), workers)
+            assert np.array_equal((first, second), dated().values[pair])
 
 
 # Positions that lie outside

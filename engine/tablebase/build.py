@@ -1,72 +1,55 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
-from collections.abc import Container, Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
-from ..memory import check_memory
+from ..memory import available_memory, check_memory
 from .count import count_pair
-from .dense import DenseDistances, DenseTables, Step, in_steps
+from .dense import DenseDistances, DenseTables, Step, check_pieces, in_steps
+from .disk_tables import DiskTables
 from .distance import encode_distances
 from .layout import layout_of
-from .material import Material, pairs_up_to
+from .material import Material, pairs_up_to, slices_of
+from .plan import drop_spent, needs, peak_bytes, to_fill
 from .slice_file import Kind, SliceFile, file_name, write_slice
 from .solve import grid_of
-from .solver import Workers
+from .solver import Values, Workers
 from .wdl_codec import encode_slice, num_blocks
 
 
-def promotions(pair: Material) -> set[Material]:
-    """The pairs that a promotion leads to."""
-    own_men, own_kings, opp_men, opp_kings = pair
-    after = set()
-    if own_men:
-        after.add(Material(own_men - 1, own_kings + 1, opp_men, opp_kings).pair)
-    if opp_men:
-        after.add(Material(own_men, own_kings, opp_men - 1, opp_kings + 1).pair)
-    return after
+def _check_memory(pieces: int) -> None:
+    what, advice = f"values and distances of 2-{pieces} pieces", "choose fewer pieces or leave --distance out"
+    check_memory(peak_bytes(pieces, True), what, advice)
 
 
-def spent(pairs: list[Material], last: Material, in_memory: Container[Material]) -> list[Material]:
-    """Pairs in memory, up to ``last``, that no later one leads to: of the most pieces, by promotion alone."""
-    done = pairs.index(last) + 1
-    needed = {after for pair in pairs[done:] for after in promotions(pair)}
-    most = pairs[-1].pieces
-    return [pair for pair in pairs[:done] if pair.pieces == most and pair in in_memory and pair not in needed]
+def _tables(folder: Path, pieces: int) -> DenseTables:
+    """Empty tables in memory or, where that does not suffice, in files of the folder.
+
+    Raises:
+        ValueError: the disk does not suffice either.
+    """
+    needed, there = peak_bytes(pieces, False), available_memory()
+    if there is None or needed <= there:
+        return DenseTables(pieces)
+    on_disk = peak_bytes(pieces, False, on_disk=True)
+    tables = DiskTables(pieces, folder)
+    free = shutil.disk_usage(folder).free + tables.disk_bytes()
+    if on_disk > free:
+        tables.remove()
+        raise ValueError(
+            f"values of 2-{pieces} pieces take {needed / 1e9:.1f} GB of memory or {on_disk / 1e9:.1f} GB of disk while "
+            f"they are built; {there / 1e9:.1f} and {free / 1e9:.1f} GB are free: choose fewer pieces"
+        )
+    return tables
 
 
-def drop_spent(pairs: list[Material], last: Material, *memories: DenseTables | DenseDistances | None) -> None:
-    """Takes the pairs out of memory that are ``spent``."""
-    for memory in memories:
-        if memory is not None:
-            for pair in spent(pairs, last, memory):
-                memory.drop(pair)
-
-
-def peak_bytes(pieces: int, distance: bool) -> int:
-    """Largest memory of a build from nothing: the pairs that are needed, and a copy of the one that is solved."""
-    pairs = pairs_up_to(pieces)
-    in_memory: set[Material] = set()
-    peak = 0
-    for pair in pairs:
-        in_memory.add(pair)
-        words = (layout_of(other).words * (1 if other.symmetric else 2) for other in [*in_memory, pair])
-        peak = max(peak, sum(words))
-        in_memory.difference_update(spent(pairs, pair, in_memory))
-    return peak * (DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0))
-
-
-def _check_memory(pieces: int, distance: bool) -> None:
-    what = f"{'values and distances' if distance else 'values'} of 2-{pieces} pieces"
-    advice = "choose fewer pieces" + (" or leave --distance out" if distance else "")
-    check_memory(peak_bytes(pieces, distance), what, advice)
-
-
-def write_values(folder: Path, pair: Material, values: np.ndarray, workers: Workers) -> None:
-    """Writes the file of a pair's values, uint32 [2, words, 2] (``solver.solve_pair``); raises ``StorageError``."""
+def write_values(folder: Path, pair: Material, values: Values, workers: Workers) -> None:
+    """Writes the file of a pair's values; raises ``StorageError``."""
     layout = layout_of(pair)
     blocks = encode_slice(grid_of(layout, False), values[0], workers)
     write_slice(folder, pair, "wdl", count_pair(layout, values), *blocks)
@@ -99,16 +82,18 @@ class Builder:
         threads: of the solver; all cores if None.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
+        ValueError: ``pieces`` is out of range, or the tables take more memory and disk than there is.
         StorageError: the folder cannot be made.
     """
 
     def __init__(self, folder: Path, pieces: int, distance: bool = False, threads: int | None = None) -> None:
-        self._tables = DenseTables(pieces)
-        self._distances = DenseDistances(pieces) if distance else None
-        _check_memory(pieces, distance)
+        check_pieces(pieces)
+        if distance:
+            _check_memory(pieces)
         make_folder(folder)
         remove_stale_temporaries(folder)
+        self._tables = DenseTables(pieces) if distance else _tables(folder, pieces)
+        self._distances = DenseDistances(pieces) if distance else None
         self.folder, self.pieces = folder, pieces
         self._threads = threads
 
@@ -121,16 +106,19 @@ class Builder:
         """
         pairs = pairs_up_to(self.pieces)
         lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}
+        fill = to_fill(pairs, {pair for pair in pairs if lacking[pair]}, self._tables)
 
         def build(pair: Material) -> bool:
-            if lacking[pair]:
+            if pair in fill:
                 self._build(pair, lacking[pair], workers)
+                later = fill[fill.index(pair) + 1 :]
+                drop_spent(later, self._tables, self._distances)
             return bool(lacking[pair])
 
         with Workers(self._threads) as workers:
-            for step in in_steps(pairs, build):
-                yield step
-                drop_spent(pairs, step.pair, self._tables, self._distances)
+            yield from in_steps(pairs, build)
+        if isinstance(self._tables, DiskTables):
+            self._tables.remove()
 
     def build_values(self, pair: Material) -> Path:
         """Builds the values of one pair, from the folder's files where they are there; returns its file.
@@ -143,25 +131,23 @@ class Builder:
 
     def forget(self, pairs: Iterable[Material]) -> None:
         """Takes pairs out of memory; those that are needed again come back from their files."""
-        for pair in pairs:
-            if pair in self._tables:
-                self._tables.drop(pair)
+        self._tables.drop(*self._tables.filled() & {material for pair in pairs for material in slices_of(pair)})
 
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
         values, halves = self._fill(pair, workers)
         self._write(pair, values, halves, lacking, workers)
 
-    def _fill(self, pair: Material, workers: Workers) -> tuple[np.ndarray, np.ndarray | None]:
+    def _fill(self, pair: Material, workers: Workers) -> tuple[Values, np.ndarray | None]:
         """Brings a pair into memory, and what it needs before it; returns its values and half distances."""
         tables, distances = self._tables, self._distances
-        for before in [*pairs_up_to(pair.pieces - 1), *sorted(promotions(pair))]:
-            if before not in tables:
+        for before in sorted({material.pair for material in needs([pair]) if material not in tables}, key=sum):
+            if before not in tables or before.swapped() not in tables:
                 self._fill(before, workers)
         values, _ = tables.fill_from(self.folder, pair, workers)
         return values, None if distances is None else distances.solve(pair, tables, values, workers)
 
     def _write(
-        self, pair: Material, values: np.ndarray, halves: np.ndarray | None, missing: list[Kind], workers: Workers
+        self, pair: Material, values: Values, halves: np.ndarray | None, missing: list[Kind], workers: Workers
     ) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         if "wdl" in missing:

@@ -12,11 +12,12 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..console import Display
-from .build import Builder, peak_bytes
+from .build import Builder
 from .costs import TableCosts, table_costs
 from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .material import MIN_PIECES, Material, materials, materials_between
+from .plan import peak_bytes
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier

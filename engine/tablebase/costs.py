@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from .build import peak_bytes
 from .layout import layout_of
 from .material import MAX_PIECES, MIN_PIECES, Material, materials
+from .plan import peak_bytes
 from .store import find_files
 
 
@@ -32,7 +32,8 @@ class TableCosts(TypedDict):
 
     ``pairs`` of slices there are, of which files of ``pairs_there`` are there already, with ``bytes_there``. The others
     would take about ``bytes_more`` and, of one core's time, ``core_seconds_more``: measured for all on one machine, and
-    divided by the numbers of positions. ``memory`` is what a build of all from the fewest pieces on takes at its most.
+    divided by the numbers of positions; of eight pieces it is extrapolated. ``memory`` is what a build of all from the
+    fewest pieces on takes at its most, or of the disk where memory does not suffice.
     """
 
     pieces: int
@@ -54,16 +55,29 @@ def table_costs(folders: Iterable[Path], pieces: int = MAX_PIECES) -> list[Table
 def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:
     pairs = [material for material in materials(pieces) if material.leads]
     missing = _share(pairs, [pair for pair in pairs if pair not in there])
-    measured = _MEASURED[pieces]
+    all_of_them = _costs_of_all(pieces)
     return {
         "pieces": pieces,
         "pairs": len(pairs),
         "pairs_there": sum(pair in there for pair in pairs),
         "bytes_there": sum(there.get(pair, 0) for pair in pairs),
-        "bytes_more": round(measured.file_bytes * missing),
-        "core_seconds_more": round(measured.seconds * missing, 2),
+        "bytes_more": round(all_of_them.file_bytes * missing),
+        "core_seconds_more": round(all_of_them.seconds * missing, 2),
         "memory": peak_bytes(pieces, False),
     }
+
+
+def _costs_of_all(pieces: int) -> _Measured:
+    """Measured or, of more pieces, what is measured of the most, for as many words more."""
+    if pieces in _MEASURED:
+        return _MEASURED[pieces]
+    most = max(_MEASURED)
+    more = _num_words(pieces) / _num_words(most)
+    return _Measured(round(_MEASURED[most].file_bytes * more), _MEASURED[most].seconds * more)
+
+
+def _num_words(pieces: int) -> int:
+    return sum(layout_of(pair).words for pair in materials(pieces) if pair.leads)
 
 
 def _share(pairs: Iterable[Material], some: Container[Material]) -> float:

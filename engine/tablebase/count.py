@@ -6,8 +6,10 @@ from numba import njit
 from ..bitboard import borrowed, lowest_bit, popcount
 from ..fen import Color, format_fen
 from .layout import NUM_KINDS, Layout
+from .material import slices_of
 from .slice_file import SliceCounts
 from .solve import Grid, canonical_places, grid_of, place_word, seen_by_mover
+from .solver import Values
 
 
 @njit(cache=True, nogil=True)
@@ -46,17 +48,14 @@ def fen_of(grid: Grid, word: int, bit: int) -> str:
     return format_fen(Color.BLACK, *map(int, seen_by_mover(grid, pieces)))
 
 
-def count_pair(layout: Layout, values: np.ndarray, halves: np.ndarray | None = None) -> dict[str, SliceCounts]:
+def count_pair(layout: Layout, values: Values, halves: np.ndarray | None = None) -> dict[str, SliceCounts]:
     """Counts of both slices of a pair by name.
 
     Args:
-        values: uint32 [2, words, 2], see ``solver.solve_pair``.
         halves: uint8 [2, words, 32], see ``distance.solve_distances``; without them ``longest_win`` is None.
     """
     counts = {}
-    for side, material in enumerate([layout.material, layout.material.swapped()]):
-        if material.name in counts:
-            break
+    for side, material in enumerate(slices_of(layout.material)):
         grid, found = grid_of(layout, side == 1), np.zeros(3, np.int64)
         _count_words(grid, values[side], found)
         positions, won, lost = found.tolist()

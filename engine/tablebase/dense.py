@@ -3,10 +3,7 @@
 Builders and trainers, which may touch any position, read these; whoever needs a few positions probes the files.
 """
 
-import mmap
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,43 +14,42 @@ from ..bitboard import NUM_SQUARES, borrowed
 from ..interrupts import map_threads
 from ..memory import check_memory
 from ..movegen import jumpers_of, new_moves
+from .arena import PAGE, Arena
 from .distance import KnownSlices, solve_distances
 from .folder import default_folder
 from .layout import NUM_KINDS, Layout, add_slice, code_of, layout_of, locate, lookup, no_slices
-from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to
+from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to, slices_of
 from .slice_file import SliceFile, file_name
-from .solve import LOST, WON, free_places, grid_of, grids_of, place_fast, place_row, seen_by_mover, settle_position
-from .solver import Workers, solve_pair
+from .solve import LOST, WON, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_position
+from .solver import Problem, Values, Workers, problem_of, restore_second, solve_pair
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
-_NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # memory need not be there before it is used
 
-
-def decode_file(file: SliceFile, layout: Layout, workers: Workers) -> np.ndarray:
-    """What a file of values holds, uint32 [words, 2]; right only where ``wdl_codec`` keeps a value."""
+def decode_file(file: SliceFile, layout: Layout, workers: Workers, values: np.ndarray) -> None:
+    """Sets ``values``, uint32 [words, 2], to what a file keeps; right only where ``wdl_codec`` keeps a value."""
     grid, priors = grid_of(layout, False), file.priors()
-    values = np.zeros((file.header.blocks * BLOCK_WORDS, 2), np.uint32)
     edges = np.linspace(0, file.header.blocks, min(file.header.blocks, 4 * workers.threads) + 1).astype(int)
 
     def decode(low: int, high: int) -> None:
         codec = BlockCodec(grid, priors)
         for block in range(low, high):
-            values[block * BLOCK_WORDS : (block + 1) * BLOCK_WORDS] = codec.decode(block, file.block(block))
+            here = values[block * BLOCK_WORDS : (block + 1) * BLOCK_WORDS]
+            here[:] = codec.decode(block, file.block(block))[: len(here)]
 
     map_threads(workers, decode, edges[:-1].tolist(), edges[1:].tolist())
-    return values[: layout.words]
 
 
 @njit(cache=True, nogil=True)
 def _complete_rows(low, high, grid, solved, kept, values, moves):
-    """Fills ``values`` with the positions of the first side to move: captures settled, others from their kept copy.
+    """Completes what a file keeps of the first side to move: captures are settled, others follow their kept copy.
 
     Args:
         solved: directory and values of the slices that captures lead to.
-        kept: directory in which this slice begins at word 0, and what its file keeps (``decode_file``).
-        values: uint32 [words, 2], set.
+        kept: directory in which this slice begins at word 0.
+        values: uint32 [words, 2], what the file keeps (``decode_file``); set. Of a word that holds kept copies these
+            never change, so threads may read them meanwhile.
     """
-    (slices, words), (here, there) = borrowed(solved), borrowed(kept)
+    (slices, words), kept = borrowed(solved), borrowed(kept)
     values, moves = borrowed(values), borrowed(moves)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for row in range(low, high):
@@ -63,6 +59,7 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
             taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
             others = pieces[grid.roamer]
             places = free_places(grid.roamer, taken)
+            all_won, all_lost = np.uint32(0), np.uint32(0)
             while places != 0:
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
@@ -72,65 +69,67 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
                     state = settle_position(own, opp, kings, slices, words, moves)
                     won, lost = state == WON, state == LOST
                 else:
-                    at, place = locate(own, opp, kings, here)
-                    won = there[at, 0] >> place & np.uint32(1) != 0
-                    lost = there[at, 1] >> place & np.uint32(1) != 0
-                values[word, 0] |= bit if won else np.uint32(0)
-                values[word, 1] |= bit if lost else np.uint32(0)
+                    at, place = locate(own, opp, kings, kept)
+                    won = values[at, 0] >> place & np.uint32(1) != 0
+                    lost = values[at, 1] >> place & np.uint32(1) != 0
+                all_won |= bit if won else np.uint32(0)
+                all_lost |= bit if lost else np.uint32(0)
+            values[word, 0] = all_won
+            values[word, 1] = all_lost
             pieces[grid.roamer] = others
 
 
-def restore_pair(
-    file: SliceFile, layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers
-) -> np.ndarray:
-    """All values of a pair from its file: uint32 [2, words, 2], see ``solver.solve_pair``.
-
-    Args:
-        slices, words: directory and values of every slice that captures and promotions can lead to.
-    """
-    values, todo = np.zeros((2, layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
-    first, second = grids_of(layout)
-    here = slices.copy()
-    add_slice(here, layout.material, 0)
-    tables = (slices, words), (here, decode_file(file, layout, workers))
-    workers.over_rows(first, lambda low, high: _complete_rows(low, high, first, *tables, values[0], new_moves()))
-    workers.settle(second, slices, words, values[1], todo)
-    workers.sweep(second, values[1], todo, values[0])
-    return values
+def restore_pair(file: SliceFile, problem: Problem, workers: Workers) -> None:
+    """Sets all values of a pair, zero before, from its file."""
+    layout, first, values = problem.layout, problem.grids[0], problem.values[0]
+    kept = no_slices()
+    add_slice(kept, layout.material, 0)
+    decode_file(file, layout, workers, values)
+    known = (problem.slices, problem.words), kept, values
+    workers.over_rows(first, lambda low, high: _complete_rows(low, high, first, *known, new_moves()))
+    restore_second(problem, workers)
 
 
-def _reserve(size: int, pieces: int) -> mmap.mmap:
-    private = {} if os.name == "nt" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE}
-    try:
-        return mmap.mmap(-1, size, **private)
-    except OSError as error:
-        raise ValueError(f"2-{pieces} pieces take up to {size / 1e9:.0f} GB of memory, more than there is") from error
+def check_pieces(pieces: int) -> None:
+    """Raises ``ValueError`` if there are no tables of 2 to so many pieces."""
+    if not MIN_PIECES <= pieces <= MAX_PIECES:
+        raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
+
+
+def _room(material: Material) -> int:
+    """The words of a slice, and more so that each slice begins on a page, in tables of values and of distances."""
+    return -(-layout_of(material).words // PAGE) * PAGE
 
 
 class _Dense:
     """An array with a row for each word of all slices of 2 to ``pieces`` pieces; memory is taken as they are filled in.
+
+    Args:
+        file: where it is kept; in memory if None.
 
     Attributes:
         slices: [NUM_CODES] of ``layout.SLICE``, the directory; a slice that is not filled in has no entry.
 
     Raises:
         ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
+        StorageError: the file cannot be made.
     """
 
     row: ClassVar[np.dtype[Any]]  # of one word
 
-    def __init__(self, pieces: int) -> None:
-        if not MIN_PIECES <= pieces <= MAX_PIECES:
-            raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
+    def __init__(self, pieces: int, file: Path | None = None) -> None:
+        check_pieces(pieces)
         self.pieces = pieces
         self.slices = no_slices()
         self._starts: dict[Material, int] = {}
-        total = 0
+        total = twin = 0
         for material in materials_between(MIN_PIECES, pieces):
             self._starts[material] = total
-            total += layout_of(material).words
-        self._memory = _reserve(total * self.row.itemsize, pieces)
-        self._rows = np.frombuffer(self._memory, self.row.base).reshape(-1, *self.row.shape)
+            total += _room(material)
+            twin = max(twin, _room(material) if material.symmetric else 0)
+        self._arena = Arena((total + twin) * self.row.itemsize, file)
+        rows = self._arena.bytes.view(self.row.base).reshape(-1, *self.row.shape)
+        self._rows, self._twin = rows[:total], rows[total:]
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and bool(self.slices["start"][material.code] >= 0)
@@ -140,22 +139,48 @@ class _Dense:
         start = self._starts[material]
         return self._rows[start : start + layout_of(material).words]
 
-    def fill(self, pair: Material, rows: np.ndarray) -> None:
-        """Fills in both slices of a pair from [2, words, ...]: with the first and the second side to move."""
-        for side, material in enumerate([pair] if pair.symmetric else [pair, pair.swapped()]):
-            self.slice_rows(material)[:] = rows[side]
-            add_slice(self.slices, material, self._starts[material])
+    def pair_rows(self, pair: Material) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of a pair with the first and the second side to move: views.
 
-    def drop(self, pair: Material) -> None:
-        """Takes a pair out again and gives its memory back where the system can do that."""
-        for material in {pair, pair.swapped()}:
-            self.slices["start"][material.code] = -1
-            if hasattr(self._memory, "madvise"):
-                page, row, start = mmap.PAGESIZE, self.row.itemsize, self._starts[material]
-                low = -(-start * row // page) * page
-                high = (start + layout_of(material).words) * row // page * page
-                if high > low:
-                    self._memory.madvise(mmap.MADV_DONTNEED, low, high - low)
+        Of a symmetric pair, which is one slice, the latter are another room's, up to the next symmetric pair.
+        """
+        second = self._twin[: layout_of(pair).words] if pair.symmetric else self.slice_rows(pair.swapped())
+        return self.slice_rows(pair), second
+
+    def _place(self, rows: np.ndarray) -> tuple[int, int]:
+        """The bytes of the arena, from one to before another, that are a view's."""
+        low = rows.ctypes.data - self._arena.bytes.ctypes.data
+        return low, low + rows.nbytes
+
+    def _clear(self, rows: np.ndarray) -> None:
+        """Sets rows, a view, to zero, and gives their memory back where the system can do that."""
+        self._arena.clear(*self._place(rows))
+
+    def fill(self, pair: Material, rows: Iterable[np.ndarray]) -> None:
+        """Fills in both slices of a pair from [2, words, ...]: with the first and the second side to move."""
+        for material, mine in zip(slices_of(pair), rows, strict=False):
+            self.slice_rows(material)[:] = mine
+        self._enter(pair)
+
+    def _enter(self, pair: Material) -> None:
+        for material in slices_of(pair):
+            self._add(material)
+
+    def _add(self, material: Material) -> None:
+        add_slice(self.slices, material, self._starts[material])
+
+    def _take_out(self, material: Material) -> None:
+        self.slices["start"][material.code] = -1
+
+    def filled(self) -> set[Material]:
+        """The slices that are filled in."""
+        return {Material.of_code(int(code)) for code in np.flatnonzero(self.slices["start"] >= 0)}
+
+    def drop(self, *materials: Material) -> None:
+        """Takes slices out again and gives their memory back where the system can do that."""
+        for material in materials:
+            self._take_out(material)
+            self._clear(self.slice_rows(material))
 
 
 class DenseTables(_Dense):
@@ -167,23 +192,31 @@ class DenseTables(_Dense):
 
     row = np.dtype((np.uint32, 2))
 
-    def __init__(self, pieces: int) -> None:
-        super().__init__(pieces)
+    def __init__(self, pieces: int, file: Path | None = None) -> None:
+        super().__init__(pieces, file)
         self.words = self._rows
 
-    def solve(self, pair: Material, workers: Workers) -> np.ndarray:
-        """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``solver.solve_pair``."""
-        values = solve_pair(layout_of(pair), self.slices, self.words, workers)
-        self.fill(pair, values)
-        return values
+    def _empty(self, pair: Material) -> Problem:
+        rows = self.pair_rows(pair)
+        for side in rows:
+            self._clear(side)
+        return problem_of(layout_of(pair), self.slices, self.words, rows)
 
-    def restore(self, file: SliceFile, workers: Workers) -> np.ndarray:
-        """Fills a pair in from its file and the slices filled in. Returns its values, see ``solver.solve_pair``."""
-        values = restore_pair(file, layout_of(file.pair), self.slices, self.words, workers)
-        self.fill(file.pair, values)
-        return values
+    def solve(self, pair: Material, workers: Workers) -> Values:
+        """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``pair_rows``."""
+        problem = self._empty(pair)
+        solve_pair(problem, workers)
+        self._enter(pair)
+        return problem.values
 
-    def fill_from(self, folder: Path, pair: Material, workers: Workers) -> tuple[np.ndarray, bool]:
+    def restore(self, file: SliceFile, workers: Workers) -> Values:
+        """Fills a pair in from its file and the slices filled in. Returns its values, see ``pair_rows``."""
+        problem = self._empty(file.pair)
+        restore_pair(file, problem, workers)
+        self._enter(file.pair)
+        return problem.values
+
+    def fill_from(self, folder: Path, pair: Material, workers: Workers) -> tuple[Values, bool]:
         """Fills a pair in from the folder's file or, without one, by solving it; returns its values and whether it was.
 
         Raises:
@@ -222,7 +255,7 @@ class DenseDistances(_Dense):
         super().__init__(pieces)
         self.halves = self._rows
 
-    def solve(self, pair: Material, tables: DenseTables, values: np.ndarray, workers: Workers) -> np.ndarray:
+    def solve(self, pair: Material, tables: DenseTables, values: Values, workers: Workers) -> np.ndarray:
         """Dates a pair's values and fills it in. Returns uint8 [2, words, 32], see ``distance.solve_distances``."""
         known = KnownSlices(tables.slices, tables.words, self.halves)
         halves = solve_distances(layout_of(pair), known, values, workers)

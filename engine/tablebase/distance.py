@@ -23,7 +23,7 @@ from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import NUM_KINDS, Layout, locate
 from .solve import Grid, canonical_places, grids_of, place_fast, place_row, place_word, seen_by_mover, sweep_word
-from .solver import Workers
+from .solver import Values, Workers
 from .wdl_codec import BLOCK_WORDS
 
 MAX_HALF = 254
@@ -249,8 +249,8 @@ def date_level(low, high, grid, level, winning, mine, theirs):
     return left
 
 
-def solve_distances(layout: Layout, known: KnownSlices, values: np.ndarray, workers: Workers) -> np.ndarray:
-    """Half distances of all positions of a pair of slices with these ``values``, see ``solver.solve_pair``.
+def solve_distances(layout: Layout, known: KnownSlices, values: Values, workers: Workers) -> np.ndarray:
+    """Half distances of all positions of a pair of slices with these values.
 
     Returns:
         uint8 [2, words, 32], 0 where drawn.

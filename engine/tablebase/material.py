@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-MIN_PIECES, MAX_PIECES = 2, 7
+MIN_PIECES, MAX_PIECES = 2, 8
+EVEN_PIECES = 8  # of so many pieces there are only tables of four against four
 NUM_CODES = 4096  # three bits for each of the four counts
 
 
@@ -52,6 +53,17 @@ class Material(NamedTuple):
         """Whether both sides have the same pieces, so that one slice serves both."""
         return self == self.swapped()
 
+    @property
+    def solvable(self) -> bool:
+        """Whether there can be a table: both sides have pieces, and the most pieces are evenly divided."""
+        own, opp = self.own_men + self.own_kings, self.opp_men + self.opp_kings
+        return min(own, opp) > 0 and (own + opp < EVEN_PIECES or own == opp == EVEN_PIECES // 2)
+
+
+def slices_of(pair: Material) -> list[Material]:
+    """The slices of a pair, the one with the first side to move before the other; one if it is symmetric."""
+    return [pair] if pair.symmetric else [pair, pair.swapped()]
+
 
 def parse_name(name: str) -> Material:
     """The material of a slice's name.
@@ -62,16 +74,16 @@ def parse_name(name: str) -> Material:
     if len(name) == 4 and name.isascii() and name.isdigit():
         own_kings, opp_kings, own_men, opp_men = map(int, name)
         material = Material(own_men, own_kings, opp_men, opp_kings)
-        if own_men + own_kings and opp_men + opp_kings and material.pieces <= MAX_PIECES:
+        if material.solvable:
             return material
     raise ValueError(
         f"{name!r} is no slice: write own kings, opponent's kings, own men, opponent's men, like 1211; "
-        f"each side needs a piece, and at most {MAX_PIECES} in all"
+        f"each side needs a piece, and at most {MAX_PIECES} in all, {MAX_PIECES} only as four against four"
     )
 
 
 def materials(pieces: int) -> list[Material]:
-    """All slices with exactly ``pieces`` pieces, at least one on each side, in an order that can be solved.
+    """All slices with exactly ``pieces`` pieces that are ``solvable``, in an order in which they can be solved.
 
     A capture leads to fewer pieces, a promotion to fewer men of the same split between the sides. So the slices are
     sorted by split, then by the number of men; the two slices of a pair are neighbours, the leading one first.
@@ -82,8 +94,9 @@ def materials(pieces: int) -> list[Material]:
         for own_men in range(own + 1)
         for opp_men in range(pieces - own + 1)
     ]
-    leading = sorted((m for m in pairs if m.leads), key=lambda m: (m.own_men + m.own_kings, m.own_men + m.opp_men, m))
-    return [m for pair in leading for m in ([pair] if pair.symmetric else [pair, pair.swapped()])]
+    pairs = [m for m in pairs if m.leads and m.solvable]
+    pairs.sort(key=lambda m: (m.own_men + m.own_kings, m.own_men + m.opp_men, m))
+    return [material for pair in pairs for material in slices_of(pair)]
 
 
 def materials_between(fewest: int, most: int) -> list[Material]:

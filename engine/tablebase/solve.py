@@ -175,13 +175,14 @@ def settle_position(own, opp, kings, slices, words, moves):
 
 
 @njit(cache=True, nogil=True)
-def settle_rows(low, high, grid, slices, words, values, todo, moves):
+def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
     """Settles the positions of rows ``low`` to ``high``.
 
     Args:
         slices, words: the slices solved before, see ``layout.lookup``.
         values: uint32 [words, 2], won and lost positions are added.
         todo: uint32 [words, 2], positions still open, and those of them that may be lost, are added.
+        first: the word of the slice at which ``values`` and ``todo`` begin.
         moves: buffer [MAX_MOVES] of ``MOVE``.
     """
     slices, words, moves = borrowed(slices), borrowed(words), borrowed(moves)
@@ -189,7 +190,7 @@ def settle_rows(low, high, grid, slices, words, values, todo, moves):
     for row in range(low, high):
         taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
         for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
-            word = word_of_row + rank
+            here = word_of_row + rank - first
             taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
             others = pieces[grid.roamer]
             places = free_places(grid.roamer, taken)
@@ -199,10 +200,10 @@ def settle_rows(low, high, grid, slices, words, values, todo, moves):
                 pieces[grid.roamer] = others | bit
                 own, opp, kings = seen_by_mover(grid, pieces)
                 state = settle_position(own, opp, kings, slices, words, moves)
-                values[word, 0] |= bit if state == WON else np.uint32(0)
-                values[word, 1] |= bit if state == LOST else np.uint32(0)
-                todo[word, 0] |= bit if state >= OPEN else np.uint32(0)
-                todo[word, 1] |= bit if state == OPEN else np.uint32(0)
+                values[here, 0] |= bit if state == WON else np.uint32(0)
+                values[here, 1] |= bit if state == LOST else np.uint32(0)
+                todo[here, 0] |= bit if state >= OPEN else np.uint32(0)
+                todo[here, 1] |= bit if state == OPEN else np.uint32(0)
             pieces[grid.roamer] = others
 
 
@@ -236,8 +237,11 @@ def sweep_word(grid, ranks, taken, word, theirs):
 
 
 @njit(cache=True, nogil=True)
-def sweep_rows(low, high, grid, values, todo, theirs):
-    """Decides what can be decided now in rows ``low`` to ``high``; returns the number of words that changed."""
+def sweep_rows(low, high, grid, values, todo, first, theirs):
+    """Decides what can be decided now in rows ``low`` to ``high``; returns the number of words that changed.
+
+    See ``settle_rows`` for the arguments, ``sweep_word`` for ``theirs``.
+    """
     values, todo, theirs = borrowed(values), borrowed(todo), borrowed(theirs)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     changed = 0
@@ -245,16 +249,17 @@ def sweep_rows(low, high, grid, values, todo, theirs):
         taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
         for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
             word = word_of_row + rank
-            if todo[word, 0] == 0:
+            here = word - first
+            if todo[here, 0] == 0:
                 continue
             taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
             won, lost = sweep_word(grid, ranks, taken, word, theirs)
-            won &= todo[word, 0]
-            lost &= todo[word, 1]
+            won &= todo[here, 0]
+            lost &= todo[here, 1]
             if won | lost != 0:
-                values[word, 0] |= won
-                values[word, 1] |= lost
-                todo[word, 0] &= ~(won | lost)
-                todo[word, 1] &= ~(won | lost)
+                values[here, 0] |= won
+                values[here, 1] |= lost
+                todo[here, 0] &= ~(won | lost)
+                todo[here, 1] &= ~(won | lost)
                 changed += 1
     return changed

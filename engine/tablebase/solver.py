@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,10 @@ from .layout import Layout
 from .parts import Parts, parts_of, waves_of
 from .solve import Grid, grids_of, settle_rows, sweep_rows
 
+Values = tuple[np.ndarray, np.ndarray]
+"""Of a pair, uint32 [words, 2] with the first and with the second side to move: won and lost positions."""
 Work = Callable[[int, int], int | None]  # on rows from one to before another
+Over = Callable[[range, Work], int]  # does work on rows, see ``Workers.over``
 _CHUNKS_PER_THREAD = 16
 WHOLE_WORDS = 1 << 20  # smaller pairs are solved as one part: two threads share its rows better than small parts
 _JOB_WORDS = 1 << 18  # parts of fewer words are solved in one go
@@ -39,69 +41,85 @@ class Workers(ThreadPoolExecutor):
 
     def settle(self, grid: Grid, slices: np.ndarray, words: np.ndarray, values: np.ndarray, todo: np.ndarray) -> None:
         """``settle_rows`` on all rows."""
-        self.over_rows(grid, lambda low, high: settle_rows(low, high, grid, slices, words, values, todo, new_moves()))
+        known = slices, words, values, todo, 0
+        self.over_rows(grid, lambda low, high: settle_rows(low, high, grid, *known, new_moves()))
 
     def sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> int:
         """``sweep_rows`` on all rows; returns the number of words that changed."""
-        return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, values, todo, theirs))
+        return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, values, todo, 0, theirs))
 
 
 class Problem(NamedTuple):
     """A pair that is being solved.
 
     Attributes:
-        parts: of the pair. grids: with the first and the second side to move.
+        layout, parts: of the pair. grids: with the first and the second side to move.
         slices, words: directory [NUM_CODES] of ``SLICE`` and values uint32 [words, 2] of every slice that captures and
             promotions can lead to.
-        values: uint32 [2, words, 2], set: with the first and the second side to move; won and lost positions of the
-            side to move. todo: the same, positions that are still open, see ``settle_rows``.
+        values: of the pair, set.
     """
 
+    layout: Layout
     parts: Parts
     grids: tuple[Grid, Grid]
     slices: np.ndarray
     words: np.ndarray
-    values: np.ndarray
-    todo: np.ndarray
+    values: Values
 
-    def solve_part(self, part: int, over: Callable[[range, Work], int]) -> None:
-        """Solves one part; those that it leads to are solved.
-
-        Args:
-            over: runs work over rows.
-        """
-        rows = rows_of(self.grids[0], self.parts, part)
+    def solve_part(self, part: int, over: Over) -> None:
+        """Solves one part; those that it leads to are solved."""
+        here = self.words_of(part)
+        mine = [Open(self.values[side][here], part * self.parts.words) for side in range(2)]
         for side in range(2):
-            over(rows, partial(self._settle, side))
+            self._settle(side, part, mine[side], over)
         idle, side = 0, 0
         while idle < 2:
-            changed = over(rows, partial(self._sweep, side))
+            changed = self._sweep(side, part, mine[side], over)
             idle, side = 0 if changed else idle + 1, 1 - side
 
-    def _settle(self, side: int, low: int, high: int) -> None:
-        mine = self.values[side], self.todo[side], new_moves()
-        settle_rows(low, high, self.grids[side], self.slices, self.words, *mine)
+    def look_ahead(self, side: int, part: int, found: np.ndarray, over: Over) -> None:
+        """Adds to ``found``, uint32 [words of a part, 2], what the solved other side makes of a part's positions."""
+        mine = Open(found, part * self.parts.words)
+        self._settle(side, part, mine, over)
+        self._sweep(side, part, mine, over)
 
-    def _sweep(self, side: int, low: int, high: int) -> int:
-        return sweep_rows(low, high, self.grids[side], self.values[side], self.todo[side], self.values[1 - side])
+    def words_of(self, part: int) -> slice:
+        """The words of a part."""
+        return slice(part * self.parts.words, (part + 1) * self.parts.words)
 
-    def solve(self, wave: list[int], workers: Workers) -> None:
-        """Solves parts that do not lead to one another, each by one thread where there are enough of them."""
+    def _rows_of(self, part: int) -> range:
+        rows = self.grids[0].rows // self.parts.total
+        return range(part * rows, (part + 1) * rows)
+
+    def _settle(self, side: int, part: int, mine: "Open", over: Over) -> None:
+        grid, known = self.grids[side], (self.slices, self.words)
+        todo = mine.values, mine.todo, mine.first
+        over(self._rows_of(part), lambda low, high: settle_rows(low, high, grid, *known, *todo, new_moves()))
+
+    def _sweep(self, side: int, part: int, mine: "Open", over: Over) -> int:
+        grid, theirs = self.grids[side], self.values[1 - side]
+        todo = mine.values, mine.todo, mine.first
+        return over(self._rows_of(part), lambda low, high: sweep_rows(low, high, grid, *todo, theirs))
+
+    def each(self, wave: list[int], workers: Workers, work: Callable[[int, Over], None]) -> None:
+        """Does ``work`` for parts that do not wait for one another, each by one thread where there are enough."""
         if len(wave) < workers.threads:
             for part in wave:
-                self.solve_part(part, workers.over)
-        else:
-            map_threads(workers, self._solve_parts, jobs_of(wave, self.parts.words))
+                work(part, workers.over)
+            return
 
-    def _solve_parts(self, parts: list[int]) -> None:
-        for part in parts:
-            self.solve_part(part, lambda rows, work: work(rows.start, rows.stop) or 0)
+        def in_turn(parts: list[int]) -> None:
+            for part in parts:
+                work(part, lambda rows, kernel: kernel(rows.start, rows.stop) or 0)
+
+        map_threads(workers, in_turn, jobs_of(wave, self.parts.words))
 
 
-def rows_of(grid: Grid, parts: Parts, part: int) -> range:
-    """The rows of a part."""
-    rows = grid.rows // parts.total
-    return range(part * rows, (part + 1) * rows)
+class Open:
+    """What is still open in a part: its values and ``todo`` of ``settle_rows``, which begin at the word ``first``."""
+
+    def __init__(self, values: np.ndarray, first: int) -> None:
+        self.values, self.todo, self.first = values, np.zeros_like(values), first
 
 
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
@@ -110,12 +128,31 @@ def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
     return (wave[first : first + most] for first in range(0, len(wave), most))
 
 
-def solve_pair(layout: Layout, slices: np.ndarray, words: np.ndarray, workers: Workers) -> np.ndarray:
-    """Values of all positions of a pair of slices, uint32 [2, words, 2]; see ``Problem``, also for the arguments."""
-    shape = (2, layout.words, 2)
+def problem_of(layout: Layout, slices: np.ndarray, words: np.ndarray, values: Values) -> Problem:
+    """The problem of a pair; arguments as there."""
     whole = layout.words < WHOLE_WORDS
     parts = Parts(None, 1, layout.words) if whole else parts_of(layout)
-    problem = Problem(parts, grids_of(layout), slices, words, np.zeros(shape, np.uint32), np.zeros(shape, np.uint32))
-    for wave in [[0]] if whole else waves_of(layout):
-        problem.solve(wave, workers)
-    return problem.values
+    return Problem(layout, parts, grids_of(layout), slices, words, values)
+
+
+def solve_pair(problem: Problem, workers: Workers, passed: Callable[[slice], None] = lambda words: None) -> None:
+    """Finds the values of all positions of a pair; they are zero before.
+
+    Args:
+        passed: told of words whose values with the second side to move no part that is still to be solved leads to.
+    """
+    before: list[int] = []
+    for wave in waves_of(problem.layout) if problem.parts.total > 1 else [[0]]:
+        problem.each(wave, workers, problem.solve_part)
+        for part in before:
+            passed(problem.words_of(part))
+        before = wave
+
+
+def restore_second(problem: Problem, workers: Workers) -> None:
+    """Finds the values with the second side to move, zero before, from those with the first."""
+
+    def restore(part: int, over: Over) -> None:
+        problem.look_ahead(1, part, problem.values[1][problem.words_of(part)], over)
+
+    problem.each(list(range(problem.parts.total)), workers, restore)

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from ..interrupts import map_threads
-from .build import drop_spent
 from .count import count_pair, fen_of
 from .dense import DenseDistances, DenseTables, Step, in_steps
 from .distance import decode_distances, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
+from .plan import drop_spent
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
-from .solve import grid_of
-from .solver import Workers
+from .solve import Grid, grid_of
+from .solver import Over, Values, Workers, problem_of
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
@@ -62,38 +62,37 @@ class Verifier:
             return True
 
         with Workers(self._threads) as workers:
-            for step in in_steps(self._pairs, check):
+            for number, step in enumerate(in_steps(self._pairs, check)):
                 yield step
-                drop_spent(self._pairs, step.pair, self._tables, self._distances)
+                drop_spent(self._pairs[number + 1 :], self._tables, self._distances)
 
-    def _check_values(self, pair: Material, workers: Workers) -> np.ndarray:
+    def _check_values(self, pair: Material, workers: Workers) -> Values:
         """Reads a pair's values and compares those of the first side to move with what their successors say.
 
         Those of the second side are not stored: they are what their successors say.
         """
-        layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
-        path = self._folder / file_name(pair, "wdl")
+        layout, path = layout_of(pair), self._folder / file_name(pair, "wdl")
         with SliceFile(path, checked=True) as file:
             values = self._tables.restore(file, workers)
             counts = file.header.slices
-        expected, todo = np.zeros((layout.words, 2), np.uint32), np.zeros((layout.words, 2), np.uint32)
-        workers.settle(grid, self._tables.slices, self._tables.words, expected, todo)
-        workers.sweep(grid, expected, todo, values[1])
-        wrong = np.flatnonzero(((values[0] ^ expected) != 0).any(axis=1))
-        if len(wrong):
-            word = int(wrong[0])
-            differing = int(values[0, word, 0] ^ expected[word, 0]) | int(values[0, word, 1] ^ expected[word, 1])
-            bit = (differing & -differing).bit_length() - 1
-            stored, right = (_value_at(words, bit) for words in (values[0, word], expected[word]))
-            raise TableFileError(
-                f"{path} is wrong: {fen_of(grid, word, bit)} is stored as a {stored}, "
-                f"but its successors make it a {right}; {rebuild_advice(path)}"
-            )
+        problem = problem_of(layout, self._tables.slices, self._tables.words, values)
+
+        def check(part: int, over: Over) -> None:
+            stored = values[0][problem.words_of(part)]
+            expected = np.zeros_like(stored)
+            problem.look_ahead(0, part, expected, over)
+            wrong = np.flatnonzero(((stored ^ expected) != 0).any(axis=1))
+            if len(wrong):
+                at = int(wrong[0])
+                word = problem.words_of(part).start + at
+                raise _wrong_value(path, problem.grids[0], word, stored[at], expected[at])
+
+        problem.each(list(range(problem.parts.total)), workers, check)
         if counts != count_pair(layout, values):
             raise _wrong_counts(path)
         return values
 
-    def _check_distances(self, distances: DenseDistances, pair: Material, values: np.ndarray, workers: Workers) -> None:
+    def _check_distances(self, distances: DenseDistances, pair: Material, values: Values, workers: Workers) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         path = self._folder / file_name(pair, "distance")
         halves = distances.solve(pair, self._tables, values, workers)
@@ -115,6 +114,15 @@ class Verifier:
 def _wrong_counts(path: Path) -> TableFileError:
     return TableFileError(
         f"{path} is wrong: the counts in its header are not those of its positions; {rebuild_advice(path)}"
+    )
+
+
+def _wrong_value(path: Path, grid: Grid, word: int, stored: np.ndarray, right: np.ndarray) -> TableFileError:
+    differing = int(stored[0] ^ right[0]) | int(stored[1] ^ right[1])
+    bit = (differing & -differing).bit_length() - 1
+    return TableFileError(
+        f"{path} is wrong: {fen_of(grid, word, bit)} is stored as a {_value_at(stored, bit)}, "
+        f"but its successors make it a {_value_at(right, bit)}; {rebuild_advice(path)}"
     )
 
 

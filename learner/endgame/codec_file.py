@@ -133,7 +133,7 @@ def write_tables(folder: Path, tables: DenseTables, pieces: int) -> int:
     total = 0
     with Workers() as workers:
         for pair in pairs_up_to(pieces):
-            values = np.stack([tables.slice_rows(pair), tables.slice_rows(pair.swapped())])
+            values = tables.slice_rows(pair), tables.slice_rows(pair.swapped())
             write_values(folder, pair, values, workers)
             total += (folder / file_name(pair, "wdl")).stat().st_size
     return total

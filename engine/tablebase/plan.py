@@ -1,0 +1,77 @@
+"""Which slices lead to which, and so what a build has to hold at a time."""
+
+from collections.abc import Collection, Container, Iterable
+from functools import cache
+from itertools import pairwise
+
+from .dense import DenseDistances, DenseTables
+from .layout import Layout, layout_of
+from .material import Material, pairs_up_to, slices_of
+from .parts import parts_of, waves_of
+
+_OPEN_BYTES = 2 * DenseTables.row.itemsize  # of each word that is being solved: what is still open, for both sides
+_DATING_BYTES = 2 * (2 * DenseTables.row.itemsize + DenseDistances.row.itemsize)  # of each word, beside the values
+
+
+@cache
+def successors(material: Material) -> frozenset[Material]:
+    """The slices that captures and promotions lead to, those of the other side."""
+    men, kings, opp_men, opp_kings = material
+    after = set()
+    for crowned in range(min(men, 1) + 1):
+        mine = men - crowned, kings + crowned
+        left = [(m, k) for m in range(opp_men + 1) for k in range(opp_kings + 1) if 0 < m + k < opp_men + opp_kings]
+        after |= {Material(*theirs, *mine) for theirs in left}
+        after |= {Material(opp_men, opp_kings, *mine)} if crowned else set()
+    return frozenset(after)
+
+
+def promotions(pair: Material) -> set[Material]:
+    """The pairs that a promotion leads to."""
+    return {after.pair for material in slices_of(pair) for after in successors(material) if after.pieces == pair.pieces}
+
+
+def needs(pairs: Iterable[Material]) -> set[Material]:
+    """The slices that captures and promotions lead to from these pairs."""
+    return {after for pair in pairs for material in slices_of(pair) for after in successors(material)}
+
+
+def to_fill(pairs: list[Material], lacking: Collection[Material], there: Container[Material]) -> list[Material]:
+    """The pairs that have to be filled in to solve those that are lacking, some of whose slices may be there."""
+    wanted: set[Material] = set()
+    filled = []
+    for pair in reversed(pairs):
+        if pair in lacking or any(material in wanted and material not in there for material in slices_of(pair)):
+            filled.append(pair)
+            wanted |= needs([pair])
+    return filled[::-1]
+
+
+def drop_spent(later: list[Material], *memories: DenseTables | DenseDistances | None) -> None:
+    """Takes the slices out of memory that none of the pairs leads to."""
+    needed = needs(later)
+    for memory in memories:
+        if memory is not None:
+            memory.drop(*memory.filled() - needed)
+
+
+@cache
+def peak_bytes(pieces: int, distance: bool, on_disk: bool = False) -> int:
+    """Most memory, or disk, of a build from nothing: the slices needed, and what is open of the pair being solved."""
+    pairs, held, peak = pairs_up_to(pieces), set[Material](), 0
+    row = DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0)
+    for number, pair in enumerate(pairs):
+        layout = layout_of(pair)
+        held |= {*slices_of(pair)}
+        twin = _two_waves(layout) if on_disk else layout.words
+        extra = twin * DenseTables.row.itemsize if pair.symmetric else 0
+        extra += layout.words * _DATING_BYTES if distance else parts_of(layout).words * _OPEN_BYTES
+        peak = max(peak, sum(layout_of(material).words for material in held) * row + extra)
+        held &= needs(pairs[number + 1 :])
+    return peak
+
+
+def _two_waves(layout: Layout) -> int:
+    """Most words of two waves, one after the other: what ``DiskTables`` hold of a symmetric pair's second side."""
+    sizes = [0, *(len(wave) for wave in waves_of(layout))]
+    return parts_of(layout).words * max(one + other for one, other in pairwise(sizes))
