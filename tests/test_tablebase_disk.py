@@ -1,0 +1,222 @@
+"""Builds that are kept on disk: the same bytes, also after a kill; and what a build needs at a time."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tablebase_reference as plain
+from solved_tables import solve_tables
+
+from engine.tablebase import solver
+from engine.tablebase.arena import PAGE, Arena
+from engine.tablebase.build import Builder
+from engine.tablebase.disk_tables import RECORD_FILE, WORDS_FILE, DiskTables
+from engine.tablebase.folder import SHIPPED
+from engine.tablebase.layout import layout_of
+from engine.tablebase.material import Material, pairs_up_to, slices_of
+from engine.tablebase.parts import parts_of
+from engine.tablebase.plan import needs, peak_bytes, successors, to_fill
+from engine.tablebase.solver import Workers
+
+REPOSITORY = Path(__file__).parents[1]
+PAIRS = pairs_up_to(4)
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.tablebase.build.available_memory", lambda: 1000)
+
+
+def shipped(pieces: int) -> dict[str, bytes]:
+    return {f"{pair.name}.wdl": (SHIPPED / f"{pair.name}.wdl").read_bytes() for pair in pairs_up_to(pieces)}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def material_of(pieces: plain.Pieces) -> Material:
+    letters = [piece for _, piece in pieces]
+    return Material(*map(letters.count, "bBwW"))
+
+
+# Arenas
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_an_arena_is_zero_where_it_was_cleared(tmp_path: Path, on_disk: bool) -> None:
+    arena = Arena(20 * PAGE, tmp_path / "arena" if on_disk else None)
+    assert not arena.bytes.any()
+    rng, expected = random.Random(1), np.zeros(20 * PAGE, np.uint8)
+    for _ in range(200):
+        low, high = sorted(rng.sample(range(20 * PAGE), 2))
+        arena.bytes[low:high] = expected[low:high] = rng.randint(1, 255)
+        low, high = sorted(rng.sample(range(20 * PAGE), 2))
+        arena.clear(low, high)
+        expected[low:high] = 0
+        assert np.array_equal(arena.bytes, expected)
+
+
+def test_an_arena_is_zero_where_nothing_can_be_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Arena, "_give_back", lambda *_: False)
+    arena = Arena(4 * PAGE, tmp_path / "arena")
+    arena.bytes[:] = 1
+    arena.clear(5, 3 * PAGE + 5)
+    assert np.flatnonzero(arena.bytes).tolist() == [*range(5), *range(3 * PAGE + 5, 4 * PAGE)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="holes in files")
+def test_what_is_cleared_is_given_back(tmp_path: Path) -> None:
+    arena = Arena(1000 * PAGE, tmp_path / "arena")
+    arena.bytes[:] = 1
+    arena.save(0, 1000 * PAGE)
+    before = (tmp_path / "arena").stat().st_blocks
+    arena.clear(100 * PAGE, 900 * PAGE)
+    assert (tmp_path / "arena").stat().st_blocks < before / 3
+
+
+# What leads where
+
+
+def test_every_move_leads_to_a_successor_or_stays() -> None:
+    rng, seen = random.Random(1), set()
+    for _ in range(3000):
+        position = plain.random_position(rng, rng.randint(2, 6))
+        here = material_of(position)
+        for there in map(material_of, plain.successors(position)):
+            if there.own_men + there.own_kings:  # else the game has ended
+                assert there in successors(here) or there == here.swapped()
+                seen.add((here, there))
+    assert len(seen) > 300
+
+
+@pytest.mark.parametrize("pieces", [3, 4, 7, 8])
+def test_whatever_is_lacking_what_is_needed_is_filled_in_before(pieces: int) -> None:
+    rng, pairs = random.Random(pieces), pairs_up_to(pieces)
+    everything = [material for pair in pairs for material in slices_of(pair)]
+    for _ in range(20):
+        lacking = set(rng.sample(pairs, rng.randint(1, 3)))
+        held = set(rng.sample(everything, rng.randint(0, len(everything))))
+        filled = to_fill(pairs, lacking, held)
+        assert lacking <= set(filled)
+        for number, pair in enumerate(filled):
+            assert needs([pair]) <= held, pair.name
+            held |= {*slices_of(pair)}
+            held &= needs(filled[number + 1 :])
+
+
+def test_nothing_is_filled_in_for_nothing() -> None:
+    assert to_fill(PAIRS, [], ()) == []
+    everything = {material for pair in PAIRS for material in slices_of(pair)}
+    assert to_fill(PAIRS, [PAIRS[-1]], everything) == [PAIRS[-1]]
+
+
+# On disk
+
+
+def test_builds_on_disk_are_those_in_memory(
+    tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solver, "WHOLE_WORDS", 0)  # so that the second sides of symmetric pairs are given back
+    assert peak_bytes(4, False) > 1000
+    list(Builder(tmp_path, 4, threads=2).run())
+    assert contents(tmp_path) == shipped(4)
+
+
+def test_a_symmetric_pair_s_second_side_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
+    pair, tables, expected = Material(1, 1, 1, 1), DiskTables(4, tmp_path), solve_tables(4, threads=1)
+    with Workers(1) as workers:
+        for before in PAIRS[: PAIRS.index(pair)]:
+            tables.solve(before, workers)
+        first, second = tables.solve(pair, workers)
+    assert np.array_equal(first, expected.slice_rows(pair))
+    parts = second.reshape(parts_of(layout_of(pair)).total, -1)
+    kept = np.flatnonzero(parts.any(axis=1))
+    assert 0 < len(kept) < len(parts) / 2
+    assert kept.max() < 8  # those of men that have not moved are the last
+
+
+BUILD = """
+    import sys
+    from pathlib import Path
+    from engine.tablebase import build
+    build.available_memory = lambda: 1000
+    for step in build.Builder(Path(sys.argv[1]), 4, threads=1).run():
+        print(step.pair.name, flush=True)
+"""
+
+
+@pytest.mark.parametrize("pairs", [1, 9, 14])
+def test_a_killed_build_goes_on_with_what_lies_on_disk(tmp_path: Path, little_memory: None, pairs: int) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(BUILD), str(tmp_path)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        names = [process.stdout.readline().strip() for _ in range(pairs)]
+        process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+    assert names == [pair.name for pair in PAIRS[:pairs]]
+    tables, expected = DiskTables(4, tmp_path), solve_tables(4, threads=1)
+    assert tables.filled()
+    for material in tables.filled():
+        assert np.array_equal(tables.slice_rows(material), expected.slice_rows(material)), material.name
+    steps = list(Builder(tmp_path, 4, threads=1).run())
+    assert not any(step.solved for step in steps[:pairs])
+    for path in tmp_path.glob("*.tmp"):  # of a file that was being written
+        path.unlink()
+    assert contents(tmp_path) == shipped(4)
+
+
+def spoil_record(folder: Path) -> None:
+    (folder / RECORD_FILE).write_bytes(b"{")
+
+
+def other_record(folder: Path) -> None:
+    text = (folder / RECORD_FILE).read_text()
+    (folder / RECORD_FILE).write_text(text.replace('"layout":"', '"layout":"0'))
+
+
+def no_words(folder: Path) -> None:
+    (folder / WORDS_FILE).unlink()
+
+
+@pytest.mark.parametrize("spoil", [spoil_record, other_record, no_words])
+def test_what_cannot_be_gone_on_with_is_begun_anew(
+    tmp_path: Path, little_memory: None, spoil: Callable[[Path], None]
+) -> None:
+    with Workers(1) as workers:
+        tables = DiskTables(3, tmp_path)
+        for pair in pairs_up_to(2):
+            tables.solve(pair, workers)
+    assert DiskTables(3, tmp_path).filled() == tables.filled()
+    spoil(tmp_path)
+    assert not DiskTables(3, tmp_path).filled()
+    list(Builder(tmp_path, 3, threads=1).run())
+    assert contents(tmp_path) == shipped(3)
+
+
+def test_what_lies_in_files_already_is_read_and_the_rest_solved(tmp_path: Path, little_memory: None) -> None:
+    for name in shipped(4):
+        if name != "1111.wdl":
+            shutil.copy(SHIPPED / name, tmp_path)
+    steps = list(Builder(tmp_path, 4, threads=1).run())
+    assert [step.pair.name for step in steps if step.solved] == ["1111"]
+    assert contents(tmp_path) == shipped(4)
+
+
+def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000_000))
+    with pytest.raises(ValueError, match=r"^values of 2-8 pieces take .* GB of memory or .* GB of disk") as caught:
+        Builder(tmp_path, 8)
+    assert "\n" not in str(caught.value)
+    assert not os.listdir(tmp_path)
+    with pytest.raises(ValueError, match="choose fewer pieces or leave --distance out"):
+        Builder(tmp_path / "none", 8, distance=True)
