@@ -14,7 +14,7 @@ from programs import ROOT, crownhead_program
 from solved_tables import solve_tables
 
 from engine.memory import available_memory
-from engine.tablebase.build import Builder, peak_bytes
+from engine.tablebase.build import Builder
 from engine.tablebase.commands import StepProgress, build_command, info_command, stats_command, verify_command
 from engine.tablebase.costs import table_costs
 from engine.tablebase.count import count_pair
@@ -22,12 +22,14 @@ from engine.tablebase.dense import Step, load_tables
 from engine.tablebase.distance import decode_distances, encode_distances
 from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
-from engine.tablebase.material import parse_name
+from engine.tablebase.material import MAX_PIECES, parse_name
+from engine.tablebase.plan import peak_bytes
 from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
 from engine.tablebase.solve import grid_of
 from engine.tablebase.solver import Workers
 from engine.tablebase.verify import Verifier
 from engine.tablebase.wdl_codec import encode_slice
+from selfplay.command_line.options import MOST_PIECES
 
 TOTALS = {  # pieces → wins, draws, losses of both sides to move
     "2": (716, 2370, 402),
@@ -184,6 +186,21 @@ def test_statistics_are_of_the_folder_alone(folder: Path) -> None:
     assert list(figures["pieces"]) == ["2", "3"]
 
 
+def test_the_command_line_knows_the_most_pieces() -> None:
+    assert MOST_PIECES == MAX_PIECES
+
+
+def test_slices_alone_and_what_they_need(tmp_path: Path) -> None:
+    figures = build_command(tmp_path, 4, False, True, ["2200", "1100"])
+    assert {path.name for path in tmp_path.iterdir()} == {"1100.wdl", "2100.wdl", "2200.wdl"}
+    assert figures["slices_built"] == 3
+    assert build_command(tmp_path, 4, False, True, ["2200"])["slices_kept"] == 1
+    with pytest.raises(ValueError, match=r"^4400 has more than 7 pieces: add --pieces 8$"):
+        build_command(tmp_path, 7, False, True, ["4400"])
+    with pytest.raises(ValueError, match="'K1' is no slice"):
+        build_command(tmp_path, 7, False, True, ["K1"])
+
+
 def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("engine.tablebase.commands.perf_counter", lambda: now[0])
@@ -194,14 +211,18 @@ def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) ->
     now[0] += 1
     kept = Step(pair, 40 * words, total, solved=False)
     progress(kept)
-    assert progress.text(kept) == "building after 2100"
+    assert progress.text("after 2100") == "building after 2100"
     now[0] += 9
     worked = Step(pair, 50 * words, total, solved=True)
     progress(worked)
-    left, _, rest = progress.text(worked).partition(" left, ")
+    left, _, rest = progress.text("after 2100").partition(" left, ")
     assert left == "0:08:20"  # half of all words, one pair in ten seconds
     assert rest.startswith("building after 2100, ")
-    assert len(progress.text(worked)) <= 48
+    assert len(progress.text("after 2100")) <= 48
+    progress.within(pair, 0.5)
+    left, _, rest = progress.text("in 2100", 5 * words).partition(" left, ")
+    assert left == "0:01:15"  # six pairs in ten seconds
+    assert rest.startswith("building in 2100, ")
 
 
 def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +325,6 @@ def test_a_build_says_first_what_it_takes(tmp_path: Path, capsys: pytest.Capture
         assert "of one core's time" in capsys.readouterr().out
         yield from ()
 
-    build_command(tmp_path, 6, False, False, none)
+    build_command(tmp_path, 6, False, False, None, none)
     build_command(tmp_path, 3, False, False)
     assert "of one core's time" not in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -80,25 +80,37 @@ class Builder:
     Args:
         distance: also how many plies every win takes.
         threads: of the solver; all cores if None.
+        report: told what part of a pair, from 0 to 1, has been solved.
 
     Raises:
         ValueError: ``pieces`` is out of range, or the tables take more memory and disk than there is.
         StorageError: the folder cannot be made.
     """
 
-    def __init__(self, folder: Path, pieces: int, distance: bool = False, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        pieces: int,
+        distance: bool = False,
+        threads: int | None = None,
+        report: Callable[[Material, float], None] = lambda pair, part: None,
+    ) -> None:
         check_pieces(pieces)
         if distance:
             _check_memory(pieces)
         make_folder(folder)
         remove_stale_temporaries(folder)
         self._tables = DenseTables(pieces) if distance else _tables(folder, pieces)
+        self._tables.report = report
         self._distances = DenseDistances(pieces) if distance else None
         self.folder, self.pieces = folder, pieces
         self._threads = threads
 
-    def run(self) -> Iterator[Step]:
+    def run(self, only: Collection[Material] | None = None) -> Iterator[Step]:
         """Builds pair by pair; what is there already is looked through first, and kept.
+
+        Args:
+            only: these pairs, and those that they need; all if None.
 
         Raises:
             TableFileError: a file in the folder is damaged or foreign.
@@ -106,7 +118,9 @@ class Builder:
         """
         pairs = pairs_up_to(self.pieces)
         lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}
-        fill = to_fill(pairs, {pair for pair in pairs if lacking[pair]}, self._tables)
+        fill = to_fill(pairs, {pair for pair in only or pairs if lacking[pair]}, self._tables)
+        if only is not None:
+            pairs = [pair for pair in pairs if pair in only or pair in fill]
 
         def build(pair: Material) -> bool:
             if pair in fill:

@@ -16,7 +16,8 @@ from .build import Builder
 from .costs import TableCosts, table_costs
 from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
-from .material import MIN_PIECES, Material, materials, materials_between
+from .layout import layout_of
+from .material import MAX_PIECES, MIN_PIECES, Material, materials, materials_between, parse_name
 from .plan import peak_bytes
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
@@ -34,19 +35,30 @@ class StepProgress:
         self._title = title
         self._task = self._progress.add_task(title, total=None)
         self._began = perf_counter()
-        self._worked = 0
+        self._done = self._total = self._worked = 0
 
     def __call__(self, step: Step) -> None:
         if step.solved:
             self._worked += step.words
-        self._progress.update(self._task, total=step.total, completed=step.done, description=self.text(step))
+        self._done, self._total = step.done, step.total
+        self._show(f"after {step.pair.name}", 0)
 
-    def text(self, step: Step) -> str:
-        if not self._worked:  # pairs found in the folder take no time
-            return f"{self._title} after {step.pair.name}"
-        rate = self._worked / (perf_counter() - self._began)
-        left = timedelta(seconds=round((step.total - step.done) / rate))
-        return f"{left} left, {self._title} after {step.pair.name}, {rate / 1e3:,.0f} k words/s"
+    def within(self, pair: Material, part: float) -> None:
+        """Shows a pair that is being solved, of which this part, from 0 to 1, is done."""
+        self._show(f"in {pair.name}", round(layout_of(pair).words * part))
+
+    def _show(self, where: str, more: int) -> None:
+        done, total = self._done + more, self._total or None
+        self._progress.update(self._task, total=total, completed=done, description=self.text(where, more))
+
+    def text(self, where: str, more: int = 0) -> str:
+        """Time left, where it is, and the rate; ``more`` words of the pair being solved are done."""
+        worked = self._worked + more
+        if not worked or not self._total:  # pairs found in the folder take no time
+            return f"{self._title} {where}"
+        rate = worked / (perf_counter() - self._began)
+        left = timedelta(seconds=round((self._total - self._done - more) / rate))
+        return f"{left} left, {self._title} {where}, {rate / 1e3:,.0f} k words/s"
 
     def over(self, steps: Iterator[Step]) -> list[Step]:
         """Shows the progress of steps until they end; returns them."""
@@ -63,19 +75,23 @@ def build_command(
     pieces: int,
     distance: bool,
     quiet: bool,
+    names: list[str] | None = None,
     steps_in: Callable[[Path], Iterator[Step]] | None = None,
 ) -> dict[str, Any]:
     """Builds what a folder lacks; see ``crownhead tablebase build --help``.
 
     Args:
+        names: of slices; only they are built, and what they need. All if None.
         steps_in: builds it, if not a ``Builder``.
     """
     began = perf_counter()
     folder = folder or default_folder()
-    _tell_costs(folder, pieces, distance, quiet)
+    if names is None:
+        _tell_costs(folder, pieces, distance, quiet)
     try:
-        running = steps_in(folder) if steps_in else Builder(folder, pieces, distance).run()
-        steps = StepProgress("building", quiet).over(running)
+        progress = StepProgress("building", quiet)
+        running = steps_in(folder) if steps_in else builder_steps(folder, pieces, distance, names, progress.within)
+        steps = progress.over(running)
     except KeyboardInterrupt as error:
         advice = build_advice(folder, pieces, distance)
         raise KeyboardInterrupt(f"the slices that were done are in {folder}; {advice} goes on") from error
@@ -98,13 +114,26 @@ def build_command(
     return figures
 
 
+def builder_steps(
+    folder: Path, pieces: int, distance: bool, names: list[str] | None, report: Callable[[Material, float], None]
+) -> Iterator[Step]:
+    """The steps of a ``Builder``; raises ``ValueError`` where a name is no slice of at most so many pieces."""
+    only = None if names is None else {parse_name(name).pair for name in names}
+    too_many = [pair.name for pair in only or [] if pair.pieces > pieces]
+    if too_many:
+        raise ValueError(f"{too_many[0]} has more than {pieces} pieces: add --pieces {MAX_PIECES}")
+    return Builder(folder, pieces, distance, report=report).run(only)
+
+
 def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
     """Says what a build will take, before it begins."""
     costs = table_costs([folder] if folder.exists() else [], pieces)
     size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
     if seconds >= _WORTH_TELLING_S:
-        memory = f"{peak_bytes(pieces, distance) / 1e9:.1f} GB of memory"
-        also = "; distances come on top" if distance else ""
+        memory = f"{_amount(peak_bytes(pieces, distance))} of memory"
+        if not distance:
+            memory += f", or where there is not so much {_amount(peak_bytes(pieces, False, on_disk=True))} of disk"
+        also = "; distances take more time" if distance else ""
         Console(quiet=quiet, soft_wrap=True).print(
             f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, and {memory}{also}."
         )
@@ -121,7 +150,7 @@ def info_command(folder: Path | None, quiet: bool) -> dict[str, Any]:
         _print_costs(costs)
         Console(soft_wrap=True).print(
             f"In {' and '.join(names)}; distances up to {most} pieces. Times are those of one core of a Zen 4. "
-            "Memory is that of a build without distances."
+            "Memory is that of a build without distances; where it does not suffice, the disk is used."
         )
     return {"folders": names, "distances": most, "pieces": costs}
 
@@ -142,6 +171,8 @@ def _print_costs(costs: list[TableCosts]) -> None:
 
 
 def _amount(size: int) -> str:
+    if size >= 1e9:
+        return f"{size / 1e9:,.1f} GB"
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size:,} bytes"
 
 

@@ -4,6 +4,7 @@ Builders and trainers, which may touch any position, read these; whoever needs a
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -188,6 +189,7 @@ class DenseTables(_Dense):
 
     Attributes:
         words: uint32 [words, 2], won and lost positions: 53 MB for 2-5 pieces, 1.1 GB for 2-6.
+        report: told what part of a pair, from 0 to 1, has been solved.
     """
 
     row = np.dtype((np.uint32, 2))
@@ -195,6 +197,7 @@ class DenseTables(_Dense):
     def __init__(self, pieces: int, file: Path | None = None) -> None:
         super().__init__(pieces, file)
         self.words = self._rows
+        self.report: Callable[[Material, float], None] = lambda pair, part: None
 
     def _empty(self, pair: Material) -> Problem:
         rows = self.pair_rows(pair)
@@ -202,10 +205,13 @@ class DenseTables(_Dense):
             self._clear(side)
         return problem_of(layout_of(pair), self.slices, self.words, rows)
 
+    def _passed(self, pair: Material, second: np.ndarray, words: slice) -> None:
+        """These words of a pair's second side are no longer needed to solve the pair."""
+
     def solve(self, pair: Material, workers: Workers) -> Values:
         """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``pair_rows``."""
         problem = self._empty(pair)
-        solve_pair(problem, workers)
+        solve_pair(problem, workers, partial(self._passed, pair, problem.values[1]), partial(self.report, pair))
         self._enter(pair)
         return problem.values
 

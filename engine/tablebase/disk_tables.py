@@ -4,13 +4,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..files import atomic_write
 from .dense import DenseTables
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials_between, parse_name, slices_of
-from .solver import Values, Workers, solve_pair
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
 
@@ -42,12 +42,9 @@ class DiskTables(DenseTables):
         for name in self._record.slices:
             super()._add(parse_name(name))
 
-    def solve(self, pair: Material, workers: Workers) -> Values:
-        problem = self._empty(pair)
-        second = problem.values[1]
-        solve_pair(problem, workers, lambda words: self._clear(second[words]) if pair.symmetric else None)
-        self._enter(pair)
-        return problem.values
+    def _passed(self, pair: Material, second: np.ndarray, words: slice) -> None:
+        if pair.symmetric:
+            self._clear(second[words])
 
     def _enter(self, pair: Material) -> None:
         for material in slices_of(pair):

@@ -135,18 +135,27 @@ def problem_of(layout: Layout, slices: np.ndarray, words: np.ndarray, values: Va
     return Problem(layout, parts, grids_of(layout), slices, words, values)
 
 
-def solve_pair(problem: Problem, workers: Workers, passed: Callable[[slice], None] = lambda words: None) -> None:
+def solve_pair(
+    problem: Problem,
+    workers: Workers,
+    passed: Callable[[slice], None] = lambda words: None,
+    report: Callable[[float], None] = lambda part: None,
+) -> None:
     """Finds the values of all positions of a pair; they are zero before.
 
     Args:
         passed: told of words whose values with the second side to move no part that is still to be solved leads to.
+        report: told what part of the pair, from 0 to 1, has been solved.
     """
     before: list[int] = []
+    solved = 0
     for wave in waves_of(problem.layout) if problem.parts.total > 1 else [[0]]:
         problem.each(wave, workers, problem.solve_part)
         for part in before:
             passed(problem.words_of(part))
         before = wave
+        solved += len(wave)
+        report(solved / problem.parts.total)
 
 
 def restore_second(problem: Problem, workers: Workers) -> None:

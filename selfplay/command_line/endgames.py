@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Json, Net, Pieces, Positions, Seed, Tables, request_command
+from .options import MOST_PIECES, Json, Net, Pieces, Positions, Seed, Tables, request_command
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -16,24 +16,31 @@ oracle = typer.Typer(
 
 @tablebase.command("build")
 def tablebase_build(
-    pieces: Annotated[int, typer.Option(min=2, max=7, help="Tables of 2 to so many pieces.")] = 5,
+    pieces: Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Tables of 2 to so many pieces.")] = 5,
     folder: Tables = None,
     distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
+    slices: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Only these, like 4400,4301, and those that they need.")
+    ] = None,
     address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Spread slices over the nodes of this Ray cluster.")
     ] = None,
     quiet: Json = False,
 ) -> Any:
-    """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept."""
+    """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept.
+
+    Of eight pieces there are tables of four against four.
+    """
     from engine.tablebase.commands import build_command
 
+    names = slices.split(",") if slices else None
     if address is None:
-        return build_command(folder, pieces, distance, quiet)
+        return build_command(folder, pieces, distance, quiet, names)
     from ..ray_tables import build_over_cluster
 
-    if distance:
-        raise ValueError("--distance needs all slices in one memory: leave --address out, or --distance")
-    return build_command(folder, pieces, False, quiet, lambda place: build_over_cluster(place, pieces, address))
+    if distance or names:
+        raise ValueError("--distance and --slices are for one machine: leave them out, or --address")
+    return build_command(folder, pieces, False, quiet, None, lambda place: build_over_cluster(place, pieces, address))
 
 
 @tablebase.command("info")
@@ -46,7 +53,9 @@ def tablebase_info(folder: Tables = None, quiet: Json = False) -> Any:
 
 @tablebase.command("verify")
 def tablebase_verify(
-    pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Check 2 to so many; all if left out.")] = None,
+    pieces: Annotated[
+        int | None, typer.Option(min=2, max=MOST_PIECES, help="Check 2 to so many; all if left out.")
+    ] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
@@ -58,7 +67,7 @@ def tablebase_verify(
 
 @tablebase.command("stats")
 def tablebase_stats(
-    pieces: Annotated[int | None, typer.Option(min=2, max=7, help="Only so many pieces.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=2, max=MOST_PIECES, help="Only so many pieces.")] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
