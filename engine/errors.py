@@ -30,5 +30,5 @@ class PartlyReadError(ValueError):
 
 
 def one_line(error: BaseException, most: int = 200) -> str:
-    """What an error says, in one line of at most so many characters; the name of its class if it says nothing."""
+    """What an error says, in one line of at most ``most`` characters; the name of its class if it says nothing."""
     return " ".join(str(error).split())[:most] or type(error).__name__

@@ -19,7 +19,7 @@ def available_memory() -> int | None:
 
 
 def check_memory(needed: int, what: str, advice: str) -> None:
-    """Raises ``ValueError`` if there are not so many bytes; the message says what takes them, and the advice."""
+    """Raises ``ValueError`` if fewer than ``needed`` bytes are free; the message names ``what`` and the advice."""
     there = available_memory()
     if there is not None and needed > there:
         raise ValueError(f"{what} take {needed / 1e9:.1f} GB of memory, and {there / 1e9:.1f} GB are free: {advice}")

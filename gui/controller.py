@@ -76,7 +76,7 @@ class GameController:
             self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
 
     def loaded(self) -> None:
-        """The session has got another game or position: people play both sides until somebody takes one over."""
+        """A game or position was loaded: people play both sides until a player is chosen for one of them."""
         self.resume(GamePlan(BOTH, self.agents))
 
     def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:

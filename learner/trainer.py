@@ -31,7 +31,7 @@ class TrainerConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         learning_rate: at the top of the schedule.
         schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``, or at the end
             of the run's time if these are 0; or "step", times ``step_factor`` every ``schedule_steps``.
-        warmup_steps: the learning rate rises linearly over so many steps.
+        warmup_steps: steps over which the learning rate rises linearly.
         weight_decay: decoupled from the gradient except for sgd; not on biases and norms.
         momentum: of sgd (Nesterov).
         betas: of adamw and radam.
@@ -233,13 +233,13 @@ class Trainer:
         self.steps = info.steps
 
     def _optimizer_keys(self, steps: int) -> list[str]:
-        """Names of what the optimizer keeps of each parameter after so many steps."""
+        """Names of what the optimizer keeps of each parameter after ``steps`` steps."""
         if steps == 0 or (self.config.optimizer == "sgd" and self.config.momentum == 0):
             return []
         return ["momentum_buffer"] if self.config.optimizer == "sgd" else ["step", "exp_avg", "exp_avg_sq"]
 
     def _expected_tensors(self, steps: int) -> dict[str, Tensor]:
-        """Tensors of the names and shapes that a state after so many steps has."""
+        """Tensors of the names and shapes that a state after ``steps`` steps has."""
         expected = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         expected |= {f"ema.{name}": value for name, value in self.ema_network.state_dict().items()}
         for name, parameter in self.network.named_parameters():

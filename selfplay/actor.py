@@ -108,7 +108,7 @@ class Actor:
             self._begin(slot)
 
     def play(self, min_samples: int) -> tuple[list[GameRecord], PlayStats]:
-        """Plays on until the finished games hold at least so many samples, or ``stop``, and hands them over."""
+        """Plays on until the finished games hold at least ``min_samples`` samples, or ``stop``, and hands them over."""
         started, worked = time.perf_counter(), time.thread_time()
         while self._stats.samples < min_samples and not self._stopping:
             self._stats.evaluations += self._step()

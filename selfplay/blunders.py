@@ -24,7 +24,7 @@ from .openings import MatchError
 from .requests import BlundersRequest
 
 MOST_DRAWN = 6  # pieces of positions that are drawn: the values of all are held in memory
-_TOGETHER = 32  # positions that a network without a time judges side by side
+_BATCH = 32  # positions that a network without a time judges at once
 _SHOWN = 10
 _NAMES = {1: "win", 0: "draw", -1: "loss"}
 
@@ -83,7 +83,7 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
         PartlyReadError: at the end, if games were left out.
         MissingTableError: no tables of that number of pieces.
     """
-    conditions = Conditions(request.simulations, request.seconds, batch=_TOGETHER if request.seconds is None else 1)
+    conditions = Conditions(request.simulations, request.seconds, batch=_BATCH if request.seconds is None else 1)
     if request.spec is not None:
         settings_of(request.spec, conditions)  # says now whether there is such a network
     with OracleProgress(quiet) as progress:

@@ -46,14 +46,14 @@ class SelfPlayConfig(_Settings):
     fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")
     fork_fraction: float = Field(0.0, ge=0, le=1, description="games that begin beside an earlier one (forks)")
     ballot_fraction: float = Field(0.5, ge=0, le=1, description="of the other games, those that start from a ballot")
-    random_opening_plies: int = Field(6, ge=0, le=40, description="the rest: up to so many random plies")
+    random_opening_plies: int = Field(6, ge=0, le=40, description="the rest: at most this many random plies")
     max_plies: int = Field(240, ge=10, le=2000, description="a game of this length is a draw")
     resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: play on")
-    resign_moves: int = Field(3, ge=1, description="after so many own moves in a row below it")
+    resign_moves: int = Field(3, ge=1, description="own moves in a row below it after which a side resigns")
     play_on_fraction: float = Field(0.1, ge=0, le=1, description="games neither resigned nor adjudicated: to be sure")
     adjudicate: bool = Field(False, description="end games inside the endgame tables, with the tables' value")
     rescore: bool = Field(False, description="correct the results of finished games by the endgame tables (lc0)")
-    table_pieces: int = Field(4, ge=2, le=10, description="adjudicate and rescore at so many pieces and fewer")
+    table_pieces: int = Field(4, ge=2, le=10, description="most pieces at which games are adjudicated and scored anew")
 
 
 class LoopConfig(_Settings):
@@ -63,7 +63,9 @@ class LoopConfig(_Settings):
     max_iterations: int | None = Field(None, ge=1, description="candidates made and judged")
     steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
     games_per_iteration: int | None = Field(
-        None, ge=1, description="take turns as AlphaGo Zero did: so many games, steps on all their samples, a candidate"
+        None,
+        ge=1,
+        description="games of a turn, as AlphaGo Zero took them: games, steps on all their samples, a candidate",
     )
     samples_before_training: int = Field(5000, ge=1, description="samples wanted before the first step")
     reuse: float = Field(

@@ -67,7 +67,7 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
 
 
 def open_pool(jobs: int | None, address: str | None, pairing: Pairing | None, games: int) -> MatchPool:
-    """The pool that plays so many games: ``choose_jobs`` processes here, or those of a Ray cluster.
+    """The pool that plays the games: ``choose_jobs`` processes here, or those of a Ray cluster.
 
     Raises ``ClusterError`` if the cluster cannot be joined.
     """

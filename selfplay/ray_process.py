@@ -148,7 +148,7 @@ class RayProcess:
         return self._ready
 
     def _listen(self, timeout: float) -> None:
-        """Waits up to so many seconds for an answer."""
+        """Waits up to ``timeout`` seconds for an answer."""
         if self._connection is None:
             time.sleep(timeout)
             return
@@ -162,7 +162,7 @@ class RayProcess:
 
     @staticmethod
     def _heard(connection: Connection, timeout: float) -> _Answer | None:
-        """An answer, if there is one within so many seconds."""
+        """An answer, if there is one within ``timeout`` seconds."""
         if not connection.poll(timeout):
             return None
         with interrupt_held():  # half an answer would spoil those to come

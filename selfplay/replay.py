@@ -35,7 +35,7 @@ class ReplayConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     window_slope: float = Field(0.4, ge=0, le=1)
     max_memory_bytes: int = Field(2**29, ge=2**20, description="of the packed samples; the oldest go first")
     most_behind: int | None = Field(
-        None, ge=0, description="games of networks that so many promotions have followed are taken, older ones refused"
+        None, ge=0, description="games of a network are refused when more promotions than this have followed it"
     )
     keep_shards: bool = Field(True, description="also those that the window has left behind; else they are deleted")
 

@@ -174,7 +174,7 @@ class LadderRequest(Limited):
     ] = None
     doublings: Annotated[
         int | None,
-        typer.Option(min=1, max=12, help="Instead: one network with --simulations [32], and so many times doubled."),
+        typer.Option(min=1, max=12, help="Instead: one network with --simulations [32], doubled this often."),
     ] = None
     everybody: Annotated[bool, typer.Option("--all", help="Everybody meets everybody.")] = False
     simulations: Simulations = None
@@ -216,7 +216,7 @@ class ConvertRequest(Limited):
     """
 
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who has to win; as for match.")] = "champion"
-    pieces: Annotated[int, typer.Option(min=2, max=5, help="Endgames of 2 to so many pieces.")] = 5
+    pieces: Annotated[int, typer.Option(min=2, max=5, help="Endgames of 2 to this many pieces.")] = 5
     positions: Annotated[int, typer.Option(min=1, help="Won positions of each number of pieces.")] = 250
     simulations: Simulations = None
     seconds: Seconds = None
@@ -255,7 +255,7 @@ class BlundersRequest(Limited):
     player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
     games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None
     strict: Annotated[bool, typer.Option("--strict", help="Refuse games of which one cannot be read.")] = False
-    pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to so many pieces.")] = 5
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
     positions: Annotated[int, typer.Option(min=1, help="That the player is asked about.")] = 500
     simulations: Simulations = None
     seconds: Seconds = None

@@ -283,7 +283,7 @@ def _to_columns(
 
 
 def _read_header(file: BinaryIO, path: Path, size: int) -> _Header:
-    """The checked header of a shard of so many bytes; leaves the file at the start of the payload."""
+    """The checked header of a shard of ``size`` bytes; leaves the file at the start of the payload."""
     prefix = file.read(_PREFIX_BYTES)
     if not prefix.startswith(MAGIC[: len(prefix)]) or not prefix:
         raise ShardError(f"{path} is no shard: it does not begin with {MAGIC!r}")

@@ -69,7 +69,7 @@ def _send(connection: socket.socket, code: bytes, payload: bytes = b"") -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Exactly so many bytes; raises ``ConnectionError`` if the other side has gone."""
+    """Exactly ``size`` bytes; raises ``ConnectionError`` if the other side has gone."""
     parts = bytearray()
     while len(parts) < size:
         part = connection.recv(min(size - len(parts), 1 << 20))

@@ -3,10 +3,8 @@
 import os
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -36,19 +34,11 @@ def own_cache() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def trainings_go_by_processor_time() -> Iterator[None]:
-    """What a network learns in a test must not depend on how busy the machine is.
-
-    Nor on a team of threads: where one of them has to wait for a core, all do.
-    """
+def trainings_have_one_thread() -> None:
+    """What a network learns in a test must not depend on how long threads wait for one another."""
     import torch
 
-    from learner.endgame import timed_training
-
     torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timed_training, "time", SimpleNamespace(monotonic=time.process_time))
-        yield
 
 
 @pytest.fixture

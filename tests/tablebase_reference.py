@@ -24,7 +24,7 @@ def is_position(pieces: Pieces) -> bool:
 
 
 def all_positions(count: int) -> Iterator[Pieces]:
-    """Every position with exactly so many pieces."""
+    """Every position with exactly ``count`` pieces."""
     for numbers in combinations(range(1, 33), count):
         for letters in product("bBwW", repeat=count):
             pieces = tuple(zip(numbers, letters, strict=True))
@@ -33,7 +33,7 @@ def all_positions(count: int) -> Iterator[Pieces]:
 
 
 def random_position(rng: random.Random, count: int) -> Pieces:
-    """A position with exactly so many pieces, all positions being equally likely."""
+    """A position with exactly ``count`` pieces, all positions being equally likely."""
     while True:
         numbers = sorted(rng.sample(range(1, 33), count))
         pieces = tuple((number, rng.choice("bBwW")) for number in numbers)

@@ -195,7 +195,7 @@ def _parse_alphabeta(text: str) -> NetworkSpec:
 
 
 def check_simulations(number: int) -> None:
-    """Raises PlayerError unless a search can make so many simulations per move."""
+    """Raises PlayerError unless a search can make ``number`` simulations a move."""
     if not 0 <= number <= MAX_SIMULATIONS:
         raise PlayerError(f"number of simulations is {number}, not in 0 to {MAX_SIMULATIONS}")
 

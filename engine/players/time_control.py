@@ -10,8 +10,8 @@ from .base import Player
 SHORTEST_S = 0.001
 LONGEST_S = 24 * 3600.0
 _NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
-_GAME_MOVES = 40  # a game is planned to take so many moves of a player
-_LEAST_MOVES = 15  # and so many more from wherever it stands
+_GAME_MOVES = 40  # moves of a player that a game is planned to take
+_LEAST_MOVES = 15  # the fewest still to come, wherever the game stands
 _INCREMENT_SHARE = 0.8
 _MOST = 0.5  # of what a clock holds, for one move
 _OVERHEAD_S = 0.03  # of a clock's time is left for a move's way to it
@@ -107,7 +107,7 @@ def move_budget(control: TimeControl, remaining_s: float, moves_made: int) -> fl
 
 
 def clock_share(remaining_s: float, increment_s: float, moves_made: int, moves: int | None = None) -> float:
-    """``move_budget`` of a clock; of one that must last for so many ``moves``, if that is known."""
+    """``move_budget`` of a clock; of one that must last for ``moves``, if that is known."""
     moves = moves or max(_LEAST_MOVES, _GAME_MOVES - moves_made)
     left = max(0.0, remaining_s - _OVERHEAD_S)
     return max(SHORTEST_S, min(left / moves + _INCREMENT_SHARE * increment_s, left if moves == 1 else _MOST * left))

@@ -23,12 +23,12 @@ from numba import njit
 from .tree import UNKNOWN, mark, same_position
 
 NO_NODE = -1
-_NODES_PER_ENTRY = 8  # a position has about so many moves, and of all these nodes it alone is entered
+_NODES_PER_ENTRY = 8  # the moves of a position, about; of their nodes only its own is entered
 _MOST_PROBES = 64
 
 
 def table_size(nodes: int) -> int:
-    """Entries of a slot's table for an arena of so many nodes: a power of two."""
+    """Entries of a slot's table for an arena of ``nodes`` nodes: a power of two."""
     return 1 << max(nodes // _NODES_PER_ENTRY, 2).bit_length()
 
 

@@ -61,7 +61,7 @@ def _proof_plies(plies):
 
 @njit(cache=True)
 def rows_of_few(positions, most):
-    """Rows, int64 [n], of the positions uint32 [N, 4] of at most so many pieces."""
+    """Rows, int64 [n], of the positions uint32 [N, 4] of at most ``most`` pieces."""
     rows, found = np.empty(positions.shape[0], np.int64), 0
     for row in range(positions.shape[0]):
         if popcount(positions[row, 0] | positions[row, 1]) <= most:

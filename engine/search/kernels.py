@@ -28,8 +28,8 @@ from .tree import (
 
 _FIRST_REPETITION = 4  # plies from a position back to itself, at the least
 _COLLISION = -2
-_LEAST_IN_FLIGHT = 8  # leaves of one tree; more only where the root has
-_VISITS_PER_LEAF = 32  # visits for each: leaves that wait must be few beside those that are judged
+_LEAST_IN_FLIGHT = 8  # leaves of one tree, however few visits its root has
+_VISITS_PER_LEAF = 32  # visits of the root for each leaf that waits beyond these
 _TRUST = np.float32(0.9)  # share of the tables in the value of a leaf that they know but that is searched on
 
 

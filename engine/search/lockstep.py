@@ -209,7 +209,7 @@ class LockstepSearch:
         root_kernels.start_roots(self._state, slots, simulations, noises, searcher, few)
 
     def extend(self, slot: int, simulations: int) -> None:
-        """Goes on with a search that has reached its target, to so many visits over all root moves.
+        """Goes on with a search that has reached its target, to ``simulations`` visits over all root moves.
 
         Raises:
             ValueError: more simulations than the arenas are sized for.

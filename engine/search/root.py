@@ -42,7 +42,7 @@ def start_roots(state, slots, targets, noises, searcher, few):
 
     Args:
         slots, targets, noises: int64, int64 and float32 [n].
-        few: trees of roots with at most so many pieces are dropped, see ``LeafJudge.judges_root``.
+        few: trees of roots with at most ``few`` pieces are dropped, see ``LeafJudge.judges_root``.
     """
     for i in range(slots.shape[0]):
         g = slots[i]

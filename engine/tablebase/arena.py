@@ -22,7 +22,7 @@ class Arena:
             of this size is gone on with.
 
     Raises:
-        ValueError: there are not so many addresses.
+        ValueError: there are fewer addresses.
         StorageError: the file cannot be made.
     """
 

@@ -117,7 +117,7 @@ def build_command(
 def builder_steps(
     folder: Path, pieces: int, distance: bool, names: list[str] | None, report: Callable[[Material, float], None]
 ) -> Iterator[Step]:
-    """The steps of a ``Builder``; raises ``ValueError`` where a name is no slice of at most so many pieces."""
+    """The steps of a ``Builder``; raises ``ValueError`` where a name is no slice of at most ``pieces`` pieces."""
     only = None if names is None else {parse_name(name).pair for name in names}
     too_many = [pair.name for pair in only or [] if pair.pieces > pieces]
     if too_many:

@@ -11,7 +11,7 @@ from .store import find_files
 
 
 class _Measured(NamedTuple):
-    """A whole build of the values of so many pieces, on a core of an AMD EPYC Zen 4, 2026-11-26 (docs/measured.md)."""
+    """A build of all values of one number of pieces, on a core of an AMD EPYC Zen 4, 2026-11-26 (docs/measured.md)."""
 
     file_bytes: int  # the same on every machine
     seconds: float

@@ -92,7 +92,7 @@ def restore_pair(file: SliceFile, problem: Problem, workers: Workers) -> None:
 
 
 def check_pieces(pieces: int) -> None:
-    """Raises ``ValueError`` if there are no tables of 2 to so many pieces."""
+    """Raises ``ValueError`` if there are no tables of 2 to ``pieces`` pieces."""
     if not MIN_PIECES <= pieces <= MAX_PIECES:
         raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
 

@@ -123,7 +123,7 @@ class Open:
 
 
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
-    """The parts of a wave, each of so many words, put together where they are small."""
+    """The parts of a wave, each of ``words`` words, put together where they are small."""
     most = max(1, _JOB_WORDS // words)
     return (wave[first : first + most] for first in range(0, len(wave), most))
 

@@ -107,7 +107,7 @@ class CurvePoint(NamedTuple):
     """A point of the learning curve.
 
     Attributes:
-        seconds, positions: trained so far, over all resumptions.
+        seconds, positions: trained so far, over all resumptions; processor time of the thread that trains.
         loss: mean since the last point.
         accuracy: share of the validation batch judged right, or None without one.
         rate: positions per second since the last point.
@@ -122,7 +122,12 @@ class CurvePoint(NamedTuple):
 
 
 class TimedTrainer(ABC):
-    """A training of any network; what it learns from is a subclass's. The budget is ``minutes`` or ``positions``."""
+    """A training of any network; what it learns from is a subclass's.
+
+    Args:
+        minutes, positions: the budget, one of them. Minutes are processor time of the thread that trains: as long as by
+            the clock on idle cores, but a busy machine learns as much in them.
+    """
 
     def __init__(
         self, network: nn.Module, settings: TrainingSettings, minutes: float | None, positions: int | None
@@ -208,13 +213,13 @@ class TimedTrainer(ABC):
 
     def _points(self, team: TorchTeam, stop: Callable[[], bool], save: Callable[[], object]) -> Iterator[CurvePoint]:
         """Makes the steps; yields each new point of the curve."""
-        clock = time.monotonic() - self.seconds
+        clock = time.thread_time() - self.seconds
         last_save, start = self.seconds, (self.seconds, self.seen)
         losses: list[float] = []
         done = self.progress >= 1
         while not done:
             losses.append(team.make(self.step))
-            self.seconds = time.monotonic() - clock
+            self.seconds = time.thread_time() - clock
             done = self.progress >= 1 or stop()
             if done or self.seconds - start[0] >= self.settings.report_s:
                 self.curve.append(self._point(losses, *start))

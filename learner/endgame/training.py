@@ -43,7 +43,7 @@ class EndgameTrainer(TimedTrainer):
 
     Args:
         sampler: where every batch comes from. Its state is saved too, so a resumed run sees the same positions.
-        minutes, positions: the budget, one of them.
+        minutes, positions: the budget, one of them, see ``TimedTrainer``.
         validation: a fixed batch for the learning curve.
 
     Raises:

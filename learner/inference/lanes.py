@@ -43,7 +43,7 @@ def emit_place(context: Any, builder: Any, array_type: Any, array: Any, index: A
 
 
 def emit_inside(builder: Any, pointer: Any, numbers: int) -> Any:
-    """Pointer to what lies so many numbers behind another."""
+    """Pointer to what lies ``numbers`` numbers behind another."""
     return builder.gep(pointer, [ir.Constant(INDEX, numbers)])
 
 

@@ -75,7 +75,7 @@ def sum_rows(
 
 @intrinsic
 def dot_rows(typingctx: Any, x: Any, x_at: Any, size: Any, table: Any, rows: Any, first: Any, out: Any) -> Any:
-    """The products of a row of so many numbers with those of a table that begin at ``rows[first]`` and the next places.
+    """The products of a row of ``size`` numbers with the rows of a table at ``rows[first]`` and the next places.
 
     ``x`` and ``table`` are int16, ``rows`` int64; ``DOTS`` products are written to ``out``, float32. No product may be
     too large for 32 bits.

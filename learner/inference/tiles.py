@@ -23,11 +23,11 @@ from .lanes import (
 )
 
 ROWS = 4
-"""Of a tile of a matrix; it has ``WIDTH`` columns."""
+"""Rows of a tile, the part of a matrix product kept in registers; it has ``WIDTH`` columns."""
 BLOCK = 2 * WIDTH
 """Columns of a product that are computed together."""
 LARGEST_SUM = 2**31 - 1
-"""Of products of integers."""
+"""Limit of a sum of products of 16-bit integers: it is kept in 32 bits."""
 
 
 def _multiplied(builder: Any, tile_a: Any, tile_b: Any, sums: list[list[Any]]) -> None:

@@ -135,7 +135,7 @@ def _bounds(rows: np.ndarray, states: np.ndarray) -> np.ndarray:
 
 
 def room_for(weights: WideWeights, positions: int) -> WideBuffers:
-    """Buffers with the sums of so many positions."""
+    """Buffers with the sums of ``positions`` positions."""
     units, hidden = weights.policy.size // NUM_POLICY, weights.hidden_bias.size // NUM_PHASES
     return WideBuffers(
         rows=np.zeros(2 * (1 + 2 * _MOST_PIECES), np.int64),

@@ -59,7 +59,7 @@ class Weights(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Room for the intermediate results of so many positions, flat arrays, and as many zeros and ones as are needed.
+    """Flat arrays for the intermediate results of a batch of positions, and for the zeros and ones that they need.
 
     ``points_in`` has the type of ``Weights.filters``; all others are float32.
     """

@@ -27,7 +27,7 @@ SETTINGS: dict[Kind, TrainingSettings] = {
     "pair": TrainingSettings(learning_rate=1e-2, weight_decay=0.5, batch_size=4096, warmup_steps=100, report_s=2.0),
 }
 SHARES: dict[Kind | Literal["label"], float] = {"label": 0.25, "pair": 0.2, "cnn": 0.55}
-"""Of the minutes."""
+"""Share of the training time that each kind of network gets."""
 TESTED = 5000
 _CHUNK, _CHUNK_OF_THREE = 500, 50  # positions labelled at a time, and how many of them have three men
 _FEWEST_LABELLED = 2 * _CHUNK

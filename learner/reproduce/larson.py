@@ -124,7 +124,7 @@ def larson_command(
 
 @dataclass(frozen=True)
 class Compared:
-    """A network that takes part, and how it learns."""
+    """One of the networks compared, and its training settings."""
 
     name: str
     make: Callable[[], Network]

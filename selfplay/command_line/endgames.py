@@ -16,7 +16,7 @@ oracle = typer.Typer(
 
 @tablebase.command("build")
 def tablebase_build(
-    pieces: Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Tables of 2 to so many pieces.")] = 5,
+    pieces: Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Tables of 2 to this many pieces.")] = 5,
     folder: Tables = None,
     distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
     slices: Annotated[
@@ -54,7 +54,7 @@ def tablebase_info(folder: Tables = None, quiet: Json = False) -> Any:
 @tablebase.command("verify")
 def tablebase_verify(
     pieces: Annotated[
-        int | None, typer.Option(min=2, max=MOST_PIECES, help="Check 2 to so many; all if left out.")
+        int | None, typer.Option(min=2, max=MOST_PIECES, help="Check 2 to this many; all if left out.")
     ] = None,
     folder: Tables = None,
     quiet: Json = False,
@@ -67,7 +67,7 @@ def tablebase_verify(
 
 @tablebase.command("stats")
 def tablebase_stats(
-    pieces: Annotated[int | None, typer.Option(min=2, max=MOST_PIECES, help="Only so many pieces.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=2, max=MOST_PIECES, help="Only this many pieces.")] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
@@ -80,11 +80,11 @@ def tablebase_stats(
 @tablebase.command("encode")
 def tablebase_encode(
     output: Annotated[Path, typer.Argument(help="File to write.")],
-    pieces: Annotated[int, typer.Option(min=2, max=7, help="All tables of 2 to so many pieces.")] = 5,
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="All tables of 2 to this many pieces.")] = 5,
     folder: Tables = None,
     net: Annotated[Path | None, typer.Option(help="Pair network to code with; trained now if left out.")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of training, without --net; coding takes minutes more.")
+        float, typer.Option(min=0.01, help="Of training, without --net, in processor time; coding takes minutes more.")
     ] = 12.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the training.")] = 1,
     quiet: Json = False,
