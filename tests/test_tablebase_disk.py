@@ -15,16 +15,17 @@ import pytest
 import tablebase_reference as plain
 from solved_tables import solve_tables
 
-from engine.tablebase import solver
+from engine.tablebase import disk_tables, solver
 from engine.tablebase.arena import PAGE, Arena
 from engine.tablebase.build import Builder
 from engine.tablebase.disk_tables import RECORD_FILE, WORDS_FILE, DiskTables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.layout import layout_of
-from engine.tablebase.material import Material, pairs_up_to, slices_of
-from engine.tablebase.parts import parts_of
+from engine.tablebase.material import Material, pairs_up_to, parse_name, slices_of
+from engine.tablebase.parts import parts_of, waves_of
 from engine.tablebase.plan import needs, peak_bytes, successors, to_fill
-from engine.tablebase.solver import Workers
+from engine.tablebase.solver import Over, Problem, Workers
+from engine.tablebase.verify import Verifier
 
 REPOSITORY = Path(__file__).parents[1]
 PAIRS = pairs_up_to(4)
@@ -32,7 +33,7 @@ PAIRS = pairs_up_to(4)
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.tablebase.build.available_memory", lambda: 1000)
+    monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: 1000)
 
 
 def shipped(pieces: int) -> dict[str, bytes]:
@@ -126,6 +127,7 @@ def test_builds_on_disk_are_those_in_memory(
     tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)  # so that the second sides of symmetric pairs are given back
+    monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
     assert peak_bytes(4, False) > 1000
     list(Builder(tmp_path, 4, threads=2).run())
     assert contents(tmp_path) == shipped(4)
@@ -133,6 +135,7 @@ def test_builds_on_disk_are_those_in_memory(
 
 def test_a_symmetric_pair_s_second_side_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
+    monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
     pair, tables, expected = Material(1, 1, 1, 1), DiskTables(4, tmp_path), solve_tables(4, threads=1)
     with Workers(1) as workers:
         for before in PAIRS[: PAIRS.index(pair)]:
@@ -145,11 +148,56 @@ def test_a_symmetric_pair_s_second_side_is_given_back(tmp_path: Path, monkeypatc
     assert kept.max() < 8  # those of men that have not moved are the last
 
 
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("name", ["1111", "2101", "0022"])
+@pytest.mark.parametrize("last", [1, 2, 5])
+def test_a_pair_goes_on_with_the_waves_that_were_solved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, last: int
+) -> None:
+    """Killed after some waves, with parts of the next one at work; the waves before are not solved again."""
+    monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
+    monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
+    pair, expected = parse_name(name), solve_tables(4, threads=1)
+    waves = waves_of(layout_of(pair))
+    solved: list[int] = []
+
+    def count(problem: Problem, part: int, over: Over) -> None:
+        solved.append(part)
+        solve_part(problem, part, over)
+
+    def kill(pair: Material, part: float) -> None:
+        if part >= sum(map(len, waves[:last])) / sum(map(len, waves)):
+            raise KilledError
+
+    with Workers(1) as workers:
+        tables = DiskTables(4, tmp_path)
+        for before in PAIRS[: PAIRS.index(pair)]:
+            tables.solve(before, workers)
+        solve_part = Problem.solve_part
+        monkeypatch.setattr(Problem, "solve_part", count)
+        tables.report = kill
+        with pytest.raises(KilledError):
+            tables.solve(pair, workers)
+        for side in tables.pair_rows(pair):  # what was at work
+            side.reshape(parts_of(layout_of(pair)).total, -1)[waves[last]] = 0xFFFFFFFF
+        again = DiskTables(4, tmp_path)
+        first, second = again.solve(pair, workers)
+    assert np.array_equal(first, expected.slice_rows(pair))
+    if not pair.symmetric:
+        assert np.array_equal(second, expected.slice_rows(pair.swapped()))
+    once = [part for wave in waves[: last - 1] for part in wave]
+    assert not {part for part in once if solved.count(part) != 1}
+    assert set(solved) == set(range(parts_of(layout_of(pair)).total))
+
+
 BUILD = """
     import sys
     from pathlib import Path
-    from engine.tablebase import build
-    build.available_memory = lambda: 1000
+    from engine.tablebase import build, plan
+    plan.available_memory = lambda: 1000
     for step in build.Builder(Path(sys.argv[1]), 4, threads=1).run():
         print(step.pair.name, flush=True)
 """
@@ -208,6 +256,13 @@ def test_what_lies_in_files_already_is_read_and_the_rest_solved(tmp_path: Path, 
             shutil.copy(SHIPPED / name, tmp_path)
     steps = list(Builder(tmp_path, 4, threads=1).run())
     assert [step.pair.name for step in steps if step.solved] == ["1111"]
+    assert contents(tmp_path) == shipped(4)
+
+
+def test_tables_are_verified_with_little_memory(tmp_path: Path, little_memory: None) -> None:
+    for name, data in shipped(4).items():
+        (tmp_path / name).write_bytes(data)
+    assert [step.pair for step in Verifier(tmp_path, 4, 0, threads=2).run()] == PAIRS
     assert contents(tmp_path) == shipped(4)
 
 

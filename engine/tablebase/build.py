@@ -1,6 +1,5 @@
 """Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
 
-import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
@@ -8,14 +7,14 @@ import numpy as np
 
 from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
-from ..memory import available_memory, check_memory
+from ..memory import check_memory
 from .count import count_pair
 from .dense import DenseDistances, DenseTables, Step, check_pieces, in_steps
 from .disk_tables import DiskTables
 from .distance import encode_distances
 from .layout import layout_of
 from .material import Material, pairs_up_to, slices_of
-from .plan import drop_spent, needs, peak_bytes, to_fill
+from .plan import check_disk, drop_spent, fits_memory, needs, peak_bytes, to_fill
 from .slice_file import Kind, SliceFile, file_name, write_slice
 from .solve import grid_of
 from .solver import Values, Workers
@@ -33,18 +32,14 @@ def _tables(folder: Path, pieces: int) -> DenseTables:
     Raises:
         ValueError: the disk does not suffice either.
     """
-    needed, there = peak_bytes(pieces, False), available_memory()
-    if there is None or needed <= there:
+    if fits_memory(pieces):
         return DenseTables(pieces)
-    on_disk = peak_bytes(pieces, False, on_disk=True)
     tables = DiskTables(pieces, folder)
-    free = shutil.disk_usage(folder).free + tables.disk_bytes()
-    if on_disk > free:
+    try:
+        check_disk(folder, pieces, peak_bytes(pieces, False, on_disk=True), tables.disk_bytes())
+    except ValueError:
         tables.remove()
-        raise ValueError(
-            f"values of 2-{pieces} pieces take {needed / 1e9:.1f} GB of memory or {on_disk / 1e9:.1f} GB of disk while "
-            f"they are built; {there / 1e9:.1f} and {free / 1e9:.1f} GB are free: choose fewer pieces"
-        )
+        raise
     return tables
 
 

@@ -199,21 +199,30 @@ class DenseTables(_Dense):
         self.words = self._rows
         self.report: Callable[[Material, float], None] = lambda pair, part: None
 
-    def _empty(self, pair: Material) -> Problem:
-        rows = self.pair_rows(pair)
-        for side in rows:
-            self._clear(side)
-        return problem_of(layout_of(pair), self.slices, self.words, rows)
+    def _problem(self, pair: Material) -> Problem:
+        return problem_of(layout_of(pair), self.slices, self.words, self.pair_rows(pair))
 
-    def _passed(self, pair: Material, second: np.ndarray, words: slice) -> None:
-        """These words of a pair's second side are no longer needed to solve the pair."""
+    def _empty(self, pair: Material) -> Problem:
+        problem = self._problem(pair)
+        for side in problem.values:
+            self._clear(side)
+        return problem
 
     def solve(self, pair: Material, workers: Workers) -> Values:
         """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``pair_rows``."""
-        problem = self._empty(pair)
-        solve_pair(problem, workers, partial(self._passed, pair, problem.values[1]), partial(self.report, pair))
+        problem, solved = self._begin(pair)
+        solve_pair(problem, workers, solved, partial(self._solved, problem))
         self._enter(pair)
         return problem.values
+
+    def _begin(self, pair: Material) -> tuple[Problem, int]:
+        """The problem of a pair, and the number of waves that are solved already."""
+        return self._empty(pair), 0
+
+    def _solved(self, problem: Problem, waves: int) -> None:
+        """The first waves of a pair are solved, and its others are not."""
+        parts = sum(map(len, problem.waves()[:waves]))
+        self.report(problem.layout.material, parts / problem.parts.total)
 
     def restore(self, file: SliceFile, workers: Workers) -> Values:
         """Fills a pair in from its file and the slices filled in. Returns its values, see ``pair_rows``."""

@@ -1,22 +1,30 @@
 """Tables that are kept in a file while they are built, for want of memory; a build that was killed goes on with it."""
 
+import time
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..files import atomic_write
 from .dense import DenseTables
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials_between, parse_name, slices_of
+from .solver import Problem
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
+_SAVE_S = 60.0  # of work on a pair that a kill may cost
 
 
 class _Record(BaseModel):
-    """Which slices the file holds. ``layout``: digest of where it holds them."""
+    """What the file holds.
+
+    Attributes:
+        layout: digest of where it holds the slices. slices: those filled in, by name.
+        begun: the pair being solved, of which the first ``waves`` waves are.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -24,12 +32,15 @@ class _Record(BaseModel):
     pieces: int
     layout: str
     slices: list[str] = []
+    begun: str | None = None
+    waves: int = 0
 
 
 class DiskTables(DenseTables):
     """``DenseTables`` that take disk in place of memory: the system keeps in memory what is in use.
 
-    Of a symmetric pair that has been solved there is only the first side to move.
+    Of a symmetric pair that has been solved there is only the first side to move: what no part leads to any more is
+    given back on the way.
 
     Args:
         folder: of ``WORDS_FILE`` and ``RECORD_FILE``, which may be there from a build that was killed.
@@ -40,17 +51,43 @@ class DiskTables(DenseTables):
         self._record = _read(folder, _Record(pieces=pieces, layout=_digest(pieces)))
         super().__init__(pieces, folder / WORDS_FILE)
         for name in self._record.slices:
-            super()._add(parse_name(name))
+            self._add(parse_name(name))
+        self._save_at = 0.0
 
-    def _passed(self, pair: Material, second: np.ndarray, words: slice) -> None:
-        if pair.symmetric:
-            self._clear(second[words])
+    def _begin(self, pair: Material) -> tuple[Problem, int]:
+        self._save_at = time.monotonic() + _SAVE_S
+        if self._record.begun != pair.name:
+            self._note(pair, 0)
+            return self._empty(pair), 0
+        problem, solved = self._problem(pair), self._record.waves
+        for part in chain(*problem.waves()[solved:]):  # some of them may have been at work
+            for side in problem.values:
+                self._clear(side[problem.words_of(part)])
+        return problem, solved
+
+    def _solved(self, problem: Problem, waves: int) -> None:
+        super()._solved(problem, waves)
+        if time.monotonic() < self._save_at:
+            return
+        before, pair = self._record.waves, problem.layout.material
+        for side in problem.values:
+            self._arena.save(*self._place(side))
+        self._note(pair, waves)
+        if pair.symmetric:  # the next wave leads to the last one, and to none before
+            for part in chain(*problem.waves()[max(0, before - 1) : waves - 1]):
+                self._clear(problem.values[1][problem.words_of(part)])
+        self._save_at = time.monotonic() + _SAVE_S
+
+    def _empty(self, pair: Material) -> Problem:
+        if pair.symmetric and self._record.begun != pair.name:  # all symmetric pairs have one room for the second side
+            self._note(None, 0)
+        return super()._empty(pair)
 
     def _enter(self, pair: Material) -> None:
         for material in slices_of(pair):
             self._arena.save(*self._place(self.slice_rows(material)))
         super()._enter(pair)
-        self._write()
+        self._note(None, 0)
 
     def drop(self, *materials: Material) -> None:
         # first the record, then what it is about
@@ -58,6 +95,10 @@ class DiskTables(DenseTables):
             self._take_out(material)
         self._write()
         super().drop(*materials)
+
+    def _note(self, pair: Material | None, waves: int) -> None:
+        self._record.begun, self._record.waves = pair.name if pair else None, waves
+        self._write()
 
     def _write(self) -> None:
         self._record.slices = [material.name for material in self.filled()]

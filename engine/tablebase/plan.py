@@ -1,9 +1,12 @@
 """Which slices lead to which, and so what a build has to hold at a time."""
 
+import shutil
 from collections.abc import Collection, Container, Iterable
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
+from ..memory import available_memory
 from .dense import DenseDistances, DenseTables
 from .layout import Layout, layout_of
 from .material import Material, pairs_up_to, slices_of
@@ -69,6 +72,27 @@ def peak_bytes(pieces: int, distance: bool, on_disk: bool = False) -> int:
         peak = max(peak, sum(layout_of(material).words for material in held) * row + extra)
         held &= needs(pairs[number + 1 :])
     return peak
+
+
+def fits_memory(pieces: int) -> bool:
+    """Whether a build of values, from nothing, fits into memory."""
+    there = available_memory()
+    return there is None or peak_bytes(pieces, False) <= there
+
+
+def check_disk(folder: Path, pieces: int, needed: int, taken: int = 0) -> None:
+    """Raises ``ValueError`` if values that memory does not hold do not fit on a folder's disk either.
+
+    Args:
+        needed: in bytes; ``taken`` of them are there already.
+    """
+    free = shutil.disk_usage(folder).free + taken
+    if needed > free:
+        either = f"{peak_bytes(pieces, False) / 1e9:.1f} GB of memory or {needed / 1e9:.1f} GB of disk"
+        raise ValueError(
+            f"values of 2-{pieces} pieces take {either}; "
+            f"of memory there is less, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
+        )
 
 
 def _two_waves(layout: Layout) -> int:

@@ -83,6 +83,10 @@ class Problem(NamedTuple):
         self._settle(side, part, mine, over)
         self._sweep(side, part, mine, over)
 
+    def waves(self) -> list[list[int]]:
+        """The parts in the order in which they can be solved, see ``parts.waves_of``."""
+        return waves_of(self.layout) if self.parts.total > 1 else [[0]]
+
     def words_of(self, part: int) -> slice:
         """The words of a part."""
         return slice(part * self.parts.words, (part + 1) * self.parts.words)
@@ -136,26 +140,17 @@ def problem_of(layout: Layout, slices: np.ndarray, words: np.ndarray, values: Va
 
 
 def solve_pair(
-    problem: Problem,
-    workers: Workers,
-    passed: Callable[[slice], None] = lambda words: None,
-    report: Callable[[float], None] = lambda part: None,
+    problem: Problem, workers: Workers, solved: int = 0, report: Callable[[int], None] = lambda waves: None
 ) -> None:
-    """Finds the values of all positions of a pair; they are zero before.
+    """Finds the values of all positions of a pair; those of waves that are not solved are zero before.
 
     Args:
-        passed: told of words whose values with the second side to move no part that is still to be solved leads to.
-        report: told what part of the pair, from 0 to 1, has been solved.
+        solved: the number of waves that are solved already. report: told of each further one how many now are.
     """
-    before: list[int] = []
-    solved = 0
-    for wave in waves_of(problem.layout) if problem.parts.total > 1 else [[0]]:
-        problem.each(wave, workers, problem.solve_part)
-        for part in before:
-            passed(problem.words_of(part))
-        before = wave
-        solved += len(wave)
-        report(solved / problem.parts.total)
+    waves = problem.waves()
+    for number in range(solved, len(waves)):
+        problem.each(waves[number], workers, problem.solve_part)
+        report(number + 1)
 
 
 def restore_second(problem: Problem, workers: Workers) -> None:

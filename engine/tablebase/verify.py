@@ -5,6 +5,7 @@ won and so on for ever. Distances rule that out: a position that comes no nearer
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,14 @@ from .distance import decode_distances, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
-from .plan import drop_spent
+from .plan import check_disk, drop_spent, fits_memory, peak_bytes
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
 from .solve import Grid, grid_of
 from .solver import Over, Values, Workers, problem_of
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
+_WORDS_FILE = "verify.words"
 
 
 class Verifier:
@@ -33,7 +35,8 @@ class Verifier:
         threads: all cores if None.
 
     Raises:
-        ValueError: the folder lacks some of the files.
+        ValueError: the folder lacks some of the files, or there is too little memory and disk.
+        StorageError: there is too little memory, and the folder cannot be written to.
     """
 
     def __init__(self, folder: Path, pieces: int, distances: int, threads: int | None = None) -> None:
@@ -49,7 +52,7 @@ class Verifier:
                 f"complete it with {build_advice(folder, pieces, distances == pieces)}"
             )
         self._threads = threads
-        self._tables = DenseTables(pieces)
+        self._tables = _tables(folder, pieces)
         self._distances = DenseDistances(distances) if distances else None
 
     def run(self) -> Iterator[Step]:
@@ -109,6 +112,17 @@ class Verifier:
             map_threads(workers, check, range(file.header.blocks))
             if file.header.slices != count_pair(layout, values, halves):
                 raise _wrong_counts(path)
+
+
+def _tables(folder: Path, pieces: int) -> DenseTables:
+    if fits_memory(pieces):
+        return DenseTables(pieces)
+    check_disk(folder, pieces, peak_bytes(pieces, False))
+    file = folder / _WORDS_FILE
+    tables = DenseTables(pieces, file)
+    with suppress(OSError):  # it goes with the process, where files that are in use can be removed
+        file.unlink()
+    return tables
 
 
 def _wrong_counts(path: Path) -> TableFileError:
