@@ -106,7 +106,7 @@ def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pieces": 8}, "2 to 7"),
+        ({"pieces": 9}, "2 to 8"),
         ({"kind": "selfplay"}, "--net"),
         ({"freeze_body": True}, "--net"),
         ({"kind": "wild"}, "no kind of endgame network"),
@@ -271,7 +271,7 @@ def test_a_curve_on_a_card_keeps_its_ends() -> None:
     assert thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
 
 
-@pytest.mark.parametrize(("pieces", "positions", "message"), [(9, 10, "2 to 7"), (3, 0, "at least 1")])
+@pytest.mark.parametrize(("pieces", "positions", "message"), [(9, 10, "2 to 8"), (3, 0, "at least 1")])
 def test_validation_refuses(trained: tuple[Path, dict[str, Any]], pieces: int, positions: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         oracle_validate_command(trained[0], pieces, positions, 1, SHIPPED, quiet=True)

@@ -14,7 +14,6 @@ from torch import Tensor
 from engine.board import Board
 from engine.errors import one_line
 from engine.sealed import sealed
-from engine.tablebase.material import MAX_PIECES
 from engine.version import installed_version
 
 from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, read_fields, whole_folder, write_folder
@@ -33,6 +32,7 @@ SHIPPED_PACKAGE = "checkpoints"
 SCHEMA_VERSION: Literal[1] = 1
 ORACLE_FILE = "oracle.json"
 ORACLE_FOLDER = "oracle"  # in the folder of a training, and of what is shipped
+_MOST_UNSAID = 7  # pieces that cards from before were calibrated on at the most, when they did not say it
 
 
 class MemberCard(StoredNetwork):
@@ -119,7 +119,7 @@ def read_members(folder: Path | str) -> list[Member]:
     path, members = folder / ORACLE_FILE, []
     for card in read_oracle_card(folder).members:
         network = card.load(folder / Path(card.file).name, path)
-        calibrated = min(card.pieces[1], MAX_PIECES) if card.calibrated is None else card.calibrated
+        calibrated = min(card.pieces[1], _MOST_UNSAID) if card.calibrated is None else card.calibrated
         try:
             members.append(Member(network, **card.model_dump(include=set(Member.SETTINGS)), calibrated=calibrated))
         except OracleError as error:
