@@ -49,6 +49,13 @@ class Workers(ThreadPoolExecutor):
         return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, values, todo, 0, theirs))
 
 
+class Open:
+    """What is still open in a part: its values and ``todo`` of ``settle_rows``, which begin at the word ``first``."""
+
+    def __init__(self, values: np.ndarray, first: int) -> None:
+        self.values, self.todo, self.first = values, np.zeros_like(values), first
+
+
 class Problem(NamedTuple):
     """A pair that is being solved.
 
@@ -95,12 +102,12 @@ class Problem(NamedTuple):
         rows = self.grids[0].rows // self.parts.total
         return range(part * rows, (part + 1) * rows)
 
-    def _settle(self, side: int, part: int, mine: "Open", over: Over) -> None:
+    def _settle(self, side: int, part: int, mine: Open, over: Over) -> None:
         grid, known = self.grids[side], (self.slices, self.words)
         todo = mine.values, mine.todo, mine.first
         over(self._rows_of(part), lambda low, high: settle_rows(low, high, grid, *known, *todo, new_moves()))
 
-    def _sweep(self, side: int, part: int, mine: "Open", over: Over) -> int:
+    def _sweep(self, side: int, part: int, mine: Open, over: Over) -> int:
         grid, theirs = self.grids[side], self.values[1 - side]
         todo = mine.values, mine.todo, mine.first
         return over(self._rows_of(part), lambda low, high: sweep_rows(low, high, grid, *todo, theirs))
@@ -117,13 +124,6 @@ class Problem(NamedTuple):
                 work(part, lambda rows, kernel: kernel(rows.start, rows.stop) or 0)
 
         map_threads(workers, in_turn, jobs_of(wave, self.parts.words))
-
-
-class Open:
-    """What is still open in a part: its values and ``todo`` of ``settle_rows``, which begin at the word ``first``."""
-
-    def __init__(self, values: np.ndarray, first: int) -> None:
-        self.values, self.todo, self.first = values, np.zeros_like(values), first
 
 
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
