@@ -183,6 +183,7 @@ def test_a_pair_goes_on_with_the_waves_that_were_solved(
             tables.solve(pair, workers)
         for side in tables.pair_rows(pair):  # what was at work
             side.reshape(parts_of(layout_of(pair)).total, -1)[waves[last]] = 0xFFFFFFFF
+        tables.close()
         again = DiskTables(4, tmp_path)
         first, second = again.solve(pair, workers)
     assert np.array_equal(first, expected.slice_rows(pair))
@@ -215,6 +216,7 @@ def test_a_killed_build_goes_on_with_what_lies_on_disk(tmp_path: Path, little_me
     assert tables.filled()
     for material in tables.filled():
         assert np.array_equal(tables.slice_rows(material), expected.slice_rows(material)), material.name
+    tables.close()
     steps = list(Builder(tmp_path, 4, threads=1).run())
     assert not any(step.solved for step in steps[:pairs])
     for path in tmp_path.glob("*.tmp"):  # of a file that was being written
@@ -243,9 +245,14 @@ def test_what_cannot_be_gone_on_with_is_begun_anew(
         tables = DiskTables(3, tmp_path)
         for pair in pairs_up_to(2):
             tables.solve(pair, workers)
-    assert DiskTables(3, tmp_path).filled() == tables.filled()
+    tables.close()
+    again = DiskTables(3, tmp_path)
+    assert again.filled() == tables.filled()
+    again.close()
     spoil(tmp_path)
-    assert not DiskTables(3, tmp_path).filled()
+    new = DiskTables(3, tmp_path)
+    assert not new.filled()
+    new.close()
     list(Builder(tmp_path, 3, threads=1).run())
     assert contents(tmp_path) == shipped(3)
 
@@ -264,6 +271,31 @@ def test_tables_are_verified_with_little_memory(tmp_path: Path, little_memory: N
         (tmp_path / name).write_bytes(data)
     assert [step.pair for step in Verifier(tmp_path, 4, 0, threads=2).run()] == PAIRS
     assert contents(tmp_path) == shipped(4)
+
+
+def test_one_build_at_a_time(tmp_path: Path, little_memory: None) -> None:
+    first = Builder(tmp_path, 3, threads=1)
+    with pytest.raises(ValueError, match="another build is at work in"):
+        Builder(tmp_path, 3)
+    list(first.run())
+    assert contents(tmp_path) == shipped(3)
+
+
+def test_what_a_killed_build_left_outlasts_a_full_disk(
+    tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = DiskTables(3, tmp_path)
+    with Workers(1) as workers:
+        for pair in pairs_up_to(2):
+            tables.solve(pair, workers)
+    tables.close()
+    with monkeypatch.context() as patch:
+        usage = shutil.disk_usage(tmp_path)
+        patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=-(1 << 40)))
+        with pytest.raises(ValueError, match="choose fewer pieces"):
+            Builder(tmp_path, 3)
+    again = DiskTables(3, tmp_path)
+    assert again.filled() == tables.filled()
 
 
 def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,10 @@ def _tables(folder: Path, pieces: int) -> DenseTables:
     try:
         check_disk(folder, pieces, peak_bytes(pieces, False, on_disk=True), tables.disk_bytes())
     except ValueError:
-        tables.remove()
+        if tables.filled():  # of a build that was killed nothing is lost
+            tables.close()
+        else:
+            tables.remove()
         raise
     return tables
 

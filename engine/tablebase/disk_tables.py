@@ -1,14 +1,15 @@
 """Tables that are kept in a file while they are built, for want of memory; a build that was killed goes on with it."""
 
+import os
 import time
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..files import atomic_write
+from ..files import StorageError, atomic_write, lock
 from .dense import DenseTables
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials_between, parse_name, slices_of
@@ -44,10 +45,14 @@ class DiskTables(DenseTables):
 
     Args:
         folder: of ``WORDS_FILE`` and ``RECORD_FILE``, which may be there from a build that was killed.
+
+    Raises:
+        ValueError: another build is at work there. StorageError: the folder cannot be written to.
     """
 
     def __init__(self, pieces: int, folder: Path) -> None:
         self._folder = folder
+        self._held = _hold(folder / WORDS_FILE)
         self._record = _read(folder, _Record(pieces=pieces, layout=_digest(pieces)))
         super().__init__(pieces, folder / WORDS_FILE)
         for name in self._record.slices:
@@ -108,10 +113,29 @@ class DiskTables(DenseTables):
         """What the file takes of the disk now."""
         return 512 * (self._folder / WORDS_FILE).stat().st_blocks
 
+    def close(self) -> None:
+        """Leaves the files to another build."""
+        self._held.close()
+
     def remove(self) -> None:
         """Removes the files: the build is complete."""
         for name in (RECORD_FILE, WORDS_FILE):
             (self._folder / name).unlink(missing_ok=True)
+        self.close()
+
+
+def _hold(path: Path) -> BinaryIO:
+    """Opens the file of words, which may be new, and keeps other builds out of it until it is closed."""
+    try:
+        file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot write {path}: {error.strerror}") from error
+    try:
+        lock(file)
+    except OSError:
+        file.close()
+        raise ValueError(f"another build is at work in {path.parent}: wait for it, or choose another folder") from None
+    return file
 
 
 def _digest(pieces: int) -> str:
@@ -123,10 +147,10 @@ def _read(folder: Path, new: _Record) -> _Record:
     """The record of a build of the same tables; otherwise a new one, and no words."""
     try:
         record = _Record.model_validate_json((folder / RECORD_FILE).read_bytes())
-        if (record.pieces, record.layout) == (new.pieces, new.layout) and (folder / WORDS_FILE).exists():
+        if (record.pieces, record.layout) == (new.pieces, new.layout) and (folder / WORDS_FILE).stat().st_size:
             return record
     except (FileNotFoundError, ValidationError):
         pass
-    for name in (RECORD_FILE, WORDS_FILE):
-        (folder / name).unlink(missing_ok=True)
+    (folder / RECORD_FILE).unlink(missing_ok=True)
+    os.truncate(folder / WORDS_FILE, 0)
     return new
