@@ -34,7 +34,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 class Silent(TableOracle):
     """Has tables but nothing to say."""
 
-    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
         return np.full_like(outcomes, UNKNOWN), np.full_like(plies, -1)
 
@@ -253,7 +253,7 @@ def test_proofs_hold_under_the_80_ply_rule(distances: bool) -> None:
 class LateOracle(TableOracle):
     """Knows positions only some plies after an irreversible move."""
 
-    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
         return np.where(positions[:, 3] > 0, outcomes, tree.UNKNOWN).astype(np.uint8), plies
 

@@ -1,6 +1,7 @@
 """Probing tables: values, distances, missing and damaged files, a cache too small, several threads."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -222,6 +223,42 @@ def test_a_small_cache_gives_the_same_answers(dense: DenseTables, positions: np.
     scores, _ = blocks.probe(few, True)
     assert (np.where(scores == 0, DRAWN_PLIES, 1000 - np.abs(scores)) == plies).all()
     blocks.close()
+
+
+def test_who_does_not_wait_is_told_as_soon_as_blocks_are_there(dense: DenseTables, positions: np.ndarray):
+    values = dense.lookup(positions)
+    with open_tablebase(SHIPPED, shipped=False) as tables:
+        outcomes, plies = tables.judge(positions, patient=False)
+        unknown = outcomes == UNKNOWN
+        assert unknown.any()
+        assert (plies[unknown] == -1).all()
+        rounds = 0
+        while unknown.any():  # what is asked for is read meanwhile, a bounded number of blocks at once
+            assert len(tables._store._loading) <= 64
+            time.sleep(0.01)
+            outcomes[unknown], plies[unknown] = tables.judge(positions[unknown], patient=False)
+            unknown = outcomes == UNKNOWN
+            rounds += 1
+            assert rounds < 3000
+        assert (outcomes == np.array([LOSS, DRAW, WIN])[values + 1]).all()
+        with open_tablebase(SHIPPED) as patient:
+            assert (np.stack(patient.judge(positions)) == np.stack(tables.judge(positions))).all()
+
+
+def test_a_damaged_file_is_told_of_even_who_does_not_wait(tmp_path: Path):
+    data = bytearray((SHIPPED / "1100.wdl").read_bytes())
+    data[-100] ^= 4
+    (tmp_path / "1100.wdl").write_bytes(data)
+    board = np.array([Board("W:WK10:BK19").words()], np.uint32)
+
+    def ask_often(tables: Tablebase) -> None:
+        for _ in range(1000):
+            assert (tables.judge(board, patient=False)[0] == UNKNOWN).all()
+            time.sleep(0.01)
+
+    damaged = pytest.raises(TableFileError, match=r"1100\.wdl is damaged")
+    with open_tablebase(tmp_path, shipped=False) as tables, damaged:
+        ask_often(tables)
 
 
 @njit(cache=True, nogil=True)

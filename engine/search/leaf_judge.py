@@ -66,7 +66,8 @@ class LeafJudge:
         oracle: never wrong.
 
     Attributes:
-        deadline: by ``time.perf_counter``; the way to convert a win is looked for no longer.
+        deadline: by ``time.perf_counter``; the way to convert a win is looked for no longer, and a search that has one
+            does not wait for leaves' blocks to be read from disk.
     """
 
     def __init__(self, oracle: LeafOracle, state: SearchState) -> None:
@@ -100,7 +101,7 @@ class LeafJudge:
         if len(few) == 0:
             return n
         lanes = state.waiting[few]
-        state.outcomes[lanes], state.plies[lanes] = self._oracle.judge(state.leaves[few])
+        state.outcomes[lanes], state.plies[lanes] = self._oracle.judge(state.leaves[few], self.deadline == math.inf)
         n = int(judging.settle_leaves(state, first, n))
         kept = first
         for row in range(first, n):

@@ -20,11 +20,12 @@ class LeafOracle(Protocol):
 
     max_pieces: int
 
-    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Judges positions.
 
         Args:
             positions: uint32 [N, 4]: own, opp, kings, reversible plies, seen by the side to move.
+            patient: wait for what must be read from disk. Else it is read meanwhile, and is UNKNOWN until then.
 
         Returns:
             outcomes uint8 [N]: UNKNOWN, WIN, DRAW or LOSS for the side to move;

@@ -13,7 +13,6 @@ position stands in several words, once for each of them being left out; all agre
 """
 
 from functools import cache
-from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
@@ -110,12 +109,8 @@ class Placements(NamedTuple):
 @cache
 def placements(kind: int, count: int) -> Placements:
     """The table for ``count`` pieces of a kind."""
-    squares = np.array(list(combinations(range(NUM_PLACES[kind]), count)), np.int64)
-    squares = squares.reshape(comb(NUM_PLACES[kind], count), count)
-    ranks = sum((BINOMIAL[squares[:, i], i + 1] for i in range(count)), np.zeros(len(squares), np.int64))
-    bits = np.uint32(1) << BIT_OF_SQUARE[squares + FIRST_SQUARE[kind]].astype(np.uint32)
-    masks = np.zeros(len(squares), np.uint32)
-    masks[ranks] = np.bitwise_or.reduce(bits, axis=1) if count else 0
+    masks = np.zeros(comb(NUM_PLACES[kind], count), np.uint32)
+    _fill_masks(masks, count, FIRST_SQUARE[kind], BIT_OF_SQUARE)
     first = np.zeros(len(masks) + 1, np.int64)
     targets, to = np.zeros(len(masks) * 4 * count, np.uint32), np.zeros(len(masks) * 4 * count, np.int32)
     directions = np.array(DIRECTIONS[kind])
@@ -123,7 +118,21 @@ def placements(kind: int, count: int) -> Placements:
     return Placements(masks, first, targets[:n].copy(), to[:n].copy())
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _fill_masks(masks, count, first_square, bit_of_square):
+    """Squares in the order of their ranks, which is that of the numbers whose bits they are."""
+    squares = np.int64((1 << count) - 1)
+    for rank in range(masks.shape[0]):
+        left = squares
+        while left != 0:
+            masks[rank] |= np.uint32(1) << np.uint32(bit_of_square[lowest_bit(left) + first_square])
+            left &= left - 1
+        lowest = squares & -squares  # the next number with as many bits (Gosper's hack)
+        higher = squares + lowest
+        squares = higher | (((squares ^ higher) >> 2) // max(lowest, 1))
+
+
+@njit(cache=True, nogil=True)
 def _fill_steps(masks, kind, count, directions, places, first, targets, ranks):
     n = 0
     for r in range(masks.shape[0]):

@@ -8,7 +8,6 @@ Values know neither draws by repetition nor the 80-ply rule.
 """
 
 from pathlib import Path
-from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..board import Board
 from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .material import MAX_PIECES, Material
-from .probing import ABSENT, FULL, Tables, first_impossible
+from .probing import FULL, KNOWN, Tables, first_impossible
 from .store import BlockStore, find_copies
 
 Default = TypeVar("Default")
@@ -45,9 +44,8 @@ class Tablebase:
     """
 
     def __init__(self, store: BlockStore, folders: list[Path]) -> None:
-        self._store: BlockStore | None = store
+        self._store = store
         self._folders = folders
-        self._lock = Lock()
         self.max_pieces = max((pair.pieces for pair in store.pairs), default=0)
 
     def probe_wdl(self, board: Board) -> int:
@@ -90,33 +88,25 @@ class Tablebase:
         scores = self._known(positions, True)
         return np.where(scores == 0, DRAWN_PLIES, FULL - np.abs(scores)).astype(np.int16)
 
-    def judge(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Outcomes and distances as a search asks for them, see ``LeafOracle.judge``."""
-        scores, there = self._probe(positions, False)
+        scores, there = self._probe(positions, False, patient)
         outcomes = np.where(there, _OUTCOMES[scores + 1], UNKNOWN).astype(np.uint8)
         plies = np.full(len(positions), -1, np.int16)
         decided = np.flatnonzero(scores)
         if len(decided):
-            scores, there = self._probe(positions[decided], True)
+            scores, there = self._probe(positions[decided], True, patient)
             plies[decided] = np.where(there, FULL - np.abs(scores), -1)
         return outcomes, plies
 
     def compiled(self) -> Tables:
         """What a compiled search looks up by itself, see ``LeafOracle.compiled``."""
-        with self._lock:
-            return self._opened().compiled()
+        return self._store.compiled()
 
-    def _opened(self) -> BlockStore:
-        if self._store is None:
-            raise ValueError("these tables were closed; open them again")
-        return self._store
-
-    def _probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _probe(self, positions: np.ndarray, distances: bool, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Scores int64 [N], 0 where nothing is known, and whether something is, bool [N]."""
-        positions = _checked(positions)
-        with self._lock:
-            scores, states = self._opened().probe(positions, distances)
-        there = (states & ABSENT) == 0
+        scores, states = self._store.probe(_checked(positions), distances, patient)
+        there = states == KNOWN
         scores[~there] = 0
         return scores, there
 
@@ -142,10 +132,7 @@ class Tablebase:
 
     def close(self) -> None:
         """Gives the files back; probing ends."""
-        with self._lock:
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+        self._store.close()
 
     def __enter__(self) -> "Tablebase":
         return self

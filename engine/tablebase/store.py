@@ -4,7 +4,9 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -32,7 +34,8 @@ from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
 KINDS: tuple[Kind, Kind] = ("wdl", "distance")
 MIN_CACHE_BLOCKS = 256
 _LOG = logging.getLogger(__name__)
-_MOST_WANTED = 64  # blocks that are loaded at once; a fraction of the cache, so that none pushes another out
+_MOST_WANTED = 64  # blocks that wait to be loaded; a fraction of the cache, so that none pushes another out
+_COMPARED = 256  # places of which a new block takes the one that was read longest ago
 
 
 def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
@@ -63,7 +66,7 @@ def find_copies(folders: Iterable[Path]) -> dict[tuple[Material, Kind], list[Pat
 
 
 class BlockStore:
-    """Probes positions in files, loading the blocks that are wanted. Not for several threads at once.
+    """Probes positions in files. A thread of its own reads the blocks that are wanted. Safe for several threads.
 
     Args:
         copies: files by pair and kind, those to prefer first; a pair counts as there if its values are. Of a damaged
@@ -92,8 +95,13 @@ class BlockStore:
                 add_slice(slices, material, start * BLOCK_WORDS)
         caches = self._new_cache(0, cache_bytes), self._new_cache(1, cache_bytes)
         self._blocks_at = [np.full(len(cache.ticks), -1, np.int64) for cache in caches]
+        self._next_place = [0, 0]
         self._blocks = new_blocks(slices, *caches, _MOST_WANTED)
         self._stack, self._epoch = new_stack(), np.zeros(1, np.int64)
+        self._lock = Lock()  # held by who reads or changes the caches
+        self._loader = ThreadPoolExecutor(1, "tables")
+        self._loading: list[Future[None]] = []
+        self._closed = False
 
     def _next_of(self, paths: list[Path]) -> SliceFile:
         """The first of these copies that opens; what is left in the list are those behind it."""
@@ -120,46 +128,91 @@ class BlockStore:
                 slots[self._starts[i] : self._starts[i + 1]] = NO_FILE
         return new_cache(number, slots, capacity)
 
-    def probe(self, positions: np.ndarray, distances: bool) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def _caches(self) -> tuple[Cache, Cache]:
+        return self._blocks.values, self._blocks.halves
+
+    def probe(self, positions: np.ndarray, distances: bool, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Scores int64 [N] and states uint8 [N] (``KNOWN`` or ``ABSENT``) of positions uint32 [N, 3 or more].
+
+        Args:
+            patient: wait for blocks that are not in memory. Else they are read meanwhile, and states may be
+                ``NOT_LOADED``.
 
         Raises:
             TableFileError: a file turns out to be damaged.
+            ValueError: the tables were closed.
         """
         scores = np.zeros(len(positions), np.int64)
         states = np.full(len(positions), NOT_LOADED, np.uint8)
         todo, most = np.arange(len(positions)), len(positions)
         while len(todo):
-            self._blocks.clock[0] += 1
             now = todo[:most]
-            probe_many(positions, now, FULL if distances else 1, self._blocks, self._stack, scores, states)
-            if not self._blocks.num_wanted.any():
-                todo, most = todo[most:], len(positions)
-                continue
-            self._load_wanted()
+            with self._lock:
+                if self._closed:
+                    raise _closed()
+                self._blocks.clock[0] += 1
+                probe_many(positions, now, FULL if distances else 1, self._blocks, self._stack, scores, states)
+                self._load_wanted(_MOST_WANTED - (0 if patient else len(self._loading)))
+            if patient:
+                wait(self._loading)
+            self._forget_loaded()
+            if not patient:
+                break
             left = (states[now] & NOT_LOADED) != 0
             # Fewer at a time, should their blocks push one another out of the cache
             most = max(1, most // 2) if left.all() else len(positions)
             todo = np.concatenate([now[left], todo[len(now) :]])
         return scores, states
 
-    def _load_wanted(self) -> None:
-        for number, cache in enumerate((self._blocks.values, self._blocks.halves)):
-            wanted = self._blocks.wanted[number, : self._blocks.num_wanted[number]].copy()
-            self._blocks.num_wanted[number] = 0
-            cache.slots[wanted] = UNLOADED  # should one of them turn out to be damaged
-            oldest = np.argsort(cache.ticks)[: len(wanted)]
-            for block, place in zip(wanted.tolist(), oldest.tolist(), strict=True):
-                data = self._read(number, block)
-                replaced = self._blocks_at[number][place]
-                if replaced >= 0:
-                    self._epoch += 1  # searches that read it at this moment must not believe it
-                    cache.slots[replaced] = UNLOADED
-                cache.data[place] = data
-                cache.slots[block], cache.ticks[place] = place, self._blocks.clock[0]
-                self._blocks_at[number][place] = block
-                if replaced >= 0:
-                    self._epoch += 1
+    def _load_wanted(self, most: int) -> None:
+        """Has the wanted blocks loaded, at most ``most`` of them; the others have to be asked for again."""
+        for number, (of_kind, cache) in enumerate(zip(self._blocks.wanted, self._caches, strict=True)):
+            for block in of_kind[: self._blocks.num_wanted[number]].tolist():
+                if most > 0:
+                    self._loading.append(self._loader.submit(self._load, number, block))
+                else:
+                    cache.slots[block] = UNLOADED
+                most -= 1
+        self._blocks.num_wanted[:] = 0
+
+    def _forget_loaded(self) -> None:
+        """Raises what went wrong with blocks that were to be loaded."""
+        with self._lock:
+            done = [future for future in self._loading if future.done()]
+            self._loading = [future for future in self._loading if not future.done()]
+        for future in done:
+            if future.cancelled():
+                raise _closed()
+            future.result()
+
+    def _load(self, number: int, block: int) -> None:
+        try:
+            data = self._read(number, block)
+        except BaseException:
+            self._caches[number].slots[block] = UNLOADED
+            raise
+        with self._lock:
+            self._keep(number, block, data)
+
+    def _keep(self, number: int, block: int, data: np.ndarray) -> None:
+        """Puts a block into its cache, in place of one that was not read for long."""
+        cache, place = self._caches[number], self._place(number)
+        replaced = self._blocks_at[number][place]
+        if replaced >= 0:
+            self._epoch += 1  # searches that read it at this moment must not believe it
+            cache.slots[replaced] = UNLOADED
+        cache.data[place] = data
+        cache.slots[block], cache.ticks[place] = place, self._blocks.clock[0]
+        self._blocks_at[number][place] = block
+        if replaced >= 0:
+            self._epoch += 1
+
+    def _place(self, number: int) -> int:
+        ticks, first = self._caches[number].ticks, self._next_place[number]
+        place = first + int(np.argmin(ticks[first : first + _COMPARED]))
+        self._next_place[number] = (place + 1) % len(ticks)
+        return place
 
     def _read(self, number: int, block: int) -> np.ndarray:
         """Decodes a block; the first one of a file has the file's checksum tested."""
@@ -191,4 +244,11 @@ class BlockStore:
         return Tables(np.array([most]), blocks, new_stack(), self._epoch)
 
     def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        self._loader.shutdown(cancel_futures=True)
         self._closing.close()
+
+
+def _closed() -> ValueError:
+    return ValueError("these tables were closed; open them again")
