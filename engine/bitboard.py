@@ -96,16 +96,18 @@ def _float_of_bits(typingctx: Any, word: Any) -> Any:
 
 @intrinsic
 def borrowed(typingctx: Any, arrays: Any) -> Any:
-    """The same array, or (named) tuple of arrays, without reference counts; the caller keeps the arrays alive.
+    """The same array, or (named) tuple of arrays and numbers, without reference counts; the caller keeps arrays alive.
 
     Numba counts references at every call that passes an array on, atomically: a third of the search's time. Kernels
     borrow their arrays once and pass these on.
     """
 
     def borrow(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        if not isinstance(kind, types.Array):
+        if isinstance(kind, types.BaseTuple):
             members = [borrow(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kind)]
             return context.make_tuple(builder, kind, members)
+        if not isinstance(kind, types.Array):
+            return value
         view = context.make_array(kind)(context, builder, value=value)
         view.meminfo = ir.Constant(view.meminfo.type, None)
         view.parent = ir.Constant(view.parent.type, None)

@@ -14,14 +14,15 @@ from numba import njit
 from ..bitboard import NUM_SQUARES, borrowed
 from ..interrupts import map_threads
 from ..memory import check_memory
-from ..movegen import jumpers_of, new_moves
+from ..movegen import new_moves
 from .arena import PAGE, Arena
+from .captures import capture_places
 from .distance import KnownSlices, solve_distances
 from .folder import default_folder
 from .layout import NUM_KINDS, Layout, add_slice, code_of, layout_of, locate, lookup, no_slices
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to, slices_of
 from .slice_file import SliceFile, file_name
-from .solve import LOST, WON, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_position
+from .solve import LOST, WON, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_capture
 from .solver import Problem, Values, Workers, problem_of, restore_second, solve_pair
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
@@ -51,7 +52,7 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
             never change, so threads may read them meanwhile.
     """
     (slices, words), kept = borrowed(solved), borrowed(kept)
-    values, moves = borrowed(values), borrowed(moves)
+    values, moves, grid = borrowed(values), borrowed(moves), borrowed(grid)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for row in range(low, high):
         taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
@@ -60,14 +61,15 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
             taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
             others = pieces[grid.roamer]
             places = free_places(grid.roamer, taken)
+            captures = capture_places(grid, pieces, taken)
             all_won, all_lost = np.uint32(0), np.uint32(0)
             while places != 0:
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
                 pieces[grid.roamer] = others | bit
                 own, opp, kings = seen_by_mover(grid, pieces)
-                if jumpers_of(own, opp, kings) != 0:
-                    state = settle_position(own, opp, kings, slices, words, moves)
+                if captures & bit != 0:
+                    state = settle_capture(own, opp, kings, slices, words, moves)
                     won, lost = state == WON, state == LOST
                 else:
                     at, place = locate(own, opp, kings, kept)

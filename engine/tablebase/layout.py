@@ -107,13 +107,13 @@ class Placements(NamedTuple):
 
 
 @cache
-def placements(kind: int, count: int) -> Placements:
-    """The table for ``count`` pieces of a kind."""
+def placements(kind: int, count: int, back: bool = False) -> Placements:
+    """The table for ``count`` pieces of a kind; ``back``: with the steps that may have led there, taken back."""
     masks = np.zeros(comb(NUM_PLACES[kind], count), np.uint32)
     _fill_masks(masks, count, FIRST_SQUARE[kind], BIT_OF_SQUARE)
     first = np.zeros(len(masks) + 1, np.int64)
     targets, to = np.zeros(len(masks) * 4 * count, np.uint32), np.zeros(len(masks) * 4 * count, np.int32)
-    directions = np.array(DIRECTIONS[kind])
+    directions = np.array(DIRECTIONS[kind]) ^ (2 if back else 0)
     n = _fill_steps(masks, kind, count, directions, np.uint32(PLACES[kind]), first, targets, to)
     return Placements(masks, first, targets[:n].copy(), to[:n].copy())
 

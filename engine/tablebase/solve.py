@@ -17,8 +17,9 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import FAR_ROW, borrowed, step, turned
-from ..movegen import EVERY_PATH, generate, jumpers_of
-from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, lookup, placements
+from ..movegen import EVERY_PATH, generate
+from .captures import capture_places, crowning_places
+from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, Placements, lookup, placements
 
 DRAWN, WON, LOST, OPEN, SAFE = 0, 1, 2, 3, 4  # SAFE: open, but some promotion does not lose
 
@@ -30,6 +31,7 @@ class Grid(NamedTuple):
         order, sizes, strides, base: int64 [4], see ``Layout``; ``order`` lists kinds, the others are by kind.
         masks: uint32 [R], the squares of each rank. first: int64 [R + 1], where its steps begin.
         targets: uint32 [S], the square stepped to. jumps: int64 [S], how many words further that leads.
+        first_back, targets_back, jumps_back: the same of steps that may have led there, taken back.
         words: number of words. roamer: kind of the roamer. second: the second side is to move.
     """
 
@@ -41,6 +43,9 @@ class Grid(NamedTuple):
     first: np.ndarray
     targets: np.ndarray
     jumps: np.ndarray
+    first_back: np.ndarray
+    targets_back: np.ndarray
+    jumps_back: np.ndarray
     words: int
     roamer: int
     second: bool
@@ -54,24 +59,36 @@ class Grid(NamedTuple):
 def grid_of(layout: Layout, second: bool) -> Grid:
     """The grid of a layout with its second side to move, or its first."""
     tables = [placements(kind, layout.counts[kind]) for kind in range(NUM_KINDS)]
-    starts = np.cumsum([0] + [len(table.targets) for table in tables])
-    jumps = [
-        (table.ranks - np.repeat(np.arange(len(table.masks)), np.diff(table.first))) * layout.strides[kind]
-        for kind, table in enumerate(tables)
-    ]
+    first, targets, jumps = _steps_of(layout, tables)
+    backward = [placements(kind, layout.counts[kind], back=True) for kind in range(NUM_KINDS)]
+    first_back, targets_back, jumps_back = _steps_of(layout, backward)
     return Grid(
         order=np.array(layout.order),
         sizes=np.array(layout.sizes),
         strides=np.array(layout.strides),
         base=np.cumsum([0] + [len(table.first) for table in tables])[:NUM_KINDS],
         masks=np.concatenate([np.append(table.masks, np.uint32(0)) for table in tables]),
-        first=np.concatenate([table.first + start for table, start in zip(tables, starts, strict=False)]),
-        targets=np.concatenate([table.targets for table in tables]),
-        jumps=np.concatenate(jumps).astype(np.int64),
+        first=first,
+        targets=targets,
+        jumps=jumps,
+        first_back=first_back,
+        targets_back=targets_back,
+        jumps_back=jumps_back,
         words=layout.words,
         roamer=layout.roamer,
         second=second,
     )
+
+
+def _steps_of(layout: Layout, tables: list[Placements]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First, targets and jumps of the steps of all kinds, see ``Grid``."""
+    starts = np.cumsum([0] + [len(table.targets) for table in tables])
+    jumps = [
+        (table.ranks - np.repeat(np.arange(len(table.masks)), np.diff(table.first))) * layout.strides[kind]
+        for kind, table in enumerate(tables)
+    ]
+    first = np.concatenate([table.first + start for table, start in zip(tables, starts, strict=False)])
+    return first, np.concatenate([table.targets for table in tables]), np.concatenate(jumps).astype(np.int64)
 
 
 def grids_of(layout: Layout) -> tuple[Grid, Grid]:
@@ -140,7 +157,8 @@ def seen_by_mover(grid, pieces):
 
 
 @njit(cache=True)
-def _settle_capture(own, opp, kings, slices, words, moves):
+def settle_capture(own, opp, kings, slices, words, moves):
+    """Who wins a position with a capture: WON, LOST or DRAWN."""
     worst = np.int64(1)
     for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
         worst = min(worst, lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words))
@@ -166,17 +184,9 @@ def _settle_promotions(own, opp, kings, slices, words):
     return SAFE if safe else OPEN
 
 
-@njit(cache=True)
-def settle_position(own, opp, kings, slices, words, moves):
-    """What leaving the slice decides about a position: WON, LOST or DRAWN for good, else OPEN or SAFE."""
-    if jumpers_of(own, opp, kings) != 0:
-        return _settle_capture(own, opp, kings, slices, words, moves)
-    return _settle_promotions(own, opp, kings, slices, words)
-
-
 @njit(cache=True, nogil=True)
 def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
-    """Settles the positions of rows ``low`` to ``high``.
+    """Settles what leaving the slice decides of the positions of rows ``low`` to ``high``.
 
     Args:
         slices, words: the slices solved before, see ``layout.lookup``.
@@ -185,7 +195,7 @@ def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
         first: the word of the slice at which ``values`` and ``todo`` begin.
         moves: buffer [MAX_MOVES] of ``MOVE``.
     """
-    slices, words, moves = borrowed(slices), borrowed(words), borrowed(moves)
+    slices, words, moves, grid = borrowed(slices), borrowed(words), borrowed(moves), borrowed(grid)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for row in range(low, high):
         taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
@@ -194,12 +204,21 @@ def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
             taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
             others = pieces[grid.roamer]
             places = free_places(grid.roamer, taken)
-            while places != 0:
-                bit = np.uint32(places & (~places + np.uint32(1)))
-                places ^= bit
+            if places == 0:
+                continue
+            captures = np.uint32(places & capture_places(grid, pieces, taken))
+            leaving = np.uint32(places & (captures | crowning_places(grid, pieces, taken)))
+            todo[here, 0] |= places & ~leaving
+            todo[here, 1] |= places & ~leaving
+            while leaving != 0:
+                bit = np.uint32(leaving & (~leaving + np.uint32(1)))
+                leaving ^= bit
                 pieces[grid.roamer] = others | bit
                 own, opp, kings = seen_by_mover(grid, pieces)
-                state = settle_position(own, opp, kings, slices, words, moves)
+                if captures & bit != 0:
+                    state = settle_capture(own, opp, kings, slices, words, moves)
+                else:
+                    state = _settle_promotions(own, opp, kings, slices, words)
                 values[here, 0] |= bit if state == WON else np.uint32(0)
                 values[here, 1] |= bit if state == LOST else np.uint32(0)
                 todo[here, 0] |= bit if state >= OPEN else np.uint32(0)
@@ -236,13 +255,35 @@ def sweep_word(grid, ranks, taken, word, theirs):
     return won, lost
 
 
+@njit(cache=True)
+def _mark_before(grid, ranks, taken, here, marks):
+    """Marks the words from which a step of the side that is not to move may lead to one; see ``sweep_rows``."""
+    if marks.shape[0] == 0:
+        return
+    side = 0 if grid.second else 1
+    for kind in range(2 * side, 2 * side + 2):
+        entry = grid.base[kind] + ranks[kind]
+        for i in range(grid.first_back[entry], grid.first_back[entry + 1]):
+            before = here + grid.jumps_back[i]
+            if grid.targets_back[i] & taken == 0 and 0 <= before < marks.shape[0]:
+                marks[before] = 1
+    if grid.roamer >> 1 == side:
+        marks[here] = 1
+
+
 @njit(cache=True, nogil=True)
-def sweep_rows(low, high, grid, values, todo, first, theirs):
+def sweep_rows(low, high, grid, values, todo, marks, first, theirs, their_marks):
     """Decides what can be decided now in rows ``low`` to ``high``; returns the number of words that changed.
 
     See ``settle_rows`` for the arguments, ``sweep_word`` for ``theirs``.
+
+    Args:
+        marks: uint8 [words], the words to look at, which are those from where a step leads to what has changed since
+            the last sweep; set to zero. [0]: all words.
+        their_marks: the same of the other side; set where steps lead to what changes here. [0]: nobody asks.
     """
     values, todo, theirs = borrowed(values), borrowed(todo), borrowed(theirs)
+    marks, their_marks, grid = borrowed(marks), borrowed(their_marks), borrowed(grid)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     changed = 0
     for row in range(low, high):
@@ -250,6 +291,10 @@ def sweep_rows(low, high, grid, values, todo, first, theirs):
         for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
             word = word_of_row + rank
             here = word - first
+            if marks.shape[0] != 0:
+                if marks[here] == 0:
+                    continue
+                marks[here] = 0
             if todo[here, 0] == 0:
                 continue
             taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
@@ -261,5 +306,6 @@ def sweep_rows(low, high, grid, values, todo, first, theirs):
                 values[here, 1] |= lost
                 todo[here, 0] &= ~(won | lost)
                 todo[here, 1] &= ~(won | lost)
+                _mark_before(grid, ranks, taken, here, their_marks)
                 changed += 1
     return changed

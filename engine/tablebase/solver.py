@@ -19,6 +19,8 @@ Work = Callable[[int, int], int | None]  # on rows from one to before another
 Over = Callable[[range, Work], int]  # does work on rows, see ``Workers.over``
 _CHUNKS_PER_THREAD = 16
 WHOLE_WORDS = 1 << 20  # smaller pairs are solved as one part: two threads share its rows better than small parts
+NO_MARKS = np.zeros(0, np.uint8)  # every word is looked at
+_WORDS_A_CHANGE = 64  # marking what a change reaches takes about as long as looking at so many words
 _JOB_WORDS = 1 << 18  # parts of fewer words are solved in one go
 
 
@@ -45,15 +47,27 @@ class Workers(ThreadPoolExecutor):
         self.over_rows(grid, lambda low, high: settle_rows(low, high, grid, *known, new_moves()))
 
     def sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> int:
-        """``sweep_rows`` on all rows; returns the number of words that changed."""
-        return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, values, todo, 0, theirs))
+        """``sweep_rows`` on all words; returns the number of those that changed."""
+        mine = values, todo, NO_MARKS, 0
+        return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, *mine, theirs, NO_MARKS))
 
 
 class Open:
-    """What is still open in a part: its values and ``todo`` of ``settle_rows``, which begin at the word ``first``."""
+    """What is still open in a part, whose words begin at ``first``.
+
+    Attributes:
+        values, todo: see ``settle_rows``. marks: of words to be looked at, see ``sweep_rows``.
+    """
 
     def __init__(self, values: np.ndarray, first: int) -> None:
         self.values, self.todo, self.first = values, np.zeros_like(values), first
+        self.marks = NO_MARKS
+
+    def mark(self) -> np.ndarray:
+        """The marks; from the first call on only words are looked at that have been marked."""
+        if len(self.marks) == 0:
+            self.marks = np.zeros(len(self.values), np.uint8)
+        return self.marks
 
 
 class Problem(NamedTuple):
@@ -79,16 +93,18 @@ class Problem(NamedTuple):
         mine = [Open(self.values[side][here], part * self.parts.words) for side in range(2)]
         for side in range(2):
             self._settle(side, part, mine[side], over)
-        idle, side = 0, 0
+        idle, side, changed, marking = 0, 0, self.parts.words, False
         while idle < 2:
-            changed = self._sweep(side, part, mine[side], over)
+            marking |= changed < self.parts.words // _WORDS_A_CHANGE
+            marks = mine[1 - side].mark() if marking else NO_MARKS
+            changed = self._sweep(side, part, mine[side], over, marks)
             idle, side = 0 if changed else idle + 1, 1 - side
 
     def look_ahead(self, side: int, part: int, found: np.ndarray, over: Over) -> None:
         """Adds to ``found``, uint32 [words of a part, 2], what the solved other side makes of a part's positions."""
         mine = Open(found, part * self.parts.words)
         self._settle(side, part, mine, over)
-        self._sweep(side, part, mine, over)
+        self._sweep(side, part, mine, over, NO_MARKS)
 
     def waves(self) -> list[list[int]]:
         """The parts in the order in which they can be solved, see ``parts.waves_of``."""
@@ -107,10 +123,10 @@ class Problem(NamedTuple):
         todo = mine.values, mine.todo, mine.first
         over(self._rows_of(part), lambda low, high: settle_rows(low, high, grid, *known, *todo, new_moves()))
 
-    def _sweep(self, side: int, part: int, mine: Open, over: Over) -> int:
+    def _sweep(self, side: int, part: int, mine: Open, over: Over, marks: np.ndarray) -> int:
         grid, theirs = self.grids[side], self.values[1 - side]
-        todo = mine.values, mine.todo, mine.first
-        return over(self._rows_of(part), lambda low, high: sweep_rows(low, high, grid, *todo, theirs))
+        known = mine.values, mine.todo, mine.marks, mine.first
+        return over(self._rows_of(part), lambda low, high: sweep_rows(low, high, grid, *known, theirs, marks))
 
     def each(self, wave: list[int], workers: Workers, work: Callable[[int, Over], None]) -> None:
         """Does ``work`` for parts that do not wait for one another, each by one thread where there are enough."""

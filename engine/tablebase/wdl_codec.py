@@ -18,10 +18,10 @@ from numba import njit
 
 from ..bitboard import borrowed, step
 from ..interrupts import map_threads
-from ..movegen import jumpers_of
+from .captures import capture_places
 from .coder import STATE_SIZE, code_bit, finish_encoding, model, start_decoding, start_encoding
 from .layout import NUM_KINDS, Layout
-from .solve import Grid, canonical_places, place_word, seen_by_mover
+from .solve import Grid, canonical_places, place_word
 from .solver import Workers
 
 BLOCK_WORDS = 1024
@@ -97,7 +97,7 @@ def code_block(first_word, grid, values, buffers, decoding):
         first_word: where the block begins in the slice; it ends after ``BLOCK_WORDS`` words or with the slice.
         values: uint32 [words, 2], won and lost positions of the slice; read when encoding.
     """
-    values, (models, state, data, filled, known, tally) = borrowed(values), borrowed(buffers)
+    values, grid, (models, state, data, filled, known, tally) = borrowed(values), borrowed(grid), borrowed(buffers)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     neighbours = np.zeros(_MAX_NEIGHBOURS, np.int64)
     filled[:] = 0
@@ -105,18 +105,16 @@ def code_block(first_word, grid, values, buffers, decoding):
     for word in range(first_word, min(first_word + BLOCK_WORDS, grid.words)):
         here = word - first_word
         taken = place_word(grid, word, ranks, pieces)
-        others = pieces[grid.roamer]
-        places = canonical_places(grid.roamer, taken, others)
+        places = canonical_places(grid.roamer, taken, pieces[grid.roamer])
         if places == 0:
             continue
+        captures = capture_places(grid, pieces, taken)
         n = _find_neighbours(grid, ranks, taken, word, first_word, neighbours)
         while places != 0:
             bit = np.uint32(places & (~places + np.uint32(1)))
             places ^= bit
-            pieces[grid.roamer] = others | bit
-            own, opp, kings = seen_by_mover(grid, pieces)
             context = _context(here, bit, neighbours, n, known, filled)
-            if jumpers_of(own, opp, kings) != 0:
+            if captures & bit != 0:
                 won = models[context] >> 31
                 lost = models[NUM_CONTEXTS + context] >> 31
             else:
@@ -133,7 +131,6 @@ def code_block(first_word, grid, values, buffers, decoding):
                 filled[here, 0] |= bit
             elif lost:
                 filled[here, 1] |= bit
-        pieces[grid.roamer] = others
 
 
 class BlockCodec:
