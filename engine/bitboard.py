@@ -103,11 +103,11 @@ def borrowed(typingctx: Any, arrays: Any) -> Any:
     """
 
     def borrow(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        if isinstance(kind, types.BaseTuple):
+        if isinstance(kind, types.Number | types.Boolean):
+            return value
+        if not isinstance(kind, types.Array):
             members = [borrow(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kind)]
             return context.make_tuple(builder, kind, members)
-        if not isinstance(kind, types.Array):
-            return value
         view = context.make_array(kind)(context, builder, value=value)
         view.meminfo = ir.Constant(view.meminfo.type, None)
         view.parent = ir.Constant(view.parent.type, None)

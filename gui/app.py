@@ -68,7 +68,7 @@ class App:
         self._first_time = not self.preferences_file.exists()
         self.preferences, message = load_preferences(self.preferences_file)
         self.opponents = opponents
-        self.thinker = Thinker(opponents, wake=_wake)
+        self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
         self.endgame = endgame

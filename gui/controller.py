@@ -187,9 +187,8 @@ class GameController:
         self._asked, self._asked_at = (number, mode, self._place()), self._now()
 
     def adviser(self) -> OpponentSpec:
-        """Who analyses and gives hints: an agent of the game that judges positions, or the network."""
-        turn = self.session.board.turn
-        return adviser_of((self.agents[turn.other], self.agents[turn]), self.kinds)
+        """Who analyses, gives hints and reports: not the opponent, who may be weak."""
+        return adviser_of(self.kinds)
 
     def _drop_request(self) -> None:
         if self._asked is not None:
@@ -293,7 +292,7 @@ class GameController:
     def ask_hint(self) -> None:
         if self.session.board.outcome() is None and not self.session.is_over and not self.agent_to_move:
             self._drop_request()
-            self._request(self.adviser(), "hint", seconds=3.0)
+            self._request(self.adviser(), "hint")
             self.notice = ""
 
     def move_now(self) -> None:

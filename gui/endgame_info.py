@@ -97,6 +97,16 @@ class EndgameInfo:
             self._thread.start()
         return self._known.get(board.fen())
 
+    def value(self, board: Board) -> int | None:
+        """The tables' value for the side to move: 1 win, 0 draw, -1 loss; None where they end. It may read the disk."""
+        own, opp, _ = board.words()
+        pieces = (own | opp).bit_count()
+        try:
+            tables = self._open_tables() if pieces <= TABLE_PIECES else None
+            return tables.get_wdl(board) if tables is not None and pieces <= tables.max_pieces else None
+        except Exception:  # what is wrong with them, the verdict says
+            return None
+
     def looking_up(self, board: Board) -> bool:
         """Whether the board's position is being looked up, or will be as soon as it is asked for again."""
         own, opp, _ = board.words()

@@ -7,7 +7,7 @@ over its moves that had an alternative.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 from engine.board import Board, Move
@@ -18,6 +18,7 @@ from engine.players.base import search_moves
 Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
 HALVING_LOSS = 0.1  # expected score; the loss that halves a move's accuracy
 LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "blunder": 0.2}
+_LONGEST_LINE = 8  # plies
 _SLICE = 0.02  # seconds between two looks at the clock
 NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertainty
 
@@ -29,6 +30,7 @@ class MoveReport(NamedTuple):
         forced: it was the only move.
         best, best_pdn: the better move, or the one played.
         before, after: expected scores, 0 to 1, of the side that moved, of its best move and of this one.
+        line, reply: PDN of what the search expected instead of this move, and of what it expects after it.
     """
 
     ply: int
@@ -40,6 +42,8 @@ class MoveReport(NamedTuple):
     best_pdn: str
     before: float
     after: float
+    line: tuple[str, ...] = ()
+    reply: tuple[str, ...] = ()
 
     @property
     def loss(self) -> float:
@@ -80,10 +84,12 @@ class GameReport(NamedTuple):
 
 
 class _Opinion(NamedTuple):
-    """Of one position: the mover's expected score, and its best move, None where the game is over."""
+    """Of one position: the expected score of its side to move, its best move (None where the game is over), and the
+    expected line of play in PDN."""
 
     score: float
     best: Move | None = None
+    line: tuple[str, ...] = ()
 
 
 class GameReview:
@@ -92,12 +98,19 @@ class GameReview:
     Args:
         player: judges every position with a search of its usual size.
         seconds: a limit for each of them.
+        known: the value of a position for its side to move, 1, 0 or -1, where it is known for certain.
     """
 
-    def __init__(self, board: Board, player: WatchablePlayer, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        board: Board,
+        player: WatchablePlayer,
+        seconds: float | None = None,
+        known: Callable[[Board], int | None] = lambda board: None,
+    ) -> None:
         self._moves, self._outcome = tuple(board.move_stack), board.outcome()
         self._board = Board(board.start_fen)
-        self._player, self._limit = player, seconds
+        self._player, self._limit, self._known = player, seconds, known
         self._thinking: Thinking | None = None
         self._spent = 0.0
         self._before: _Opinion | None = None
@@ -133,15 +146,24 @@ class GameReview:
         if more and (self._limit is None or self._spent < self._limit):
             return None
         thought, self._thinking = self._thinking.thought(), None
-        value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
-        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best)
+        value: float | None = self._known(self._board)
+        if value is None:
+            value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
+        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best, self._pdn_of(thought.line))
+
+    def _pdn_of(self, line: tuple[Move, ...]) -> tuple[str, ...]:
+        board, texts = self._board.copy(), []
+        for move in line[:_LONGEST_LINE]:
+            texts.append(board.pdn(move))
+            board.push(move)
+        return tuple(texts)
 
     def _enter(self, opinion: _Opinion) -> None:
         """Takes the opinion of the present position into the report and goes to the next one."""
         black = opinion.score if self._board.turn is Color.BLACK else 1.0 - opinion.score
         moves, ply = self.report.moves, self._board.ply
         if self._before is not None:
-            moves = (*moves, self._report_of(self._board.pop(), self._before, 1.0 - opinion.score))
+            moves = (*moves, self._report_of(self._board.pop(), self._before, opinion))
             self._board.push(self._moves[ply - 1])
         self.report = GameReport(moves, (*self.report.graph, black))
         self._before = opinion
@@ -149,13 +171,23 @@ class GameReview:
         if not self._finished:
             self._board.push(self._moves[ply])
 
-    def _report_of(self, move: Move, before: _Opinion, after: float) -> MoveReport:
-        board, best = self._board, before.best
+    def _report_of(self, move: Move, before: _Opinion, afterwards: _Opinion) -> MoveReport:
+        board, best, after = self._board, before.best, 1.0 - afterwards.score
         assert best is not None  # a move was made, so the game was not over
         forced = len(search_moves(board)) == 1
         best_score = max(before.score, after)
         if move == best:
             best_score = after  # the later search has seen more: nothing was given away
         return MoveReport(
-            board.ply, board.turn, move, board.pdn(move), forced, best, board.pdn(best), best_score, after
+            board.ply,
+            board.turn,
+            move,
+            board.pdn(move),
+            forced,
+            best,
+            board.pdn(best),
+            best_score,
+            after,
+            before.line,
+            afterwards.line,
         )

@@ -23,7 +23,8 @@ class MoveInput:
     """The state of a move being entered by the sides ``colors`` on a copy of ``board``.
 
     Attributes:
-        one_click: a click on a piece with one legal move, or on an empty square where one move ends, plays it.
+        one_click: a click on a piece with one legal move, or on an empty square where one move ends, plays it. A
+            second click on that piece or its target, as of who expects to need two, plays nothing more.
         auto_complete: a multi-jump is finished as soon as one move is left; otherwise every square is entered.
         path: squares stood on so far, ``selected`` first; () if nothing is selected.
         jumped: pieces that the partial path takes.
@@ -43,9 +44,11 @@ class MoveInput:
         board: Board,
         colors: Iterable[Color] = tuple(Color),
         *,
-        one_click: bool = True,
+        one_click: bool = False,
         auto_complete: bool = True,
     ) -> None:
+        self._spent: frozenset[int] = frozenset()  # squares that a second click for the last move may be on
+        self._again = False  # the press under way is such a second click
         self.one_click, self.auto_complete = one_click, auto_complete
         self.flipped = False
         self.hovered: int | None = None
@@ -77,6 +80,7 @@ class MoveInput:
         """The button goes down on a square (None: off the dark squares)."""
         self.message = self.typed = ""
         self.cursor = None
+        self._again, self._spent = square in self._spent, frozenset()
         return self._press(square)
 
     def drag(self, square: int | None) -> None:
@@ -100,12 +104,18 @@ class MoveInput:
         if square is None or square != pressed:
             return None
         if fresh:
-            return self._only(self._candidates()) if self.one_click else None
+            plays = self.one_click and not self._again
+            return self._spend(square, self._only(self._candidates())) if plays else None
         if self.path == (square,):
             self._set_path(())
-        elif not self.path and square not in self._pieces and self._legal:
-            return self._one_click_target(square)
+        elif not (self.path or self._again) and square not in self._pieces and self._legal:
+            return self._spend(square, self._one_click_target(square))
         return None
+
+    def _spend(self, square: int, move: Move | None) -> Move | None:
+        if move is not None:
+            self._spent = frozenset((square, move.start, move.end))
+        return move
 
     def click(self, square: int | None) -> Move | None:
         return self.press(square) or self.release(square)

@@ -38,6 +38,7 @@ KIND_NAMES: dict[Kind, str] = {
 SHIPPED_NAME = "Crownhead"
 _INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
+_ADVISER_S = 0.5  # for a hint, and for each position of a report
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 _AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slider, the unit for one and for more
     "network": (
@@ -48,6 +49,9 @@ _AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slide
     "rollout": ((1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, MAX_ROLLOUTS), "roll-out", "roll-outs"),
     "alphabeta": (tuple(range(1, 21)), "ply", "plies"),
 }
+
+GAME_SEARCH = BOARD_SEARCH.model_copy(update={"noise_fraction": 0.0, "temperature": 0.5, "temperature_plies": 12})
+"""The search of an opponent at the board. Its games vary by the first moves, among those that it looks at much."""
 
 
 class OpponentError(DraughtsError):
@@ -67,9 +71,9 @@ class OpponentSpec(BaseModel):
     rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
     depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
     search: Annotated[SearchConfig, BeforeValidator(present_search)] = Field(
-        BOARD_SEARCH, description="network: settings of its search"
+        GAME_SEARCH, description="network: settings of its search"
     )
-    vary: bool = Field(False, description="network: games vary, by the noise and the temperature of its search")
+    vary: bool = Field(True, description="network: games vary, by the noise and the temperature of its search")
     ponder: bool = Field(False, description="network: searches on while the other side thinks")
     backend: Annotated[BackendName, BeforeValidator(present_backend)] = Field(
         "auto", description="network: what computes it"
@@ -135,12 +139,9 @@ class OpponentSpec(BaseModel):
         return f"{name}, {strength}" if strength else name
 
 
-def adviser_of(agents: Sequence[OpponentSpec], kinds: Sequence[str]) -> OpponentSpec:
-    """Who judges positions: the first of the agents that does, but a network where there are some; else a new one."""
-    known = [agent for agent in agents if agent.kind not in ("random", "external")]
-    if known and (known[0].kind == "network" or "network" not in kinds):
-        return known[0]
-    return OpponentSpec(kind="network" if "network" in kinds else "alphabeta")
+def adviser_of(kinds: Sequence[str]) -> OpponentSpec:
+    """Who gives hints, analyses and reports, whoever plays: the champion, or alpha-beta where there are no networks."""
+    return OpponentSpec(kind="network" if "network" in kinds else "alphabeta", timed=True, seconds=_ADVISER_S)
 
 
 def _engine_name(command: str) -> str:

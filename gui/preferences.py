@@ -30,7 +30,7 @@ class Preferences(BaseModel):
     show_movable: bool = Field(True, description="outline the pieces that can, or must, move")
     show_last_move: bool = Field(True, description="mark the last move")
     animation_ms: int = Field(220, ge=0, le=2000, description="milliseconds of a step on the board; 0 switches it off")
-    one_click: bool = Field(True, description="a click plays the move where only one fits")
+    one_click: bool = Field(False, description="a click plays the move where only one fits")
     auto_complete: bool = Field(True, description="finish a jump by itself where only one is left")
     show_arrows: bool = Field(True, description="arrows for the moves that the agent considers")
     show_wdl: bool = Field(True, description="bar of wins, draws and losses")

@@ -67,6 +67,7 @@ class Thinker:
         opponents: makes the players. It is asked in other threads.
         clock: seconds, for what is shown and for time limits.
         wake: called, in the thinker's thread, when an answer has come: a window that waits for events can look at once.
+        known: what is certain of a position, for reports, see ``GameReview``; called in the thinker's thread.
 
     Attributes:
         snapshot, review: of the latest ``request`` and ``review_game``; None before the first.
@@ -77,10 +78,11 @@ class Thinker:
         opponents: Opponents,
         clock: Callable[[], float] = time.perf_counter,
         wake: Callable[[], None] = lambda: None,
+        known: Callable[[Board], int | None] = lambda board: None,
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.review: Snapshot | None = None
-        self._clock, self._wake = clock, wake
+        self._clock, self._wake, self._known = clock, wake, known
         self._bench = _Bench(opponents)
         self._changed = threading.Condition()  # guards all that follows, and the two attributes above
         self._job: _Job | None = None  # the one that counts
@@ -291,7 +293,7 @@ class Thinker:
         self._show(job, status="done", move=move, **shown)
 
     def _review(self, job: _Job, player: WatchablePlayer) -> None:
-        review = GameReview(job.board, player, job.spec.seconds if job.spec.by_time else None)
+        review = GameReview(job.board, player, job.spec.seconds if job.spec.by_time else None, self._known)
         seen: GameReport | None = None
         while review.advance(SLICE):
             job.check()

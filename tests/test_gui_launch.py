@@ -10,9 +10,8 @@ import pytest
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players import PlayerSpecError
-from engine.search.config import BOARD_SEARCH
 from gui.launch import plan_for, spec_of
-from gui.opponents import OpponentError
+from gui.opponents import GAME_SEARCH, OpponentError
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,8 +30,8 @@ def test_networks_with_oracles_and_strengths() -> None:
     assert spec_of("runs/quick").checkpoint == "runs/quick"
     spec = spec_of("runs/quick@off", simulations=33)
     assert (spec.checkpoint, spec.search.oracle, spec.search.num_simulations) == ("runs/quick", "off", 33)
-    assert spec.search.draw_value == BOARD_SEARCH.draw_value
-    assert spec_of("champion@impartial").search == BOARD_SEARCH.impartial()
+    assert spec.search.draw_value == GAME_SEARCH.draw_value
+    assert spec_of("champion@impartial").search == GAME_SEARCH.impartial()
     assert (spec_of("champion@numba").backend, spec_of("champion").backend) == ("numba", "auto")
     assert spec_of("odd@name").checkpoint == "odd@name"
     timed = spec_of("champion@off", seconds=0.5)

@@ -101,7 +101,7 @@ def test_drag() -> None:
 
 
 def test_one_click_on_a_piece_with_one_move() -> None:
-    moves = entry()
+    moves = entry(one_click=True)
     assert moves.press(12) is None
     assert moves.release(12) == Move(12, 16)
     assert played(entry(one_click=False), 12) == ""
@@ -115,8 +115,20 @@ def test_a_piece_with_one_move_can_still_be_dragged_and_dropped_back() -> None:
     assert dragged(moves, 12, 16) == "12-16"
 
 
+@pytest.mark.parametrize("first", [12, 16])
+@pytest.mark.parametrize("second", [12, 16])
+def test_a_second_click_for_a_move_made_by_one_plays_nothing(first: int, second: int) -> None:
+    """Whoever expects to need two clicks, on the piece and on its target, must not move another piece."""
+    moves = entry("B:W32:B12", one_click=True)
+    assert played(moves, first) == "12-16"
+    moves.set_board(Board("B:W28:B8,16"))  # 8-12 and 16-19 or 16-20 could be meant now
+    assert moves.click(second) is None
+    assert moves.path == ((16,) if second == 16 else ())
+    assert played(moves, 12) == "8-12" if second == 12 else played(moves, 20) == "16-20"
+
+
 def test_one_click_on_a_target() -> None:
-    moves = entry()
+    moves = entry(one_click=True)
     assert played(moves, 13) == "9-13"
     assert played(moves, 15) == ""
     assert moves.message == "choose the piece that goes to 15 first: 10-15 or 11-15"
@@ -206,8 +218,8 @@ def test_kings_move_both_ways() -> None:
 
 def test_a_multi_jump_at_once() -> None:
     fen = "B:W6,14,22:B1,12"
-    assert played(entry(fen), 1) == "1x10x17x26"
-    assert played(entry(fen), 26) == "1x10x17x26"
+    assert played(entry(fen, one_click=True), 1) == "1x10x17x26"
+    assert played(entry(fen, one_click=True), 26) == "1x10x17x26"
     assert played(entry(fen, one_click=False), 1, 10) == "1x10x17x26"
     assert played(entry(fen, one_click=False), 1, 17) == "1x10x17x26"
     assert dragged(entry(fen), 1, 26) == "1x10x17x26"
@@ -273,7 +285,7 @@ def test_what_is_carried_over_squares_is_put_back_or_entered() -> None:
 
 
 def test_a_circle_is_one_move_by_two_paths() -> None:
-    assert played(entry(CIRCLE), 2) == "2x11x18x9x2"
+    assert played(entry(CIRCLE, one_click=True), 2) == "2x11x18x9x2"
     for way in ((2, 9, 18, 11, 2), (2, 11, 18, 9, 2)):
         text = "x".join(map(str, way))
         assert played(entry(CIRCLE, one_click=False, auto_complete=False), *way) == text

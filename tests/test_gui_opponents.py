@@ -231,7 +231,7 @@ def test_how_ranges_are_written() -> None:
 def test_settings_without_effect_are_known() -> None:
     def used(**changes: object) -> set[str]:
         search = {name: changes.pop(name) for name in list(changes) if name in SearchConfig.model_fields}
-        spec = OpponentSpec(search=SearchConfig.model_validate(search)).changed(**changes)
+        spec = OpponentSpec(vary=False, search=SearchConfig.model_validate(search)).changed(**changes)
         return {entry.name for entry in SETTINGS if in_use(spec, entry.name)}
 
     plain = {

@@ -9,8 +9,11 @@ import pytest
 from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer, MoveThought, Purpose, Thought
+from engine.players.search_player import SearchPlayer
+from engine.search import SearchConfig, UniformEvaluator
+from engine.tablebase import open_tablebase
 from gui.game_report import GameReport, GameReview, MoveReport
-from gui.opponents import Opponents, OpponentSpec
+from gui.opponents import Opponents, OpponentSpec, adviser_of
 from gui.thinker import Thinker
 
 ALPHABETA = OpponentSpec(kind="alphabeta", depth=7)
@@ -134,6 +137,45 @@ def test_the_worst_moves_come_first() -> None:
     losses = [move.loss for move in report.worst(99)]
     assert losses == sorted(losses, reverse=True)
     assert min(losses) >= 0.05
+
+
+def test_a_fault_is_shown_with_its_refutation() -> None:
+    game = played(BLUNDER)
+    report = finished(GameReview(game, AlphaBetaPlayer(5)))
+    fault = report.worst(1)[0]
+    assert fault.pdn == "17-14"
+    board = played(BLUNDER)
+    board.pop()
+    for text in fault.line:
+        board.push_pdn(text)
+    assert fault.line[0] == fault.best_pdn != fault.pdn
+    board = played(BLUNDER)
+    assert fault.reply[0] in ("9x18", "10x17")  # the man that was left
+    for text in fault.reply:
+        board.push_pdn(text)
+
+
+def test_in_a_position_that_is_lost_by_the_tables_no_move_is_a_fault() -> None:
+    """Two kings against one that has left the double corner: every move loses."""
+    game = Board("W:WK18:BK6,K10,K23")
+    with open_tablebase() as tables:
+        assert tables.probe_wdl(game) == -1
+        while game.ply < 8 and game.outcome() is None:
+            moves = game.legal_moves
+            game.push(moves[game.ply % len(moves)])
+            if game.turn is Color.BLACK and game.outcome() is None and tables.probe_wdl(game) != 1:
+                raise AssertionError("the tables contradict themselves")
+        player = SearchPlayer("tables", UniformEvaluator(), SearchConfig(num_simulations=20), leaf_oracle=tables)
+        report = finished(GameReview(game, player, known=tables.get_wdl))
+    white = [move for move in report.moves if move.color is Color.WHITE]
+    assert len(white) > 1
+    assert [move.loss for move in white] == [0.0] * len(white)
+
+
+@pytest.mark.parametrize("kinds", [("network", "alphabeta"), ("alphabeta", "random")])
+def test_the_adviser_is_the_strongest_whoever_plays(kinds: tuple[str, ...]) -> None:
+    adviser = adviser_of(kinds)
+    assert (adviser.kind, adviser.by_time, adviser.checkpoint) == (kinds[0], True, None)
 
 
 def test_a_game_that_is_over_ends_with_its_result() -> None:

@@ -17,7 +17,7 @@ from gui.opponents import Opponents, OpponentSpec
 from gui.thinker import Snapshot, Thinker
 
 PATIENCE = 20.0  # seconds that a busy machine may take for what is a matter of milliseconds
-NETWORK = OpponentSpec(search=SearchConfig(num_simulations=60))
+NETWORK = OpponentSpec(vary=False, search=SearchConfig(num_simulations=60))
 OTHER = OpponentSpec(checkpoint="other")
 
 

@@ -106,8 +106,9 @@ class ReportScene(BoardScene):
         if not report.worst(1):
             note["done"] = "No move gave anything away."
         warnings = (review.error,) if review.error else ()
-        self.passage.state = Passage("Game report", self._summary(report), warnings, note.get(review.status, ""))
         self._worst = report.worst(_WORST)
+        text = f"{self._summary(report)}{self._explanation()}"
+        self.passage.state = Passage("Game report", text, warnings, note.get(review.status, ""))
         rows = tuple(self._row(move) for move in self._worst)
         self.mistakes.state = MistakesState(rows, self.chosen)
         marks = tuple(move.ply + 1 for move in self._worst if move.judgement)
@@ -122,6 +123,24 @@ class ReportScene(BoardScene):
             line = f"{color}: accuracy " + ("—" if accuracy is None else f"{accuracy:.0f} %")
             lines.append(f"{line} — {faults.replace('inaccuracys', 'inaccuracies')}" if faults else line)
         return "\n\n".join(lines)
+
+    def _explanation(self) -> str:
+        """How the chosen move is refuted, and how play was expected to go on without it."""
+        if self.chosen is None or self.chosen >= len(self._worst):
+            return ""
+        move = self._worst[self.chosen]
+        played = f"{self.session.number_of(move.ply)} {move.pdn}"
+        reply = f"After {played}: {self._numbered(move.ply + 1, move.reply)}." if move.reply else ""
+        better = f"Better: {self._numbered(move.ply, move.line)}." if move.line else ""
+        return "\n\n" + " ".join(filter(None, (reply, better)))
+
+    def _numbered(self, ply: int, moves: tuple[str, ...]) -> str:
+        """A line of play that begins after ``ply`` moves of the game, with numbers."""
+        texts = []
+        for place, text in enumerate(moves):
+            number = self.session.number_of(ply + place)
+            texts.append(f"{number} {text}" if place == 0 or not number.endswith("...") else text)
+        return " ".join(texts)
 
     def _row(self, move: MoveReport) -> MistakeRow:
         mark = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}.get(move.judgement, "")
