@@ -19,7 +19,7 @@ from .pdn_files import note_clock
 from .plan import BOTH, GamePlan, PlayerNames
 from .seats import Seats
 from .session import GameSession
-from .snapshot import Mode, Snapshot
+from .snapshot import Mode, Snapshot, with_verdict
 from .thinker import Thinker
 
 _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the graph
@@ -213,9 +213,14 @@ class GameController:
         return self._now() - self._asked_at
 
     def thought(self) -> Snapshot | None:
-        """What the thinker says about the position shown."""
+        """What thinker and tables say about the position shown."""
+        shown = self.shown_thought()
+        return shown if shown is not None and shown.fen == self.session.board.fen() else None
+
+    def shown_thought(self) -> Snapshot | None:
+        """The latest of the thinker, which may be about another position; with what the tables say of that."""
         snapshot = self.thinker.snapshot
-        return snapshot if snapshot is not None and snapshot.fen == self.session.board.fen() else None
+        return None if snapshot is None else with_verdict(snapshot, self.verdict())
 
     def verdict(self) -> Verdict | None:
         """What tables and oracle say about the position shown."""

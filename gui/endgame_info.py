@@ -4,16 +4,18 @@ import threading
 from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
-from engine.board import Board
+from engine.board import Board, Move
 from engine.errors import one_line
 from engine.fen import Color
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
+_TURNED: dict[Exact, Exact] = {"win": "loss", "draw": "draw", "loss": "win"}
 ORACLE_PIECES = 6  # the most that the oracle is asked about: up to there its accuracy is measured
 TABLE_PIECES = 8  # the most that the tables are asked about
 _KEPT = 512  # verdicts
+_LONGEST_LINE = 300  # plies
 _CLOSING = 0.5  # seconds that ``close`` waits for the thread
 _MOST_SHOWN = 0.999  # an oracle can be wrong: never shown as 100 %
 _SHOWN = 200  # characters of an error
@@ -38,6 +40,21 @@ class OracleAnswer(Protocol):
     def source(self) -> str: ...
 
 
+class ExactMove(NamedTuple):
+    """What the tables say of a legal move, seen by its side: the result, and plies to the end of the game with it."""
+
+    move: Move
+    exact: Exact
+    plies: int | None
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Less for a better move: the winner wants the shortest way, the loser the longest; unknown ones come last."""
+        known = _LONGEST_LINE if self.plies is None else self.plies
+        length = -known if self.exact == "loss" and self.plies is not None else known
+        return ("win", "draw", "loss").index(self.exact), length
+
+
 class Verdict(NamedTuple):
     """What is known of a position, seen by its side to move.
 
@@ -45,6 +62,9 @@ class Verdict(NamedTuple):
         exact: of the tables, which know neither draws by repetition nor the 80-ply rule; None where they end.
         plies: to the end of the game, of the tables of distances; None for draws and where these end.
         error: one line, if tables or oracle failed.
+        moves: every legal move, the best first; empty where the tables lack one.
+        line: to the end of the game, where tables of distances reach: the shortest way of the winner and the longest of
+            the loser; empty for draws.
     """
 
     fen: str
@@ -53,6 +73,8 @@ class Verdict(NamedTuple):
     plies: int | None = None
     oracle: OracleAnswer | None = None
     error: str | None = None
+    moves: tuple[ExactMove, ...] = ()
+    line: tuple[Move, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -131,6 +153,8 @@ class EndgameInfo:
     def _verdict(self, board: Board) -> Verdict:
         exact: Exact | None = None
         plies, answer, errors = None, None, []
+        moves: tuple[ExactMove, ...] = ()
+        line: tuple[Move, ...] = ()
         own, opp, _ = board.words()
         pieces = (own | opp).bit_count()
         if not board.legal_moves:
@@ -139,6 +163,8 @@ class EndgameInfo:
             tables = self._open_tables() if pieces <= TABLE_PIECES else None
             if tables is not None and pieces <= tables.max_pieces:
                 exact, plies = _probe(tables, board)
+                moves = _moves(tables, board) if exact is not None else ()
+                line = _line(tables, board, moves)
         except Exception as error:  # a damaged file, say: the game goes on without
             errors.append(_one_line("tables", error))
         try:
@@ -146,7 +172,7 @@ class EndgameInfo:
                 answer = self._oracle(board)
         except Exception as error:
             errors.append(_one_line("oracle", error))
-        return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None)
+        return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None, moves, line)
 
     def _open_tables(self) -> Tablebase | None:
         """The tables; a folder that cannot be opened is reported once and not tried again."""
@@ -165,6 +191,28 @@ def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:
         return _EXACT[value], tables.probe_distance(board)
     except MissingTableError:
         return _EXACT[value], None
+
+
+def _moves(tables: Tablebase, board: Board) -> tuple[ExactMove, ...]:
+    """Every legal move, the best first; () where a table is missing."""
+    found = []
+    for move in board.legal_moves:
+        after = board.copy()
+        after.push(move)
+        result, plies = _probe(tables, after)
+        if result is None:
+            return ()
+        found.append(ExactMove(move, _TURNED[result], None if plies is None else plies + 1))
+    return tuple(sorted(found, key=lambda known: known.rank))
+
+
+def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> tuple[Move, ...]:
+    after, line = board.copy(), list[Move]()
+    while moves and moves[0].plies is not None and len(line) < _LONGEST_LINE:
+        line.append(moves[0].move)
+        after.push(moves[0].move)
+        moves = _moves(tables, after)
+    return tuple(line)
 
 
 def _one_line(what: str, error: Exception) -> str:

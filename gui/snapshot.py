@@ -1,7 +1,7 @@
 """What a view shows of a search: one immutable picture of a moment."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.board import Board, Move
@@ -9,6 +9,7 @@ from engine.fen import Color
 from engine.players import MoveThought, Thought
 from engine.players.watching import Unit, Wdl
 
+from .endgame_info import Verdict
 from .game_report import GameReport
 
 Mode = Literal["play", "analyse", "hint", "report"]
@@ -91,6 +92,27 @@ def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...
     return tuple(
         MoveRow(**vars(thought), pdn=board.pdn(thought.move), share=thought.visits / visits) for thought in thoughts
     )
+
+
+def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
+    """The snapshot with what the tables say of its position: every move's result, and the line to the end."""
+    if verdict is None or verdict.fen != snapshot.fen or not verdict.moves:
+        return snapshot
+    board, searched = Board(snapshot.fen), {row.move: row for row in snapshot.moves}
+    places = {move: place for place, move in enumerate(searched)}
+    # of moves that are as good by the tables, those come first that the search prefers
+    known = sorted(verdict.moves, key=lambda known: (*known.rank, places.get(known.move, len(places))))
+    rows = []
+    for move, exact, plies in known:
+        row = searched.get(move) or MoveRow(move, pdn=board.pdn(move))
+        rows.append(replace(row, proof=exact, proof_plies=None if plies is None else plies - 1))
+    if not verdict.line:
+        return replace(snapshot, moves=tuple(rows))
+    texts = []
+    for move in verdict.line:
+        texts.append(board.pdn(move))
+        board.push(move)
+    return replace(snapshot, moves=tuple(rows), pv=verdict.line, pv_pdn=tuple(texts))
 
 
 def line_of(board: Board, thought: Thought) -> tuple[tuple[Move, ...], tuple[str, ...]]:

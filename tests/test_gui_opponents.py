@@ -16,7 +16,7 @@ from engine.players.alphabeta import MAX_DEPTH
 from engine.search import SearchConfig
 from engine.tablebase import open_tablebase
 from gui import endgame_info
-from gui.endgame_info import EndgameInfo, Verdict
+from gui.endgame_info import EndgameInfo, ExactMove, Verdict
 from gui.opponents import (
     KIND_NAMES,
     CheckpointEntry,
@@ -30,6 +30,8 @@ from gui.opponents import (
     with_strength,
 )
 from gui.search_settings import SETTINGS, SettingError, in_use, with_setting
+from gui.snapshot import MoveRow, Snapshot, with_verdict
+from gui.views import game_facts as facts
 
 EXTERNAL = OpponentSpec(kind="external", command="/usr/games/engine --quiet")
 
@@ -265,6 +267,44 @@ class Answer(NamedTuple):
     verdict: str
     confidence: float
     source: str
+
+
+def test_every_move_and_the_whole_line_of_an_endgame() -> None:
+    board = Board("W:WK14,K15:BK12")
+    info = EndgameInfo()
+    verdict = lookup(info, board)
+    assert verdict.exact == "win"
+    assert {known.move for known in verdict.moves} == set(board.legal_moves)
+    best = verdict.moves[0]
+    assert (best.exact, best.plies) == ("win", verdict.plies)
+    assert [known.rank for known in verdict.moves] == sorted(known.rank for known in verdict.moves)
+    assert len(verdict.line) == verdict.plies
+    for move in verdict.line:
+        board.push(move)
+    assert board.outcome() is not None
+    empty = Snapshot(1, "analyse", "thinking", "nobody", Board("W:WK14,K15:BK12").fen(), 0, Color.WHITE)
+    shown = with_verdict(empty, verdict)
+    assert len(shown.moves) == len(verdict.moves)
+    assert all(row.proof and row.pdn for row in shown.moves)
+    assert facts.table_state(shown, None, 99).rows[0].proof == f"win in {verdict.plies}"
+    assert len(facts.line_state(shown, Color.WHITE, None).moves) == verdict.plies
+    assert with_verdict(empty, None) is empty
+    assert with_verdict(empty, verdict._replace(fen="B:W1:B2")) is empty
+    info.close()
+
+
+def test_moves_that_are_as_good_by_the_tables_stand_as_the_search_has_them() -> None:
+    board = Board("W:WK14,K15:BK12")
+    exact = tuple(ExactMove(move, "win", None) for move in board.legal_moves)
+    verdict = Verdict(board.fen(), board.turn, "win", moves=exact)
+    searched = tuple(MoveRow(move, pdn=board.pdn(move)) for move in board.legal_moves[3:1:-1])
+    shown = with_verdict(
+        Snapshot(1, "analyse", "thinking", "somebody", board.fen(), 0, board.turn, searched, pv=(searched[0].move,)),
+        verdict,
+    )
+    assert [row.move for row in shown.moves[:2]] == [row.move for row in searched]
+    assert len(shown.moves) == len(board.legal_moves)
+    assert shown.pv == (searched[0].move,)
 
 
 def lookup(info: EndgameInfo, board: Board) -> Verdict:

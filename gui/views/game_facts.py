@@ -78,8 +78,8 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
 
 def _table_row(row: MoveRow, turn: Color) -> TableRow:
     proof: str = row.proof or ""
-    if proof and row.proof_plies:
-        proof += f" in {row.proof_plies}"
+    if proof and row.proof_plies is not None:
+        proof += f" in {row.proof_plies + 1}"
     prior = "" if row.prior is None else f"{100 * row.prior:.0f}%"
     visits = short_count(row.visits) if row.visits else ""
     return TableRow(row.pdn, visits, prior, signed(row.value), of_color(row.wdl, turn, Color.BLACK), row.share, proof)

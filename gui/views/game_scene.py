@@ -109,7 +109,7 @@ class GameScene(SceneWithBoard):
         super().update(now)
         self.controller.tick(ready=self.motion.animation is None)
         self._follow(now)
-        controller, snapshot = self.controller, self.controller.thinker.snapshot
+        controller, snapshot = self.controller, self.controller.shown_thought()
         self.controller.input.flipped = self.flipped
         verdict = controller.verdict()
         lines = tuple(verdict.lines) if verdict is not None else ()
@@ -138,7 +138,7 @@ class GameScene(SceneWithBoard):
         """Of the position shown; while nobody has thought about it, of the one before."""
         controller, snapshot = self.controller, self.controller.thinker.snapshot
         ply = controller.session.ply
-        if snapshot is not None and snapshot is not controller.thought() and snapshot.ply != ply - 1:
+        if snapshot is not None and controller.thought() is None and snapshot.ply != ply - 1:
             snapshot = None
         known = None if snapshot is None else snapshot.wdl_of(Color.BLACK)
         if known is None:
@@ -175,7 +175,7 @@ class GameScene(SceneWithBoard):
         return super().lively or self.controller.input.dragging
 
     def picture(self) -> BoardPicture:
-        snapshot = self.controller.thinker.snapshot
+        snapshot = self.controller.shown_thought()
         if self.pv is not None and snapshot is not None and self.pv < len(snapshot.pv):
             board = facts.line_board(snapshot, self.pv + 1)
             return picture_of(board, self.flipped, self.app.preferences.show_numbers, ghost=True)
