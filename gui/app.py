@@ -47,6 +47,7 @@ _IDLE_WAIT_MS = 100  # ticks of a clock and of tooltips
 TITLE = "Crownhead"
 _INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen
 _ICON = 64  # pixels
+_FRAME = (8, 64)  # pixels of a screen that a window's frame and a desktop's panel may take
 _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
 
 
@@ -106,7 +107,8 @@ class App:
         desktop = pygame.display.get_desktop_sizes()[0]
         larger = max(1.0, desktop[1] / _COMMON_SCREEN) if self._first_time else 1.0
         width, height = round(self.preferences.window_width * larger), round(self.preferences.window_height * larger)
-        return max(MIN_WINDOW[0], min(width, desktop[0])), max(MIN_WINDOW[1], min(height, desktop[1]))
+        room = desktop[0] - _FRAME[0], desktop[1] - _FRAME[1]
+        return max(MIN_WINDOW[0], min(width, room[0])), max(MIN_WINDOW[1], min(height, room[1]))
 
     @property
     def scale(self) -> float:
@@ -310,10 +312,10 @@ def start_pygame() -> None:
         with quiet_libraries():
             pygame.display.init()
     except pygame.error as error:
-        raise WindowError(f"no display to open a window on: {error}") from None
+        raise WindowError(f"no display to open a window on: {_what_is_missing()} ({error})") from None
     if not os.environ.get("SDL_VIDEODRIVER") and pygame.display.get_driver() in _INVISIBLE:
         pygame.display.quit()
-        raise WindowError("no display to open a window on: this session has no screen (on Linux, DISPLAY is not set)")
+        raise WindowError(f"no display to open a window on: {_what_is_missing()}")
     driver = os.environ.get("SDL_AUDIODRIVER")
     os.environ["SDL_AUDIODRIVER"] = "dummy"  # sounds open the device themselves, and say so where there is none
     pygame.init()  # pygame-menu asks for all of it
@@ -324,6 +326,13 @@ def start_pygame() -> None:
         del os.environ["SDL_AUDIODRIVER"]
     else:
         os.environ["SDL_AUDIODRIVER"] = driver
+
+
+def _what_is_missing() -> str:
+    display = os.environ.get("DISPLAY")
+    if display:
+        return f"the display {display}, which DISPLAY names, cannot be reached"
+    return "this session has no screen; on Linux, DISPLAY is not set"
 
 
 def run(

@@ -210,8 +210,11 @@ class MenuScene(Scene):
         self._updating = True
         self._stale |= bool(self.menu.update([event])) or event.type in _MOUSE
         self._updating = False
-        if self.menu.get_selected_widget() is not before:
+        selected = self.menu.get_selected_widget()
+        if selected is not before:
             self._foot = ("", False)
+            if event.type == pygame.MOUSEBUTTONDOWN and isinstance(selected, pygame_menu.widgets.RangeSlider):
+                selected.update([event])  # the click that selects it moves it, too
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         return False

@@ -66,7 +66,7 @@ def _thinking(game: "GameController", turn: Color) -> Message:
         return Message(f"{turn} to move")
     if _getting_ready(game):
         return _GETTING_READY
-    effort = f"{snapshot.count:,} {snapshot.unit}" if snapshot.count else ""
+    effort = f"{snapshot.count:,} {snapshot.counted}" if snapshot.count else ""
     return Message(f"{turn} is thinking", "busy", effort, snapshot.progress)
 
 

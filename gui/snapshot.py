@@ -73,6 +73,11 @@ class Snapshot:
     def busy(self) -> bool:
         return self.status in ("loading", "thinking")
 
+    @property
+    def counted(self) -> str:
+        """What ``count`` counts, in the singular where it is one."""
+        return self.unit.removesuffix("s") if self.count == 1 else self.unit
+
     def wdl_of(self, color: Color) -> Wdl | None:
         return of_color(self.wdl, self.turn, color)
 

@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+from pygame_menu.widgets import RangeSlider
 
+from engine.board import Board
 from engine.fen import START_FEN, Color
 from gui.app import App, start_pygame
 from gui.endgame_info import EndgameInfo
@@ -20,6 +22,8 @@ from gui.menus import MenuScene
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import BOTH, GamePlan
 from gui.preferences import Preferences, save_preferences
+from gui.snapshot import MoveRow, Snapshot
+from gui.views import game_facts as facts
 from gui.views.file_pages import GamesPage, LoadPage
 from gui.views.menu_pages import MainPage, OpponentPage
 from gui.views.report_scene import ReportScene
@@ -312,7 +316,44 @@ def test_the_first_window_suits_a_fine_screen(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(pygame.display, "get_desktop_sizes", lambda: [(1024, 700)])
     again = App(Opponents(), EndgameInfo(), tmp_path)
     again.open_window()
-    assert again.surface.get_size() == (1024, 700)
+    assert again.surface.get_size() == (1016, 636)  # less the frame
     for each in (app, second, again):
         each.close()
     pygame.quit()
+
+
+def test_a_click_on_the_track_of_the_strength_moves_it(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    app.controller.agents = dict.fromkeys(Color, OpponentSpec(kind="alphabeta", depth=3))
+    app.go.show(lambda app: OpponentPage(app, "agent"))
+    frames(app)
+    page = app.go.scene
+    assert isinstance(page, OpponentPage)
+    page.change(kind="alphabeta", depth=3)
+    frames(app)
+    (slider,) = (widget for widget in page.menu.get_widgets() if isinstance(widget, RangeSlider))
+    assert page.menu.get_selected_widget() is not slider
+    at = slider._test_get_pos_value(14)
+    for kind in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
+        pygame.event.post(pygame.event.Event(kind, button=1, pos=at))
+        frames(app)
+    assert page.spec.depth == 15
+
+
+def test_an_engine_that_tells_no_draws_is_shown_without_them() -> None:
+    seen = Snapshot(1, "analyse", "thinking", "engine", START_FEN, 0, Color.BLACK, value=0.24, count=1)
+    head = facts.thought_head(seen, ())
+    assert head.wdl is None
+    assert head.hint == "Black may expect 62 % of the points"
+    assert head.effort == ("1 simulation",)
+
+
+def test_the_table_of_moves_scrolls() -> None:
+    rows = tuple(MoveRow(move, pdn=str(move)) for move in Board().legal_moves)
+    seen = Snapshot(1, "analyse", "thinking", "engine", START_FEN, 0, Color.BLACK, rows)
+    shown = facts.table_state(seen, None, 5)
+    assert (shown.before, len(shown.rows), shown.behind) == (0, 5, 2)
+    shown = facts.table_state(seen, None, 5, first=99)
+    assert (shown.before, shown.behind) == (2, 0)
+    assert [row.move for row in shown.rows] == [row.pdn for row in rows[2:]]
+    assert facts.table_state(seen, None, 20).behind == 0

@@ -66,13 +66,13 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
         return ThoughtHead(None, "Thoughts", (), verdict, f"{keys_of(Action.ANALYSE)}: think along")
     value = snapshot.value_of(Color.BLACK)
     text = f"{snapshot.turn}: {snapshot.player}" if value is None else f"Black {signed(value)}"
-    parts = [f"{short_count(snapshot.count)} {snapshot.unit}" if snapshot.count else ""]
+    parts = [f"{short_count(snapshot.count)} {snapshot.counted}" if snapshot.count else ""]
     parts.append(f"depth {snapshot.depth}" if snapshot.depth else "")
     parts.append(f"{short_count(round(snapshot.per_second))}/s" if snapshot.per_second else "")
-    wdl = snapshot.wdl_of(Color.BLACK)
-    if wdl is None and value is not None:
-        wdl = score_wdl((1 + value) / 2)
+    wdl, score = snapshot.wdl_of(Color.BLACK), snapshot.score
     hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
+    if score is not None:  # of an engine that does not tell wins from draws
+        hint = f"Black may expect {100 * score:.0f} % of the points"
     return ThoughtHead(wdl, text, tuple(filter(None, parts)), verdict, hint)
 
 
@@ -85,10 +85,14 @@ def _table_row(row: MoveRow, turn: Color) -> TableRow:
     return TableRow(row.pdn, visits, prior, signed(row.value), of_color(row.wdl, turn, Color.BLACK), row.share, proof)
 
 
-def table_state(snapshot: Snapshot | None, hovered: int | None, most: int) -> TableState:
+def table_state(snapshot: Snapshot | None, hovered: int | None, most: int, first: int = 0) -> TableState:
+    """At most ``most`` rows from ``first`` on, or as far down as the last one allows."""
     if snapshot is None:
         return TableState((), None)
-    return TableState(tuple(_table_row(row, snapshot.turn) for row in snapshot.moves[:most]), hovered)
+    first = max(0, min(first, len(snapshot.moves) - most))
+    shown = snapshot.moves[first : first + most]
+    more = len(snapshot.moves) - first - len(shown)
+    return TableState(tuple(_table_row(row, snapshot.turn) for row in shown), hovered, first, more)
 
 
 def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> LineState:

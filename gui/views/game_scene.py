@@ -45,7 +45,7 @@ class GameScene(SceneWithBoard):
         self.pv: int | None = None
         self._ply: int | None = None
         self._listed: int | None = None
-        self._scroll = 0
+        self._scroll = self._first_row = 0
         self._dropped = False  # the last move was let fall by the mouse: it needs no animation
         self._verdict_lines = 0
         self.keys = GameKeys(self)
@@ -127,7 +127,7 @@ class GameScene(SceneWithBoard):
         self.players[1].state = facts.player_state(controller, upper.other)
         self.thought.state = facts.thought_head(snapshot, lines)
         rows = max(1, self.table.rect.h // max(1, round(1.5 * self.style.unit)) - 1)
-        self.table.state = facts.table_state(snapshot, self.row, rows)
+        self.table.state = facts.table_state(snapshot, self.row, rows, self._first_row)
         self.line.state = facts.line_state(snapshot, controller.session.first_color, self.pv)
         self.graph.state = facts.graph_state(controller, self._ply)
         self.moves.state = facts.move_list_state(controller, self._scroll, self._listed)
@@ -159,7 +159,7 @@ class GameScene(SceneWithBoard):
                 self.motion.animation = animate(session.last_move, before, session.board.piece_map(), now, hop)
         else:
             self.motion.animation = None
-        self._dropped, self._scroll, self.pv, self.row = False, 0, None, None
+        self._dropped, self._scroll, self._first_row, self.pv, self.row = False, 0, 0, None, None
         self._seen = (session.game, session.ply, session.board.copy())
 
     def _sound(self, move: Move, before: Board, after: Board) -> None:
@@ -181,7 +181,8 @@ class GameScene(SceneWithBoard):
             return picture_of(board, self.flipped, self.app.preferences.show_numbers, ghost=True)
         self.motion.dragged = self.controller.input.selected if self.controller.input.dragging else None
         plain = self.motion.animation is not None
-        return facts.board_picture(self.controller, self.app.preferences, self.flipped, self.row, plain)
+        row = None if self.row is None else self.row + self.table.state.before
+        return facts.board_picture(self.controller, self.app.preferences, self.flipped, row, plain)
 
     def _buttons(self) -> tuple[Button, ...]:
         controller = self.controller
@@ -268,6 +269,9 @@ class GameScene(SceneWithBoard):
         if self.moves.rect.collidepoint(self.motion.pointer):
             rows = len(self.controller.session.nodes) // 2
             self._scroll = min(max(self._scroll + 2 * turns, -rows), rows)
+        elif self.table.rect.collidepoint(self.motion.pointer):
+            state = self.table.state
+            self._first_row = min(max(0, state.before - turns), state.before + state.behind)
         elif turns:
             self.controller.go_to(max(0, min(len(self.controller.session.nodes), self.controller.session.ply - turns)))
 

@@ -24,8 +24,12 @@ class TableRow(NamedTuple):
 
 
 class TableState(NamedTuple):
+    """The rows shown, the one pointed at, and how many more there are before and behind them."""
+
     rows: tuple[TableRow, ...]
     hovered: int | None = None
+    before: int = 0
+    behind: int = 0
 
 
 # Heading, place as a share of the width, alignment.
@@ -57,6 +61,8 @@ class MovesTable(Panel[TableState]):
         y = inner.y + line // 2
         for title, x, align in places:
             style.text.draw(surface, title, (x, y), small, theme.dim, align=align)
+        if state.before or state.behind:
+            self._scroll_mark(surface, style)
         for index, row in enumerate(state.rows):
             y += line
             if y + line // 2 > inner.bottom:
@@ -68,10 +74,19 @@ class MovesTable(Panel[TableState]):
             texts = {"move": row.move, "visits": row.visits, "prior": row.prior, "value": row.value}
             for title, x, align in places:
                 if title in texts:
-                    bold = title == "move" and index == 0
+                    bold = title == "move" and index + state.before == 0
                     style.text.draw(surface, texts[title], (x, y), unit - 1, theme.text, bold, align, inner.w // 3)
             if columns is _COLUMNS:
                 self._chances(surface, row, inner.right, y, round(inner.w * 0.22), style)
+
+    def _scroll_mark(self, surface: pygame.Surface, style: Style) -> None:
+        """A bar at the right edge: which part of all rows is shown."""
+        state, width = self.state, max(2, style.unit // 5)
+        total = state.before + len(state.rows) + state.behind
+        track = self.rect.inset(0, style.unit // 2)
+        top = track.y + track.h * state.before // total
+        bar = (track.right - width, top, width, max(width, track.h * len(state.rows) // total))
+        surface.fill(style.theme.edge, bar)
 
     def _chances(self, surface: pygame.Surface, row: TableRow, right: int, y: int, width: int, style: Style) -> None:
         """What has been proved of a move, or its win/draw/loss."""

@@ -1,0 +1,39 @@
+"""A place for compiled code where nothing can be written beside the source or into the user's cache."""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+VARIABLE = "NUMBA_CACHE_DIR"  # Numba reads it, in the processes that this one starts, too
+
+
+def provide_code_cache(source: Path = Path(__file__).parent) -> None:
+    """Has Numba keep compiled code in a folder that lasts as long as this process, where it would end with an error.
+
+    Numba keeps code beside the source, else in the user's cache, and fails where neither can be written to.
+    """
+    if os.environ.get(VARIABLE) or _writable(source) or _writable(platformdirs.user_cache_path("numba", False)):
+        return
+    try:
+        folder = tempfile.mkdtemp(prefix="crownhead-")
+    except OSError:  # then Numba says that there is no place
+        return
+    os.environ[VARIABLE] = folder
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    print(f"crownhead: cannot write to {source} or to your cache: code is compiled anew each time", file=sys.stderr)
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made in a folder, or in the one above it that is there."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,51 @@
+"""Where compiled code is kept if neither the package nor the user's cache can be written to."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import code_cache
+from engine.code_cache import VARIABLE, provide_code_cache
+
+NOWHERE = Path("/dev/null/cache")
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "")  # and back to what it was
+    monkeypatch.delenv(VARIABLE)
+
+
+def test_where_there_is_a_place_nothing_is_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    provide_code_cache(tmp_path)
+    assert VARIABLE not in os.environ
+    monkeypatch.setattr(code_cache.platformdirs, "user_cache_path", lambda *_: tmp_path / "not" / "there")
+    provide_code_cache(NOWHERE)
+    assert VARIABLE not in os.environ
+    assert capsys.readouterr().err == ""
+
+
+def test_where_there_is_none_one_is_made_and_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(code_cache.platformdirs, "user_cache_path", lambda *_: NOWHERE)
+    provide_code_cache(NOWHERE)
+    assert Path(os.environ[VARIABLE]).is_dir()
+    assert capsys.readouterr().err.count("\n") == 1
+    provide_code_cache(NOWHERE)  # as in a process that this one starts
+    assert capsys.readouterr().err == ""
+
+
+def test_the_place_goes_with_the_process() -> None:
+    script = """
+import os
+from pathlib import Path
+from engine import code_cache
+code_cache.platformdirs.user_cache_path = lambda *_: Path("/dev/null/cache")
+code_cache.provide_code_cache(Path("/dev/null/cache"))
+print(os.environ["NUMBA_CACHE_DIR"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip()
+    assert not Path(done.stdout.strip()).exists()
