@@ -178,7 +178,9 @@ class MenuScene(Scene):
             onclose=None,
         )
         self._filling = True
+        self.menu.disable_render()  # each widget would lay out all of them anew
         self.fill()
+        self.menu.enable_render()
         self._filling = False
         selectable = self.menu.get_widgets()
         if index is not None and index < len(selectable) and selectable[index].is_selectable:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+import pygame_menu
 from pygame_menu.widgets import RangeSlider
 
 from engine.board import Board
@@ -20,6 +21,7 @@ from gui.endgame_info import EndgameInfo
 from gui.help import Action
 from gui.menus import MenuScene
 from gui.opponents import Opponents, OpponentSpec
+from gui.pdn_files import PdnGames
 from gui.plan import BOTH, GamePlan
 from gui.preferences import Preferences, save_preferences
 from gui.snapshot import MoveRow, Snapshot
@@ -357,3 +359,17 @@ def test_the_table_of_moves_scrolls() -> None:
     assert (shown.before, shown.behind) == (2, 0)
     assert [row.move for row in shown.rows] == [row.pdn for row in rows[2:]]
     assert facts.table_state(seen, None, 20).behind == 0
+
+
+def test_a_long_list_of_games_is_laid_out_once(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laying it out with every further line took seconds, during which keys waited."""
+    games = "\n".join(TWO_GAMES for _ in range(100))
+    laid_out, lay_out = [], pygame_menu.Menu._update_widget_position
+    monkeypatch.setattr(
+        pygame_menu.Menu, "_update_widget_position", lambda self, *args: (laid_out.append(1), lay_out(self, *args))[1]
+    )
+    app.begin(plan(*BOTH), menu=False)
+    app.go.show(lambda app: GamesPage(app, "many", PdnGames(games)))
+    frames(app)
+    assert len(app.go.scene.menu.get_widgets()) == 201  # type: ignore[attr-defined]
+    assert len(laid_out) < 10
