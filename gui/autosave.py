@@ -54,6 +54,8 @@ class Autosave:
         self.error = ""
         self._path: Path | None = None
         self._game: int | None = None  # of the session; None: whichever is saved next
+        self._ended: PdnGame | None = None  # the game in ``_path``, once it is over: that file stays as it is
+        self._looked_over = False  # the file is for what is made of a game that was over before
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="autosave")
         self._pending: Future[None] | None = None
         self._pending_path: Path | None = None
@@ -65,26 +67,34 @@ class Autosave:
 
     def begin(self) -> None:
         """The next game that is saved goes into a file of its own, as another game of the session does by itself."""
-        self._path = None
+        self._path, self._ended, self._looked_over = None, None, False
 
     def resume(self, path: Path) -> None:
         """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
-        self._path, self._game = path, None
+        self._path, self._game, self._ended, self._looked_over = path, None, None, False
         known = (path, _content(path))
         self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
-        """Has the game written, and ``seats`` beside it, and returns at once. Without a move it is not worth a file."""
+        """Has the game written, and ``seats`` beside it, and returns at once. Without a move it is not worth a file.
+
+        The file of a game that is over is not changed any more: variations and comments go into another one with it.
+        """
         if not session.nodes or self._closed:
             return
         if self._game not in (None, session.game):
             self.begin()
         self._game = session.game
+        game = session.to_game()
+        if self._ended is not None and game != self._ended:
+            self._path, self._ended, self._looked_over = None, None, True
+        elif game.result != "*" and not self._looked_over:
+            self._ended = game
         if self._path is None:
             self._path = self._new_path()
         if self._pending is not None and self._pending_path == self._path:
             self._pending.cancel()  # not begun yet: what is written now holds all of it
-        game, self._pending_path = session.to_game(), self._path
+        self._pending_path = self._path
         self._pending = self._writer.submit(self._write, game, seats, self._path)
 
     def _new_path(self) -> Path:

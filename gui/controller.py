@@ -248,7 +248,8 @@ class GameController:
         self.browsing = False
         self._set_clock()
         self.clock.press(color)
-        note_clock(self.session.nodes[-1], self.clock.remaining(color))
+        if self.session.at_end:  # else the move was made before, and has its clock
+            note_clock(self.session.nodes[-1], self.clock.remaining(color))
         self.notice = ""
         self._synchronise()
 
@@ -262,6 +263,27 @@ class GameController:
         self.browsing = not self.session.at_end
         if not self.browsing:
             self._rewind(ply)
+        self._set_clock()
+        self._synchronise()
+
+    def turn_to_variation(self) -> None:
+        """Shows another move that was made, or looked at, in the place of the last one."""
+        self._drop_request()
+        if self.session.turn_to_variation():
+            self._look()
+        else:
+            self.say("no other move was made here")
+
+    def remove_variation(self) -> None:
+        """Removes the variation that is shown."""
+        self._drop_request()
+        if self._attempt(self.session.remove_variation):
+            self._look()
+
+    def _look(self) -> None:
+        """Another line is shown: agents wait where it goes on, or where it is no game in play."""
+        self.notice = ""
+        self.browsing = not (self.session.at_end and self.session.on_main_line)
         self._set_clock()
         self._synchronise()
 

@@ -12,7 +12,8 @@ Action = enum.StrEnum(  # what a key can do
     "FIRST PREVIOUS NEXT LAST NEW_GAME RESIGN OFFER_DRAW ACCEPT DECLINE PAUSE HINT MOVE_NOW TAKE_OVER ANALYSE REPORT "
     "SAVE LOAD COPY_FEN COPY_PDN PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN NEXT_CONTROL "
     "PREVIOUS_CONTROL MENU SETTINGS TUTORIAL HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE SET_KING_WHITE "
-    "SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE SHOW_MOVE REWIND",
+    "SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE SHOW_MOVE REWIND VARIATION "
+    "COMMENT",
 )
 
 
@@ -53,6 +54,8 @@ BINDINGS = (
     Binding(Action.PREVIOUS, ("page up", ","), "go one move back", "Game", _REVIEW),
     Binding(Action.NEXT, ("page down", "."), "go one move forward", "Game", _REVIEW),
     Binding(Action.LAST, ("end",), "go to the last position", "Game", _REVIEW),
+    Binding(Action.VARIATION, ("v",), "go to another move that was made here", "Game", _GAME),
+    Binding(Action.COMMENT, ("c",), "comment on the last move; remove a variation", "Game", _GAME),
     Binding(Action.NEW_GAME, ("ctrl+n",), "new game", "Game", _GAME),
     Binding(Action.RESIGN, ("r",), "resign", "Game", _GAME),
     Binding(Action.OFFER_DRAW, ("d",), "offer a draw", "Game", _GAME),

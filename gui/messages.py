@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.fen import Color
 
+from .help import Action, keys_of
+
 if TYPE_CHECKING:
     from .controller import GameController
 
@@ -53,11 +55,20 @@ def message_of(game: "GameController") -> Message:
     if game.agent_to_move:
         return Message("Paused", detail="Move now goes on") if game.paused else _thinking(game, turn)
     if game.browsing:
-        return Message(f"{turn} to move", detail=f"position {session.ply} of {len(session.nodes)}")
+        return Message(f"{turn} to move", detail=_about_position(game))
     if game.thinking == "hint":
         return _GETTING_READY if _getting_ready(game) else Message("Looking for a hint", "busy")
     text = f"{turn} to move" if len(game.humans) != 1 else "Your move"
     return Message(text, detail=f"{turn} must capture" if entry.must_capture else "")
+
+
+def _about_position(game: "GameController") -> str:
+    """What is said of the last move; else where in the game, and in which of its lines, the position stands."""
+    session = game.session
+    comment = session.annotation()[1]
+    where = f"position {session.ply} of {len(session.nodes)}" + ("" if session.on_main_line else " of a variation")
+    others = ", ".join(session.others())
+    return comment or (f"{where}; also {others} ({keys_of(Action.VARIATION)})" if others else where)
 
 
 def _thinking(game: "GameController", turn: Color) -> Message:

@@ -9,6 +9,7 @@ from engine.fen import Color
 from engine.pdn import OLD_RESULTS, PdnGame, PdnNode, read_game
 from engine.pdn_tokens import Token, split_games, tokenize
 
+_COMMAND = re.compile(r"\[%[^\]]*\]")
 _CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")
 
 
@@ -35,6 +36,15 @@ def note_clock(node: PdnNode, seconds: float | None) -> None:
     clock = f"[%clk {tenths // 36000}:{tenths // 600 % 60:02}:{tenths // 10 % 60:02}.{tenths % 10}]"
     others = [_CLOCK.sub("", comment).strip() for comment in node.comments]
     node.comments = [clock, *filter(None, others)]
+
+
+def commands_of(comment: str) -> str:
+    """The commands in a comment, like ``[%clk 0:04:58.3]``."""
+    return " ".join(_COMMAND.findall(comment))
+
+
+def without_commands(comment: str) -> str:
+    return one_line(_COMMAND.sub(" ", comment))
 
 
 def title_of(game: PdnGame) -> str:

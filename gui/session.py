@@ -2,8 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import NamedTuple
 
@@ -13,9 +12,11 @@ from engine.fen import START_FEN, Color
 from engine.files import atomic_write, read_text
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
+from .game_lines import GameLines, copied
 from .move_reasons import why_no_game
-from .pdn_files import clean, fen_of, one_line
+from .pdn_files import clean, commands_of, fen_of, one_line, without_commands
 
+GLYPHS = ("!", "?", "!!", "??", "!?", "?!")  # PDN's numbers of them begin with 1
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}
 _FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]", re.IGNORECASE)
@@ -60,11 +61,11 @@ class GameSession:
     Attributes:
         version: grows with every change. game: grows with every new or loaded game.
         board: the position at the cursor.
-        nodes: the moves of the whole line, with comments, clocks and variations of a game that was read.
+        nodes: the moves of the line looked at, with comments, clocks and variations.
         texts: the same moves as PDN.
         comments: in front of the first move.
         headers: the tags beside those that follow from the rest of the state.
-        ending: of the line's last position; None while the game goes on.
+        ending: of the line's last position; None while the game goes on. That of a variation is not kept in PDN.
         draw_offer: the side that has offered a draw, until it is answered or a move declines it.
     """
 
@@ -72,7 +73,8 @@ class GameSession:
         self.version = 0
         self.game = 0
         self.comments: list[str] = []
-        self.ending: Ending | None = None
+        self._ending: Ending | None = None  # of the main line
+        self._ending_here: Ending | None = None  # of the variation looked at
         self.draw_offer: Color | None = None
         self.names = {Color.BLACK: "Black", Color.WHITE: "White"}
         self.new_game(fen, names)
@@ -80,6 +82,22 @@ class GameSession:
     @property
     def start_fen(self) -> str:
         return self.board.start_fen
+
+    @property
+    def on_main_line(self) -> bool:
+        """Whether the line looked at is what was played, and no variation."""
+        return self._lines.on_main_line
+
+    @property
+    def ending(self) -> Ending | None:
+        return self._ending if self.on_main_line else self._ending_here
+
+    @ending.setter
+    def ending(self, ending: Ending | None) -> None:
+        if self.on_main_line:
+            self._ending = ending
+        else:
+            self._ending_here = ending
 
     @property
     def ply(self) -> int:
@@ -133,7 +151,8 @@ class GameSession:
         self._end_by_rules()
 
     def push(self, move: Move) -> None:
-        """Makes a move at the cursor. What stood behind the cursor is dropped, even if it began with this move.
+        """Makes a move at the cursor. What stood behind it is kept: as a variation of this move while the game goes on,
+        and once it is over as the main line, of which the move begins a variation.
 
         Raises:
             SessionError, IllegalMoveError: the game is over, or the move is not legal.
@@ -142,16 +161,72 @@ class GameSession:
             raise SessionError(f"the game is over: {self.ending.text}")
         if (outcome := self.board.outcome()) is not None:
             raise SessionError(f"the game is over here: {Ending.by_rules(outcome).text}")
-        text, mover = self.board.pdn(move), self.board.turn
-        if not self.at_end:
-            del self.nodes[self.ply :], self.texts[self.ply :]
-            self.ending = self.draw_offer = None
-        self.board.push(move)
-        self.nodes.append(PdnNode(self.board.peek()))
-        self.texts.append(text)
+        mover, ply, at_end = self.board.turn, self.ply, self.at_end
+        after = self.board.copy()
+        after.push(move)
+        self._lines.play(ply, after.peek(), self._ending is not None)
+        if not at_end:
+            self.draw_offer = None
+        self._look_at_line(ply + 1)
         if self.draw_offer is mover.other:
             self.draw_offer = None
+
+    def turn_to_variation(self) -> bool:
+        """Goes on to another move that was made, or looked at, in the place of the last one; False if there is none."""
+        if self.ply == 0 or not self._lines.turn_to_next(self.ply - 1):
+            return False
+        self._look_at_line(self.ply)
+        return True
+
+    def others(self) -> tuple[str, ...]:
+        """PDN of the other moves that were made, or looked at, in the place of the last one."""
+        if self.ply == 0:
+            return ()
+        before = self.board.copy()
+        before.pop()
+        return tuple(before.pdn(move) for move in self._lines.others(self.ply - 1))
+
+    def remove_variation(self) -> None:
+        """Removes the variation looked at. Raises ``SessionError`` on the main line."""
+        if self.on_main_line:
+            raise SessionError("this is the game itself: only variations can be removed")
+        self._lines.remove()
+        self._look_at_line(min(self.ply, len(self._lines.nodes())))
+
+    def annotate(self, glyph: int | None, comment: str) -> None:
+        """Sets what is said of the last move: one of PDN's glyphs 1 to 6 or none, and a comment; clocks stay.
+
+        Raises:
+            SessionError: there is no last move.
+        """
+        if self.ply == 0:
+            raise SessionError("there is no move to comment on: go to one first")
+        node = self.nodes[self.ply - 1]
+        node.nags = [nag for nag in node.nags if not 1 <= nag <= len(GLYPHS)] + ([] if glyph is None else [glyph])
+        commands = [text for text in map(commands_of, node.comments) if text]
+        node.comments = commands + [text for text in [one_line(comment)] if text]
+        self.version += 1
+
+    def annotation(self) -> tuple[int | None, str]:
+        """Glyph and comment of the last move, without commands like clocks."""
+        if self.ply == 0:
+            return None, ""
+        node = self.nodes[self.ply - 1]
+        glyph = next((nag for nag in node.nags if 1 <= nag <= len(GLYPHS)), None)
+        return glyph, " ".join(filter(None, map(without_commands, node.comments)))
+
+    def _look_at_line(self, ply: int) -> None:
+        """Takes the line looked at over, the cursor behind its first ``ply`` moves."""
+        nodes, board, texts = self._lines.nodes(), Board(self.start_fen), []
+        for node in nodes:
+            texts.append(board.pdn(node.move))
+            board.push(node.move)
+        self.nodes, self.texts = nodes, texts
+        self._ending_here = None
+        self.board = board
         self._end_by_rules()
+        while self.board.ply > ply:
+            self.board.pop()
         self.version += 1
 
     def go_to(self, ply: int) -> None:
@@ -203,14 +278,22 @@ class GameSession:
         return self.board.fen()
 
     def to_game(self) -> PdnGame:
-        """The whole line as a game of its own; moves made later do not change it."""
+        """The game with its variations as a game of its own; moves made later do not change it."""
         tags = self.headers | {str(color): name for color, name in self.names.items()}
-        tags["Result"] = self.ending.result if self.ending else "*"
-        if self.ending and self.ending.reason:
-            tags["Termination"] = self.ending.reason
+        tags["Result"] = self._ending.result if self._ending else "*"
+        if self._ending and self._ending.reason:
+            tags["Termination"] = self._ending.reason
         if self.start_fen != START_FEN:
             tags |= {"SetUp": "1", "FEN": self.start_fen}
-        return PdnGame(tags, [replace(node) for node in self.nodes], self.comments.copy())
+        return PdnGame(tags, copied(self._lines.main), self.comments.copy())
+
+    def boards(self) -> Iterator[Board]:
+        """The start position, then the board after every move of the line looked at; each may be kept and changed."""
+        board = Board(self.start_fen)
+        yield board.copy()
+        for node in self.nodes:
+            board.push(node.move)
+            yield board.copy()
 
     def pdn(self) -> str:
         return format_game(self.to_game())
@@ -222,7 +305,7 @@ class GameSession:
             texts.append(board.pdn(node.move))
             board.push(node.move)
         headers = {name: one_line(text) for name, text in game.headers.items() if name not in _OWN_TAGS}
-        self._take(board, [replace(node) for node in game.moves], texts, headers)
+        self._take(board, copied(game.moves), texts, headers)
         self.comments = game.comments.copy()
         self.names = {color: one_line(game.headers.get(str(color), "")) or str(color) for color in Color}
         outcome = board.outcome()
@@ -262,8 +345,9 @@ class GameSession:
         atomic_write(path, self.pdn().encode())
 
     def _take(self, board: Board, nodes: list[PdnNode], texts: list[str], headers: dict[str, str]) -> None:
-        self.board, self.nodes, self.texts, self.headers = board, nodes, texts, headers
-        self.comments, self.ending, self.draw_offer = [], None, None
+        self._lines = GameLines(nodes)
+        self.board, self.nodes, self.texts, self.headers = board, self._lines.nodes(), texts, headers
+        self.comments, self._ending, self._ending_here, self.draw_offer = [], None, None, None
         self.version += 1
         self.game += 1
 

@@ -76,6 +76,38 @@ def test_each_game_has_its_file_and_a_recovered_one_goes_on(saver: Autosave) -> 
     assert (recovered.path, recovered.plies) == (first, 2)
 
 
+@pytest.mark.parametrize("taken_up", [False, True])
+def test_the_file_of_a_game_that_is_over_is_never_changed(saver: Autosave, taken_up: bool) -> None:
+    """Looked over with other moves and comments, it goes into one more file, however much is added."""
+    session = session_of("11-15", "22-18", "15x22")
+    session.resign(Color.WHITE)
+    saver.save(session)
+    saver.flush()
+    (path,) = saver.folder.glob("*.pdn")
+    before = path.read_bytes()
+    if taken_up:  # by a window that was opened later
+        session = GameSession()
+        session.load_file(path)
+        saver.resume(path)
+        saver.save(session)
+    for text in ("9-14", "22-18", "5-9"):
+        session.go_to(0 if text == "9-14" else len(session.nodes))
+        session.push(session.board.parse_pdn(text))
+        saver.save(session)
+        saver.flush()
+    session.annotate(2, "too slow")
+    saver.save(session)
+    saver.flush()
+    assert path.read_bytes() == before
+    assert len(saver.games()) == 2
+    (copy,) = (game for game in saver.games() if game.path != path)
+    again = GameSession()
+    again.load_file(copy.path)
+    assert again.texts == ["11-15", "22-18", "15x22"]
+    assert again.pdn() == session.pdn()
+    assert saver.recover() is None
+
+
 def test_another_game_never_goes_into_the_file_of_the_last(saver: Autosave) -> None:
     """Even where nobody said ``begin``: a game loaded or pasted gets a file of its own."""
     session = session_of("11-15")

@@ -3,6 +3,7 @@
 import datetime
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from engine.board import Board, Move
 from engine.errors import DraughtsError, FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
 from engine.files import StorageError, read_text
-from engine.pdn import PdnGame, format_game, read_game, read_games
+from engine.pdn import PdnGame, PdnNode, format_game, read_game, read_games
 from gui.pdn_files import PdnGames, note_clock, title_of
 from gui.session import AGREED, GameSession, SessionError
 
@@ -127,17 +128,25 @@ def test_undo_redo_and_another_move() -> None:
     version = session.version
     session.go_to(0)
     assert session.version == version
-    session.push(session.board.parse_pdn("11-15"))  # as before: the rest goes all the same, play is on from here
-    assert (session.ply, len(session.nodes)) == (1, 1)
+    session.push(session.board.parse_pdn("11-15"))  # as before: the line stays
+    assert (session.ply, len(session.nodes)) == (1, 4)
     session.push(session.board.parse_pdn("23-19"))
     assert session.texts == ["11-15", "23-19"]
     assert session.at_end
+    assert session.on_main_line
+    assert "(1... 22-18 2. 15x22 25x18)" in session.pdn()
+    undo(session)
+    session.push(session.board.parse_pdn("22-18"))  # as at first: that line is the game again
+    assert session.texts == ["11-15", "22-18", "15x22", "25x18"]
+    assert session.on_main_line
+    assert "1. 11-15 22-18 (1... 23-19) 2. 15x22 25x18 *" in session.pdn()
 
 
 @given(st.data())
 def test_the_cursor_against_a_list_of_boards(data: st.DataObject) -> None:
     """Any moves, jumps, undos and redos: the session holds what a plain list of moves would."""
     session, line, cursor = GameSession(), list[Move](), 0
+    left: dict[tuple[Move, ...], list[Move]] = {}  # how a line that was left went on
     for _ in range(data.draw(st.integers(1, 40))):
         version, before = session.version, (session.fen(), session.texts.copy(), session.ply)
         what = data.draw(st.sampled_from(["push", "push", "push", "undo", "redo", "go"]))
@@ -145,7 +154,10 @@ def test_the_cursor_against_a_list_of_boards(data: st.DataObject) -> None:
             if session.board.outcome():
                 continue
             move = data.draw(st.sampled_from(session.board.legal_moves))
-            line = [*line[:cursor], move]
+            if line[cursor : cursor + 1] != [move]:
+                left[tuple(line[: cursor + 1])] = line[cursor + 1 :]
+                made = [*line[:cursor], move]
+                line = made + left.get(tuple(made), [])
             cursor += 1
             session.push(move)
         elif what == "go":
@@ -166,6 +178,7 @@ def test_the_cursor_against_a_list_of_boards(data: st.DataObject) -> None:
         assert session.at_end == (cursor == len(line))
         for move in line[cursor:]:
             expected.push(move)
+        assert session.on_main_line
         assert (session.ending is not None) == (expected.outcome() is not None)
         assert session.is_over == (session.ending is not None and cursor == len(line))
     again = GameSession()
@@ -210,14 +223,12 @@ def test_resignation_time_and_agreement() -> None:
     assert session.is_over
     undo(session)
     session.push(session.board.parse_pdn("11-15"))
-    assert session.ending is None
+    assert session.is_over
+    session = session_of("11-15")
     session.flag(Color.BLACK)
     assert session.ending is not None
     assert session.ending.text == "White wins: Black ran out of time"
-    undo(session)
-    session.push(session.board.parse_pdn("9-14"))
-    assert session.ending is None
-    session.push(session.board.parse_pdn("22-18"))
+    session = session_of("9-14", "22-18")
     undo(session)
     with pytest.raises(SessionError, match="go to the last move first"):
         session.resign(Color.BLACK)
@@ -261,8 +272,7 @@ def test_pdn_out_and_in() -> None:
     assert other.headers["Date"] == datetime.date.today().strftime("%Y.%m.%d")
     undo(other)
     other.push(other.board.parse_pdn("15x22"))
-    assert '[Result "*"]' in other.pdn()
-    assert "Termination" not in other.pdn()
+    assert other.pdn() == session.pdn()
 
 
 def test_a_set_up_position_in_pdn() -> None:
@@ -283,8 +293,113 @@ def test_comments_and_variations_of_a_file_are_kept() -> None:
         assert part in out
     session.go_to(1)
     session.push(session.board.parse_pdn("23-19"))
-    assert "22-17" not in session.pdn()
-    assert "{good}" in session.pdn()
+    assert "{good} 1... 23-19 (1... 22-18 2. 15x22) (1... 22-17 2. 8-11) *" in session.pdn().replace("\n", " ")
+
+
+def test_a_move_in_the_past_of_a_game_that_is_over_makes_a_variation() -> None:
+    session = session_of("11-15", "22-18", "15x22")
+    session.resign(Color.WHITE)
+    session.go_to(0)
+    session.push(session.board.parse_pdn("9-14"))
+    assert (session.texts, session.ending, session.on_main_line) == (["9-14"], None, False)
+    session.push(session.board.parse_pdn("22-18"))
+    session.push(session.board.parse_pdn("5-9"))
+    session.go_to(1)
+    session.push(session.board.parse_pdn("22-17"))  # a variation of the variation
+    assert session.others() == ("22-18",)
+    assert "1. 11-15 (1. 9-14 22-18 (1... 22-17) 2. 5-9) 1... 22-18 2. 15x22 1-0" in session.pdn().replace("\n", " ")
+    assert '[Result "1-0"]' in session.pdn()
+    assert session.turn_to_variation()
+    assert (session.texts, session.ply) == (["9-14", "22-18", "5-9"], 2)
+    session.go_to(1)
+    assert session.others() == ("11-15",)
+    assert session.turn_to_variation()
+    assert (session.texts, session.ply) == (["11-15", "22-18", "15x22"], 1)
+    assert session.ending is not None
+    assert session.ending.text == "Black wins: White resigned"
+    again = GameSession()
+    again.load_pdn(session.pdn())
+    assert again.pdn() == session.pdn()
+    again.go_to(1)
+    assert again.turn_to_variation()
+    again.remove_variation()
+    assert again.on_main_line
+    assert "(" not in again.pdn()
+    with pytest.raises(SessionError, match="only variations"):
+        again.remove_variation()
+    again.go_to(0)
+    assert again.others() == ()
+    assert not again.turn_to_variation()
+
+
+def test_a_variation_may_end_the_game_by_the_rules() -> None:
+    session = session_of("1-6", fen="B:WK32:BK1")
+    session.resign(Color.WHITE)
+    session.go_to(0)
+    for text in SHUFFLE:
+        session.push(session.board.parse_pdn(text))
+    assert session.is_over
+    assert session.ending is not None
+    assert session.ending.text == "Draw: threefold repetition"
+    assert '[Result "1-0"]' in session.pdn()
+    session.go_to(1)
+    assert session.turn_to_variation()
+    assert session.is_over
+    assert session.ending.text == "Black wins: White resigned"
+
+
+def test_what_is_said_of_moves() -> None:
+    session = GameSession()
+    with pytest.raises(SessionError, match="no move"):
+        session.annotate(1, "good")
+    push_at(session, session.board.parse_pdn("11-15"), 298.34)
+    assert session.annotation() == (None, "")
+    session.annotate(3, "very \n good {really}")
+    assert session.annotation() == (3, "very good {really}")
+    again = GameSession()
+    again.load_pdn(session.pdn())
+    assert again.annotation() == session.annotation()
+    assert again.nodes[0].clock == 298.3
+    session.annotate(None, "")
+    assert session.annotation() == (None, "")
+    assert session.nodes[0].clock == 298.3
+
+
+@given(st.data())
+def test_variations_against_a_tree_of_all_that_was_played(data: st.DataObject) -> None:
+    """Once a game is over: every way that was ever gone is there, in PDN, too, and the game is as it was played."""
+    session = session_of("11-15", "22-18", "15x22", "25x18")
+    session.resign(Color.WHITE)
+    game = moves_of(session)
+    ways = {tuple(game[:n]) for n in range(len(game) + 1)}
+    for _ in range(data.draw(st.integers(1, 25))):
+        if data.draw(st.booleans()) or session.board.outcome() or session.is_over:
+            session.go_to(data.draw(st.integers(0, len(session.nodes))))
+            if data.draw(st.booleans()):
+                session.turn_to_variation()
+        else:
+            session.push(data.draw(st.sampled_from(session.board.legal_moves[:3])))
+        ways |= {tuple(session.board.move_stack[:n]) for n in range(session.ply + 1)}
+    for one in (session, loaded(session.pdn())):
+        assert set(ways_of(one.to_game().moves)) == ways
+        assert [node.move for node in one.to_game().moves] == game
+        assert one.to_game().result == "1-0"
+
+
+def loaded(text: str) -> GameSession:
+    session = GameSession()
+    session.load_pdn(text)
+    return session
+
+
+def ways_of(line: list[PdnNode], before: tuple[Move, ...] = ()) -> Iterator[tuple[Move, ...]]:
+    """All ways through a line and its variations, from the start to every move."""
+    yield before
+    for node in line:
+        for variation in node.variations:
+            yield from ways_of(variation, before)
+        before = (*before, node.move)
+        yield before
 
 
 def test_results_of_files() -> None:
@@ -509,7 +624,7 @@ def test_clocks_are_noted() -> None:
     assert [node.clock for node in session.nodes] == [298.3, 3725]
     assert "{[%clk 0:04:58.3]}" in session.pdn().replace("\n", " ")
     undo(session, 2)
-    push_at(session, session.board.parse_pdn("11-15"), 200)
+    push_at(session, session.board.parse_pdn("9-14"), 200)
     assert [node.clock for node in session.nodes] == [200]
 
 

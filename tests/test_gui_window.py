@@ -191,6 +191,34 @@ def test_nothing_is_lost_in_a_crash(display: str, tmp_path: Path) -> None:
     assert len(list((tmp_path / "crownhead" / "games").glob("*.pdn"))) == 1
 
 
+def test_second_clicks_play_nothing_and_looking_back_destroys_nothing(display: str, tmp_path: Path) -> None:
+    """At the pace of a person: piece, pause, target, where the first click has moved; then a look back at the game."""
+    quick = Preferences(one_click=True, animation_ms=40, sounds=False)
+    games = tmp_path / "crownhead" / "games"
+    with window(display, tmp_path, "--opponent", "random", "--side", "black", preferences=quick) as seen:
+        until(lambda: shows_board(seen.picture(), seen), "a board in the window")
+        seen.click(*seen.square(12, flipped=True))
+        until(lambda: seen.plies() == 2, "the only move of the piece, and the answer")
+        time.sleep(0.8)
+        seen.click(*seen.square(16, flipped=True))
+        time.sleep(1.5)
+        assert seen.plies() == 2
+        seen.focus()
+        seen.keys("r", "y")
+        until(lambda: seen.game().result == "0-1", "the resignation")  # type: ignore[union-attr]
+        (file,) = games.glob("*.pdn")
+        before = file.read_bytes()
+        seen.keys("Home", "9", "minus", "1", "4", "Return")
+        until(lambda: len(list(games.glob("*.pdn"))) == 2, "a file for the variation")
+        until(lambda: len(seen.game().moves[0].variations[0]) == 2, "the answer in it")  # type: ignore[union-attr]
+        seen.close()
+        game = seen.game()
+        assert game is not None
+        assert (game.result, len(game.moves)) == ("0-1", 2)
+        assert game.moves[0].variations[0][0].move == Move(9, 14)
+        assert file.read_bytes() == before
+
+
 def test_closing_in_mid_search_and_a_broken_preferences_file(display: str, tmp_path: Path) -> None:
     settings = tmp_path / "crownhead" / "preferences.json"
     settings.parent.mkdir()

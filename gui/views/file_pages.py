@@ -55,6 +55,7 @@ class FilesPage(MenuScene):
         self.button("Games kept by themselves …", self.opener(KeptPage), kept)
         self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
+        self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
         self.button("Copy the position (FEN)", lambda: self._copy(session.fen()), "To the clipboard")
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")

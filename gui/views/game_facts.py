@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from engine.board import Board
 from engine.fen import Color
+from engine.pdn import PdnNode
 
 from ..controller import GameController
 from ..help import Action, keys_of
 from ..preferences import Preferences
+from ..session import GLYPHS
 from ..snapshot import MoveRow, Snapshot, of_color
 from .board_view import Arrow, BoardPicture, sorted_pieces
 from .move_panels import LineState, MoveListState, TableRow, TableState
@@ -113,7 +115,13 @@ def move_list_state(controller: GameController, scroll: int, hovered: int | None
     if session.ending is not None:
         result = f"{session.ending.result.replace('1/2-1/2', '½–½')}  {session.ending.text}"
     first = int(session.first_color is Color.WHITE)
-    return MoveListState(tuple(session.texts), first, session.ply, result, scroll, hovered)
+    texts = tuple(text + glyph_of(node) for text, node in zip(session.texts, session.nodes, strict=True))
+    return MoveListState(texts, first, session.ply, result, scroll, hovered)
+
+
+def glyph_of(node: PdnNode) -> str:
+    """What a move is judged, as it is written behind it: ``!?`` or ""."""
+    return next((GLYPHS[nag - 1] for nag in node.nags if 1 <= nag <= len(GLYPHS)), "")
 
 
 def line_board(snapshot: Snapshot, moves: int) -> Board:

@@ -56,6 +56,7 @@ class GameKeys:
             Action.PREVIOUS: lambda: controller.go_to(session.ply - 1),
             Action.NEXT: lambda: controller.go_to(session.ply + 1),
             Action.LAST: lambda: controller.go_to(len(session.nodes)),
+            Action.VARIATION: controller.turn_to_variation,
             Action.HINT: controller.ask_hint,
             Action.MOVE_NOW: controller.move_now,
             Action.TAKE_OVER: controller.take_over,

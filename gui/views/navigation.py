@@ -10,6 +10,7 @@ from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
 from .menu_pages import MainPage, NewGamePage
+from .note_page import NotePage
 from .report_scene import ReportScene
 from .scene import Scene
 from .setup_scene import SetupScene
@@ -29,6 +30,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.REPORT: ReportScene,
     Action.TUTORIAL: TutorialScene,
     Action.HELP: HelpScene,
+    Action.COMMENT: NotePage,
 }
 
 

@@ -70,7 +70,7 @@ class ReportScene(BoardScene):
         self.session = app.controller.session
         self.mistakes, self.graph = MistakesPanel(MistakesState((), None)), GraphPanel(GraphState((), 0))
         self.panels += [self.mistakes, self.graph]
-        self.boards = list(self.session.to_game().boards())
+        self.boards = list(self.session.boards())
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
         self._worst: tuple[MoveReport, ...] = ()

@@ -1,0 +1,126 @@
+"""The main line of a game and its variations, as PDN has them, and which of these lines is looked at."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.board import Move
+from engine.pdn import PdnNode
+
+Branches = list[tuple[int, list[PdnNode]]]  # plies after which a variation is gone into, and its nodes
+
+
+def copied(nodes: list[PdnNode]) -> list[PdnNode]:
+    """A line with its variations, none of which is shared with the original."""
+    return [
+        replace(
+            node,
+            nags=node.nags.copy(),
+            comments_before=node.comments_before.copy(),
+            comments=node.comments.copy(),
+            variations=[copied(line) for line in node.variations],
+        )
+        for node in nodes
+    ]
+
+
+class GameLines:
+    """A tree of lines.
+
+    Attributes:
+        main: the line that was played, which holds the variations.
+    """
+
+    def __init__(self, main: list[PdnNode]) -> None:
+        self.main = main
+        self._branches: Branches = []
+
+    @property
+    def on_main_line(self) -> bool:
+        """Whether the line looked at is the main line."""
+        return not self._branches
+
+    def nodes(self) -> list[PdnNode]:
+        """The nodes of the line looked at, from the start of the game."""
+        nodes = self.main
+        for ply, variation in self._branches:
+            nodes = nodes[:ply] + variation
+        return list(nodes)
+
+    def play(self, ply: int, move: Move, keep: bool) -> None:
+        """Makes a move after ``ply`` moves of the line looked at, or goes into the line that has it there.
+
+        Args:
+            keep: where the line goes on differently, the move begins a variation of it. Else the line goes on with this
+                move, and what stood there becomes the variation.
+        """
+        here = self._until(ply)
+        known = next((branches for branches, node in self._choices(ply) if node.move == move), None)
+        line, start = self._line_at(ply)
+        if known is not None and (keep or known == here):
+            self._branches = self._branches if known == here else known
+        elif ply - start == len(line):
+            line.append(PdnNode(move))
+        elif keep:
+            variation = [PdnNode(move)]
+            line[ply - start].variations.append(variation)
+            self._branches = [*here, (ply, variation)]
+        else:
+            before = line[ply - start :]
+            instead = [PdnNode(move)] if known is None else _taken_out(before[0], known[-1][1])
+            instead[0].variations = [before, *before[0].variations, *instead[0].variations]
+            before[0].variations = []
+            line[ply - start :] = instead
+            self._branches = here
+
+    def others(self, ply: int) -> list[Move]:
+        """The other moves that were made or looked at in the place of move ``ply`` (from 0) of the line."""
+        here = self._until(ply)
+        return [node.move for branches, node in self._choices(ply) if branches != here]
+
+    def turn_to_next(self, ply: int) -> bool:
+        """Looks at the next line that differs in move ``ply``, after the last one at the first; False if none does."""
+        choices = [branches for branches, _ in self._choices(ply)]
+        if len(choices) < 2:
+            return False
+        self._branches = choices[(choices.index(self._until(ply)) + 1) % len(choices)]
+        return True
+
+    def remove(self) -> None:
+        """Removes the variation looked at; the line that it belongs to is looked at instead."""
+        ply, variation = self._branches.pop()
+        line, start = self._line_at(ply)
+        if ply - start < len(line):
+            beside = line[ply - start].variations
+            beside[:] = [other for other in beside if other is not variation]
+
+    def _until(self, ply: int) -> Branches:
+        """The branches of the line looked at that lead to its move ``ply``."""
+        return [branch for branch in self._branches if branch[0] <= ply]
+
+    def _line_at(self, ply: int) -> tuple[list[PdnNode], int]:
+        """The list that holds, or would hold, move ``ply`` of the line looked at, and the ply with which it begins."""
+        start, line = self._until(ply)[-1] if self._until(ply) else (0, self.main)
+        return line, start
+
+    def _choices(self, ply: int) -> Iterator[tuple[Branches, PdnNode]]:
+        """All ways to go on after ``ply`` moves of the line looked at: the branches that lead there, and the node."""
+        base = [branch for branch in self._branches if branch[0] < ply]
+        start, line = base[-1] if base else (0, self.main)
+        if ply - start < len(line):
+            yield base, line[ply - start]
+            yield from _variations(base, ply, line[ply - start])
+
+
+def _variations(base: Branches, ply: int, node: PdnNode) -> Iterator[tuple[Branches, PdnNode]]:
+    for variation in node.variations:
+        branches = [*base, (ply, variation)]
+        yield branches, variation[0]
+        yield from _variations(branches, ply, variation[0])
+
+
+def _taken_out(node: PdnNode, variation: list[PdnNode]) -> list[PdnNode]:
+    """A variation that is no longer one of the node or, by that, of another variation."""
+    node.variations = [line for line in node.variations if line is not variation]
+    for line in node.variations:
+        _taken_out(line[0], variation)
+    return variation

@@ -1,0 +1,48 @@
+"""The page of what is said of a move, and of the variation that it belongs to."""
+
+from functools import partial
+
+from ..help import Action, keys_of
+from ..menus import MenuScene
+from ..session import GLYPHS
+
+_MEANINGS = ("good", "bad", "very good", "very bad", "interesting", "doubtful")
+
+
+class NotePage(MenuScene):
+    """Comment and glyph of the last move of the position shown."""
+
+    title = "Comment"
+
+    def fill(self) -> None:
+        session = self.app.controller.session
+        self._glyph, comment = session.annotation()
+        if session.ply == 0:
+            self.menu.add.label("Go to a move first: a comment is about the last one")
+            self.button("Back", self.leave)
+            return
+        move = f"{session.number_of(session.ply - 1)} {session.texts[session.ply - 1]}"
+        glyphs = [
+            (f"{sign} {text}", number) for number, (sign, text) in enumerate(zip(GLYPHS, _MEANINGS, strict=True), 1)
+        ]
+        self.selector(f"{move} is", [("not judged", None), *glyphs], self._glyph, partial(setattr, self, "_glyph"), "")
+        self._text = self.text_input("Comment", comment, 500, "Enter keeps it", onreturn=lambda _: self._keep())
+        self.button("Keep", self._keep, "It is saved with the game")
+        if session.others():
+            others = f"Instead: {', '.join(session.others())} ({keys_of(Action.VARIATION)} on the board)"
+            self.button("To the next variation", self._turn, others)
+        if not session.on_main_line:
+            self.button("Remove this variation", self._remove, "Back to the line that it belongs to")
+        self.button("Back", self.leave)
+
+    def _keep(self) -> None:
+        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, self._text.get_value())):
+            self.leave()
+
+    def _turn(self) -> None:
+        self.app.controller.turn_to_variation()
+        self.rebuild()
+
+    def _remove(self) -> None:
+        self.app.controller.remove_variation()
+        self.leave()
