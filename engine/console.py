@@ -6,7 +6,7 @@ from rich.progress import Progress, ProgressColumn
 
 def progress_console(quiet: bool) -> Console:
     """Standard error. On a terminal somebody is watching, also where only a command's result is wanted (``quiet``)."""
-    console = Console(stderr=True)
+    console = Console(emoji=False, stderr=True)
     console.quiet = quiet and not console.is_terminal
     return console
 

@@ -181,7 +181,7 @@ def _blunder(answer: Decision) -> Blunder:
 
 
 def _print(figures: BlundersFigures) -> None:
-    console = Console()
+    console = Console(emoji=False)
     for player in figures["players"]:
         title = player["player"]
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)

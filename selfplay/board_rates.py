@@ -89,5 +89,5 @@ def board_rates_command(request: BenchRequest, quiet: bool) -> BoardFigures:
         table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
         for rate in rates:
             table.add_row(f"{rate['seconds']:g}", f"{rate['simulations']:,.0f}", f"{rate['evaluations']:,.0f}")
-        Console().print(table)
+        Console(emoji=False).print(table)
     return {"player": request.board, "rates": rates}

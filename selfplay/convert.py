@@ -160,7 +160,7 @@ def _counts(found: Sequence[_Ending]) -> Conversion:
 
 
 def _print(figures: ConvertFigures) -> None:
-    console = Console()
+    console = Console(emoji=False)
     table = Table("pieces", "positions", "possible", "won", "share", "longest win")
     lines: list[tuple[str, Conversion]] = [(str(line["pieces"]), line) for line in figures["by_pieces"]]
     for pieces, line in [*lines, ("all", figures)]:

@@ -13,7 +13,7 @@ from engine.players.spec import CHAMPION, MAX_SIMULATIONS, BackendName, NetworkS
 from engine.version import installed_version
 
 from .compiling import made_beside_compiling
-from .conditions import Conditions
+from .conditions import USUAL, Conditions
 from .requests import EngineRequest
 
 _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a checkpoint or a run
@@ -25,6 +25,9 @@ def engine_command(request: EngineRequest) -> None:
     if not isinstance(spec, NetworkSpec):
         player = make_simple_player(spec)
         serve(lambda _: player, sys.stdin, sys.stdout, version=version, params=[])
+        return
+    if spec.level is not None:
+        serve(lambda _: made_beside_compiling(lambda: _made(spec)), sys.stdin, sys.stdout, version=version, params=[])
         return
     _check_folder(spec)
     simulations = request.simulations if spec.simulations is None else spec.simulations
@@ -40,14 +43,15 @@ def engine_command(request: EngineRequest) -> None:
         named = replace(spec, oracle=oracle, impartial=impartial, simulations=None, backend=None, ponder=False)
         conditions = Conditions(int(values["simulations"]), timed=True, backend=str(values["backend"]))
 
-        def make_network() -> Player:
-            from .players import make_player
-
-            return make_player(named, conditions)
-
-        return made_beside_compiling(make_network)
+        return made_beside_compiling(lambda: _made(named, conditions))
 
     serve(make, sys.stdin, sys.stdout, version=version, params=params)
+
+
+def _made(spec: NetworkSpec, conditions: Conditions = USUAL) -> Player:
+    from .players import make_player  # loads torch
+
+    return make_player(spec, conditions)
 
 
 def _check_folder(spec: NetworkSpec) -> None:

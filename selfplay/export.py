@@ -45,7 +45,7 @@ def export_command(request: ExportRequest, quiet: bool) -> ExportFigures:
 
 
 def _print(figures: ExportFigures) -> None:
-    console, check = Console(), figures.get("check")
+    console, check = Console(emoji=False), figures.get("check")
     title = "{path}: {bytes:,} bytes".format(**figures)
     if check is None:
         console.print(title, markup=False)

@@ -110,7 +110,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     _write(request, climbers, standings, figures, {**settings, "networks": of_networks})
     if not quiet:
         _print(standings)
-        console = Console()
+        console = Console(emoji=False)
         if errors:  # told in full when they happened
             console.print(f"forfeited or lost on time: {len(errors)} games")
         console.print(f"Report: {request.target / 'report.html'}", markup=False, soft_wrap=True)
@@ -236,7 +236,7 @@ def _summary(standings: Standings) -> str:
 
 
 def _print(standings: Standings) -> None:
-    console = Console()
+    console = Console(emoji=False)
     verdicts = {step["network"]: step["verdict"] for step in standings.steps()}
     table = Table("player", "Elo", "±", "games", "score", "than the one before")
     for line in standings.fit.table:

@@ -126,7 +126,7 @@ def _tell_untimed(pairing: Pairing) -> None:
     untimed = {spec.text: None for spec in pairing.players if not spec.timed}  # each once, also against itself
     for name in untimed if pairing.control.kind != "none" else ():
         text = f"{name} takes as long as it takes: no limit in seconds changes it"
-        Console(stderr=True).print(text, markup=False, soft_wrap=True)
+        Console(emoji=False, stderr=True).print(text, markup=False, soft_wrap=True)
 
 
 def _play(
@@ -171,7 +171,7 @@ def _play(
 
 
 def _print(figures: MatchFigures, test: Sprt | None) -> None:
-    console = Console()
+    console = Console(emoji=False)
     text = (
         "{player_a} v {player_b}: +{wins} ={draws} -{losses}, score {score:.1%}, Elo {elo:+.0f} ± {elo_error:.0f}"
     ).format(**figures)

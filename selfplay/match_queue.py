@@ -43,7 +43,7 @@ def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
     """
     queue = dict(_read_queue(request.file, request.out))
     make_folder(request.out)
-    console, done = Console(stderr=quiet), list[QueuedFigures]()
+    console, done = Console(emoji=False, stderr=quiet), list[QueuedFigures]()
     for number, (line, match) in enumerate(queue.items(), 1):
         if not quiet:
             console.print(f"{number} of {len(queue)}: {line}", markup=False, soft_wrap=True)

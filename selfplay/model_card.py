@@ -134,7 +134,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
             write()  # what is known is there to read, whatever happens to the rest
     write()
     if not quiet:
-        Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
+        Console(emoji=False).print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
     return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engine.players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from engine.players.base import Player, PlayerError
 from engine.players.first_search import search_is_compiled
+from engine.players.levels import Level, LevelPlayer
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
 from engine.players.simple import make_simple_player
@@ -134,6 +135,8 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     if spec.ponder and conditions.seconds is None and conditions.search is None:
         raise PlayerError(f"{spec.text}: pondering is for games with a time: give seconds or a clock")
     use_single_thread()
+    if spec.level is not None:
+        return _level_player(spec.level, folder, conditions)
     search, backend = search_of(spec, conditions), spec.backend or conditions.backend
     student = load_student(folder) if _student_plays(spec, conditions) else None
     if spec.alphabeta:
@@ -153,6 +156,15 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     return PonderingPlayer(player) if spec.ponder else player
 
 
+def _level_player(level: Level, folder: Path, conditions: Conditions) -> LevelPlayer:
+    student = load_student(folder)
+    if student is None:
+        raise BackendError(f"{folder}: there is no student beside this network, which levels play with")
+    evaluator = make_evaluator(student.network)
+    player = SearchPlayer(level.name, evaluator, level.search, explore=True, seed=conditions.seed)
+    return LevelPlayer(level, player)
+
+
 def _alphabeta_player(spec: NetworkSpec, network: Network, conditions: Conditions) -> AlphaBetaPlayer:
     if not isinstance(network, WideNetwork):
         raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.config.family}")
@@ -168,6 +180,8 @@ def _nodes_of(spec: NetworkSpec, conditions: Conditions) -> int:
 
 def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
     """The search of a network, or of the student beside it; raises ``PlayerError`` if there is no such network."""
+    if spec.level is not None:
+        return spec.level.search
     search = conditions.search
     if search is None:
         given = (spec.simulations, conditions.simulations, DEFAULT_SIMULATIONS)
@@ -198,7 +212,8 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     if spec.alphabeta:
         limit = f"nodes={_nodes_of(spec, conditions)} " if conditions.seconds is None else ""
         return f"{limit}oracle={spec.oracle} weights={_info(spec, conditions).digest[:12]}"
-    limit = f"simulations={search.num_simulations} " if conditions.seconds is None else ""
+    limit = f"simulations={search.num_simulations} " if conditions.seconds is None or spec.level else ""
+    limit += f"temperature={search.temperature:g} " if spec.level else ""
     backend = f"backend={spec.backend} " if spec.backend else ""
     recorded = " ".join(f"{name}={getattr(search, name):g}" for name in _RECORDED)
     settings = f"{limit}{backend}oracle={spec.oracle} {recorded} weights={read_info(folder).digest[:12]}"

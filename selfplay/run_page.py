@@ -30,7 +30,7 @@ def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
     def read() -> StatusFigures:
         return read_status(run, 60 * request.minutes)
 
-    figures, console = read(), Console(quiet=quiet)
+    figures, console = read(), Console(emoji=False, quiet=quiet)
     with ExitStack() as closing:
         if request.prometheus is not None:
             closing.callback(_serve_metrics(read, request.prometheus))

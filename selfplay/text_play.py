@@ -161,7 +161,7 @@ def text_play(request: PlayRequest) -> None:
     alone = Conditions(backend=request.backend, search=SearchConfig(num_simulations=0))
     adviser = make_player(network, alone)
     assert isinstance(adviser, SearchPlayer)
-    console = Console(highlight=False)
+    console = Console(emoji=False, highlight=False)
 
     def write(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)

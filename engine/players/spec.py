@@ -14,6 +14,7 @@ from ..search import SearchConfig
 from .alphabeta import MAX_DEPTH
 from .base import PlayerError, PlayerSpecError
 from .hub import PREFIX, split_command
+from .levels import Level, level_named
 from .rollout import MAX_SIMULATIONS as MAX_ROLLOUTS
 
 CHAMPION = "champion"
@@ -29,6 +30,7 @@ MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
 OPTIONS = "behind @ stands off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
 _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
 _ALPHABETA = "alphabeta:"
+_LEVEL = "level:"
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
 _WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "hub")
 _SHOWN = 40  # characters of a wrong text that a message repeats
@@ -102,6 +104,7 @@ class NetworkSpec:
         impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
         settings: other settings of its search (``SearchConfig``), by name, ``@c_puct=1.2``.
         alphabeta: it is searched by alpha-beta.
+        level: ``level:NAME``: the champion's student plays at this level; its other options are the level's.
     """
 
     folder: str
@@ -112,11 +115,14 @@ class NetworkSpec:
     impartial: bool = False
     settings: tuple[tuple[str, str], ...] = ()
     alphabeta: bool = False
+    level: Level | None = None
     timed: ClassVar[bool] = True
 
     @property
     def text(self) -> str:
         """As on the command line, without what goes without saying."""
+        if self.level is not None:
+            return f"{_LEVEL}{self.level.name}"
         oracle = None if self.oracle == DEFAULT_ORACLE else self.oracle
         flags = ("ponder" if self.ponder else None, "impartial" if self.impartial else None)
         settings = (f"{name}={value}" for name, value in self.settings)
@@ -142,7 +148,7 @@ PlayerSpec = SimpleSpec | NetworkSpec
 
 def parse_player(text: str) -> PlayerSpec:
     """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER``,
-    ``hub:COMMAND``, ``alphabeta:FOLDER`` or else the folder of a network with its options names.
+    ``hub:COMMAND``, ``level:NAME``, ``alphabeta:FOLDER`` or else the folder of a network with its options names.
 
     Raises:
         PlayerSpecError: a number is missing, no number, out of range, or too much; or a command cannot be read.
@@ -152,6 +158,9 @@ def parse_player(text: str) -> PlayerSpec:
         command = text.removeprefix(PREFIX).strip()
         split_command(command)
         return HubSpec(command)
+    if text.startswith(_LEVEL):
+        level = level_named(text.removeprefix(_LEVEL))
+        return NetworkSpec(CHAMPION, "off", level.simulations, "student", level=level)
     kind, colon, number = text.partition(":")
     if kind == "tablebase":
         return TablebaseSpec(number or None)
@@ -235,7 +244,7 @@ def why_no_network(text: str) -> str:
         return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
     return (
         f"{text!r} is no player: not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, "
-        "alphabeta:DEPTH, tablebase or hub:COMMAND"
+        "alphabeta:DEPTH, level:NAME, tablebase or hub:COMMAND"
     )
 
 

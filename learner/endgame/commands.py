@@ -100,7 +100,7 @@ def oracle_train_command(
             raise
         message = f"the training is saved in {shlex.quote(str(out))}; the same command goes on where it was"
         raise KeyboardInterrupt(message) from error
-    Console(quiet=quiet).print(
+    Console(emoji=False, quiet=quiet).print(
         f"Oracle: {out / ORACLE_FOLDER} ({last.positions / 1e6:.0f} M positions, network alone {last.accuracy:.3%})"
     )
     return {
@@ -203,7 +203,7 @@ def oracle_calibrate_command(
     save_oracle(out, oracle.members, {"budget": budget, CURVES: curves})
     if not quiet:
         for member in oracle.members:
-            Console().print(
+            Console(emoji=False).print(
                 f"{member.pieces[0]} to {member.pieces[1]} pieces: temperature {member.temperature:.3f}, "
                 f"threshold {member.threshold}, up to {member.rounds} rounds"
             )
@@ -244,7 +244,7 @@ def oracle_validate_command(
         "evaluations per position": f"{figures['evaluations']:.2f}",
     }
     page = write_oracle_report(out, validation, curves_in(shipped_folder() if net is None else net), facts)
-    Console(quiet=quiet).print(f"Report: {page}")
+    Console(emoji=False, quiet=quiet).print(f"Report: {page}")
     return {**figures, "report": str(page)}
 
 
@@ -312,7 +312,7 @@ def _print_validation(figures: dict[str, Any]) -> None:
         table.add_section()
         for name, score in figures[group].items():
             add(f"{name} pieces" if group == "by_pieces" else name, score)
-    console = Console()
+    console = Console(emoji=False)
     console.print(table)
     console.print(
         f"Expected calibration error {figures['ece']:.5f}; {figures['evaluations']:.2f} evaluations per position; "

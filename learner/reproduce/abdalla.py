@@ -61,7 +61,7 @@ def abdalla_command(
     make_writable_folder(out)  # now, not after minutes
     if tables.missing:
         text = f"{syzygy} lacks {', '.join(tables.missing)}: positions of {', '.join(tables.left_out)} are left out"
-        Console(stderr=True).print(text, soft_wrap=True, highlight=False)
+        Console(emoji=False, stderr=True).print(text, soft_wrap=True, highlight=False)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         lab = ChessLab(tables, minutes, seed, progress)

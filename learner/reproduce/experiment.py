@@ -237,7 +237,7 @@ def run_experiments(
 
 def print_experiments(page: Path, experiments: Sequence[Experiment], quiet: bool) -> dict[str, Any]:
     """Prints what was found and where the report is, unless quiet; returns by name ``Experiment.to_json``."""
-    console = Console(quiet=quiet)
+    console = Console(emoji=False, quiet=quiet)
     for experiment in experiments:
         experiment.print(console)
     console.print(f"Report: {page}", soft_wrap=True)

@@ -1,0 +1,87 @@
+"""Opponents with names, from a beginner to the champion, and the player that plays at such a level.
+
+All judge with the champion's student. Weak ones draw their move from its policy, flattened by a temperature: they play
+what looks natural to it, do not calculate, and overlook what is seen only by calculating. Stronger ones search a
+little and draw among the moves they have visited. How the figures were found is told in ``docs/measured.md``.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..board import Board, Move
+from ..search import SearchConfig
+from .base import Player, PlayerSpecError
+
+
+class Level(NamedTuple):
+    """A level.
+
+    Attributes:
+        name: as on the command line, behind ``level:``. title: for people.
+        temperature: of the draw among visits, or among the policy's moves where nothing is searched.
+        simulations: of the search per move.
+        elo: above the first level, as measured.
+    """
+
+    name: str
+    title: str
+    temperature: float
+    simulations: int
+    elo: int
+
+    @property
+    def search(self) -> SearchConfig:
+        """Its search, which draws all moves of a game alike."""
+        return SearchConfig(
+            num_simulations=self.simulations,
+            noise_fraction=0.0,
+            temperature=self.temperature,
+            final_temperature=self.temperature,
+        )
+
+
+LEVELS = (
+    Level("beginner", "Beginner", 8.0, 0, 0),
+    Level("novice", "Novice", 5.9, 0, 110),
+    Level("learner", "Learner", 4.2, 0, 220),
+    Level("casual", "Casual player", 3.3, 0, 320),
+    Level("hobby", "Hobby player", 2.55, 0, 430),
+    Level("regular", "Regular", 2.13, 0, 530),
+    Level("club-novice", "Club novice", 1.72, 0, 620),
+    Level("club", "Club player", 1.38, 0, 730),
+    Level("club-leader", "Club leader", 0.98, 0, 830),
+    Level("county", "County player", 0.77, 0, 940),
+    Level("county-champion", "County champion", 0.23, 0, 1050),
+    Level("candidate", "Candidate", 0.5, 16, 1160),
+    Level("expert", "Expert", 0.5, 32, 1250),
+    Level("senior-expert", "Senior expert", 0.5, 64, 1350),
+    Level("master", "Master", 0.5, 128, 1450),
+    Level("senior-master", "Senior master", 0.5, 320, 1580),
+    Level("grandmaster", "Grandmaster", 0.5, 640, 1670),
+)
+
+
+def level_named(name: str) -> Level:
+    """The level of that name; raises ``PlayerSpecError`` if there is none."""
+    for level in LEVELS:
+        if level.name == name:
+            return level
+    raise PlayerSpecError(f"'level:{name[:40]}' is no player: levels are {', '.join(level.name for level in LEVELS)}")
+
+
+class LevelPlayer:
+    """Plays at a level, however much time there is.
+
+    Args:
+        player: searches as ``level.search`` says, and explores.
+    """
+
+    def __init__(self, level: Level, player: Player) -> None:
+        self.name = f"level:{level.name}"
+        self._player = player
+
+    def seed(self, seed: int) -> None:
+        self._player.seed(seed)
+
+    def choose(self, boards: Sequence[Board]) -> list[Move]:
+        return self._player.choose(boards)
