@@ -1,4 +1,4 @@
-"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``. Each imports what it needs when it runs."""
+"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``, ``classics``. Each imports what it needs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +120,20 @@ def probe(
     from selfplay.players import network_folder
 
     return probe_command(fens or [], network_folder(net), folder, quiet)
+
+
+def classics(
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and its pictures; printed if left out.")] = None,
+    folder: Tables = None,
+    quiet: Json = False,
+) -> Any:
+    """Prove the standard endings of the textbooks: who wins, how long it takes, and how, as a page.
+
+    The tables that come with the package prove those of up to 5 pieces; two of the others have 6 and 7.
+    """
+    from engine.knowledge.classics import classics_command
+
+    return classics_command(folder, out, quiet)
 
 
 @dataclass(frozen=True)
