@@ -44,8 +44,8 @@ CLASSICS = (
         "King against king",
         "WK32:BK26",
         "Who has the move (the opposition) holds the other king at the edge; without it that king walks into the "
-        "double corner and is safe. Count the pieces on the rows of one colour's back row, every second row: if their number "
-        "is odd, the side to move has the move.",
+        "double corner and is safe. Count the pieces on your own back row and every "
+        "second row from there: if their number is odd and it is your turn, you have the move.",
     ),
     Classic(
         "Two kings against one",

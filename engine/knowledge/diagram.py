@@ -8,7 +8,7 @@ _STYLE = {Color.BLACK: ("#2b2b2b", "#f4ead2"), Color.WHITE: ("#faf6ea", "#2b2b2b
 
 
 def corner_of(number: int) -> tuple[int, int]:
-    """(column, row) of a square by its PDN number, 1 at the top right as books draw it: White moves up the board."""
+    """(column, row) of a square by its PDN number, 1 at the top left; White moves up the board."""
     row = (number - 1) // 4
     return 2 * ((number - 1) % 4) + (1 - row % 2), row
 
