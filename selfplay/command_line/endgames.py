@@ -1,4 +1,4 @@
-"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``, ``classics``. Each imports what it needs."""
+"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``, ``classics``, ``rules``. Each imports what it needs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +134,27 @@ def classics(
     from engine.knowledge.classics import classics_command
 
     return classics_command(folder, out, quiet)
+
+
+def rules(
+    out: Annotated[
+        Path | None, typer.Option(help="Measure the rules, and write a page with boards into this folder.")
+    ] = None,
+    learn: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Learn rules anew and write them there: a quarter of an hour.")
+    ] = None,
+    most: Annotated[int, typer.Option("--rules", min=2, max=200, help="At most so many are learnt.")] = 60,
+    seed: Seed = 1,
+    folder: Tables = None,
+    quiet: Json = False,
+) -> Any:
+    """Show the rules about endgames that were found in the tables; the player `rules` knows nothing else.
+
+    Learning needs distances of up to four pieces, which come with the package.
+    """
+    from learner.endgame.rules_commands import rules_command
+
+    return rules_command(out, learn, most, seed, folder, quiet)
 
 
 @dataclass(frozen=True)
