@@ -1,8 +1,8 @@
-"""How near the end a won position is: quantities that players count, from which rules estimate the plies that are left.
+"""How near the end a won position is: quantities that players count, and estimates of the plies that are left.
 
-A quantity is worth other points with other pieces on the board, so every material has points of its own. How far the
-hunt of a lone piece by one king or two has got is no sum of distances: for that there are tables, each over two or three
-of the *factors* of a hunt. Every cell of a table is a quantity that is 1 or 0; the others are then 0.
+A quantity is worth other points with other pieces on the board, so every material has points of its own. How far a
+hunt of a lone piece by one king or two has got is no sum of distances: for that there are tables, each over two or
+three of the *factors* of a hunt. Every cell of a table is a quantity that is 1 or 0; the others are then 0.
 """
 
 from itertools import product

@@ -72,6 +72,10 @@ class RulesPlayer(OneByOne):
         """The positions behind all moves, seen by the opponent."""
         if not words[0]:
             return []
-        count = generate(*map(np.uint32, words), self._moves, DISTINCT)
-        behind = self._moves[:count].tolist()
-        return [tuple(int(turned(np.uint32(word))) for word in (opp, own, kings)) for own, opp, kings, _ in behind]  # type: ignore[misc]
+        own, opp, kings = words
+        count = generate(np.uint32(own), np.uint32(opp), np.uint32(kings), self._moves, DISTINCT)
+        return [(_turned(o), _turned(p), _turned(k)) for p, o, k, _ in self._moves[:count].tolist()]
+
+
+def _turned(word: int) -> int:
+    return int(turned(np.uint32(word)))

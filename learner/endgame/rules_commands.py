@@ -23,7 +23,7 @@ from .rules_learning import (
 )
 from .rules_page import RulePart, rule_parts, write_page
 
-_POLISHINGS = 4
+_POLISHINGS = 3
 _SAMPLED = 200_000  # positions of five pieces that rules are measured on; never those that they are learnt from
 _PER_MATERIAL = 20_000  # won positions from which plies are estimated
 _TEST_SEED = 1 << 40
@@ -44,7 +44,7 @@ class RulesFigures(TypedDict):
     """What ``crownhead rules`` has found.
 
     ``accuracy`` is by number of pieces, ``accuracy_exhausted`` of all quiet positions of 2-4 pieces, ``curve`` the same
-    with the last 1, 2, ... rules; none of them where nothing was measured.
+    with 1, 2, ... of the rules; none of them where nothing was measured.
     """
 
     page: str | None
@@ -103,7 +103,7 @@ def _measured(rules: RuleList, seed: int, progress: OracleProgress) -> tuple[lis
     progress.phase("features of all quiet positions", len(words))
     exhausted = with_features(words, values, progress.done)
     sample = with_features(*quiet_sample(tables, EXHAUSTED_PIECES + 1, _SAMPLED, seed + _TEST_SEED))
-    return rule_parts(rules, [exhausted, sample], seed), curve(rules, exhausted)
+    return rule_parts(rules, [exhausted, sample], seed), curve(rules, exhausted, seed)
 
 
 def _figures(

@@ -25,8 +25,8 @@ the board.
 
 {table}
 
-With only the last rules of the list, in the order in which they were found, {exhausted} pieces are judged right in:
-{curve}.
+With only some of the rules, chosen one by one where they help most, quiet positions of 2 to 4 pieces are judged right
+in: {curve}.
 """
 _WORDS = """## Words
 
@@ -91,14 +91,12 @@ def write_page(folder: Path, rules: RuleList, parts: Sequence[RulePart], right: 
     """Writes the page and its pictures into a folder; returns the page's path. Raises ``StorageError``.
 
     Args:
-        right: share of right answers with the last k rules, from 1 on.
+        right: share of right answers with k of the rules, from 1 on.
     """
     make_folder(folder / _FOLDER)
     for old in (folder / _FOLDER).glob("rule-*.svg"):
         old.unlink()
-    text = _HEAD.format(
-        rules=len(rules.rules), table="\n".join(_table(parts)), exhausted="2 to 4", curve=", ".join(_curve(right))
-    )
+    text = _HEAD.format(rules=len(rules.rules), table="\n".join(_table(parts)), curve=", ".join(_curve(right)))
     for number, (rule, part) in enumerate(zip(rules.rules, parts, strict=True), 1):
         text += "\n" + "\n".join(_section(number, str(rule), OUTCOMES[rule.outcome], part))
         if part.example is not None:
@@ -111,7 +109,7 @@ def _table(parts: Sequence[RulePart]) -> Iterator[str]:
     yield "| pieces | quiet positions | right |"
     yield "|---|---|---|"
     for number in sorted(parts[0].covered):
-        covered, errors = (sum(part[i][number] for part in parts) for i in (0, 1))
+        covered, errors = sum(part.covered[number] for part in parts), sum(part.errors[number] for part in parts)
         yield f"| {number} | {covered:,} | {1 - errors / covered:.2%} |"
 
 

@@ -1,4 +1,4 @@
-"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``, ``classics``, ``rules``. Each imports what it needs."""
+"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``, ``classics``, ``rules``."""
 
 from dataclasses import dataclass
 from pathlib import Path
