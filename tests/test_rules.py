@@ -147,7 +147,7 @@ def test_pieces_won_at_once_are_found() -> None:
 def test_duels_are_the_tables(tables: DenseTables) -> None:
     values = duels()
     with open_tablebase(SHIPPED) as known:
-        for words in [w for w in quiet_positions(tables, 2)[0].tolist()[::37]]:
+        for words in quiet_positions(tables, 2)[0].tolist()[::37]:
             own, opp, kings = words
             bits = own.bit_length() - 1, opp.bit_length() - 1
             king = int(own & kings != 0), int(opp & kings != 0)

@@ -12,8 +12,8 @@ from ..movegen import DISTINCT, generate, new_moves
 from .base import OneByOne
 
 _WON = 10_000.0
-_SEEN = 1_000.0  # what a position that has occurred before is worth less: a win must get on
-_MORE = 10.0  # of a piece, where the rules say draw
+_SEEN = 4_500.0  # what a position that has occurred before is worth less: a win must get on
+_MORE = 1_000.0  # of a piece, where the rules say draw
 _UNRULY = 4  # plies that a position which is not quiet is followed, beyond the two
 
 Words = tuple[int, int, int]
@@ -42,15 +42,15 @@ class RulesPlayer(OneByOne):
         """Nothing here is left to chance."""
 
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
-        seen = set(board.history())
+        seen = board.history()
         return max(moves, key=lambda move: self._score(board, move, seen))
 
-    def _score(self, board: Board, move: Move, seen: set[Words]) -> float:
+    def _score(self, board: Board, move: Move, seen: list[Words]) -> float:
         after = board.copy()
         after.push(move)
         answers = self._successors(after.words())
         worst = min((self._value(answer, _UNRULY) for answer in answers), default=_WON)
-        return worst - (_SEEN if after.words() in seen else 0.0)
+        return worst - _SEEN * seen.count(after.words())
 
     def _value(self, words: Words, plies: int) -> float:
         """What a position is worth for its side to move."""
