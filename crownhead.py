@@ -212,6 +212,8 @@ for request in (
 ):
     app.command(request.__name__.removesuffix("Request").lower())(request_command(request, request.execute))
 app.command()(endgames.probe)
+app.command()(endgames.classics)
+app.command()(endgames.rules)
 for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracle), ("reproduce", reproduce)):
     app.add_typer(group, name=name)
 

@@ -10,7 +10,8 @@ from .alphabeta import AlphaBetaPlayer
 from .base import OneByOne, Player
 from .hub import HubPlayer
 from .rollout import RolloutPlayer
-from .spec import AlphaBetaSpec, HubSpec, RandomSpec, RolloutSpec, SimpleSpec, TablebaseSpec
+from .rules import RulesPlayer
+from .spec import AlphaBetaSpec, HubSpec, RandomSpec, RolloutSpec, RulesSpec, SimpleSpec, TablebaseSpec
 
 _WON_AT_ONCE = 1 << 14
 
@@ -91,5 +92,7 @@ def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int
             return AlphaBetaPlayer(depth, seconds, seed)
         case TablebaseSpec(folder):
             return TablebasePlayer(folder, seed)
+        case RulesSpec(path):
+            return RulesPlayer(path)
         case HubSpec(command):
             return HubPlayer(command, seconds)

@@ -32,7 +32,7 @@ _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # 
 _ALPHABETA = "alphabeta:"
 _LEVEL = "level:"
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
-_WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "hub")
+_WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "rules", "hub")
 _SHOWN = 40  # characters of a wrong text that a message repeats
 
 
@@ -79,6 +79,14 @@ class TablebaseSpec(_Spec):
 
     folder: str | None = None
     kind = "tablebase"
+
+
+@dataclass(frozen=True)
+class RulesSpec(_Spec):
+    """``rules`` or ``rules:FILE``; the rules that come with the package if None."""
+
+    path: str | None = None
+    kind = "rules"
 
 
 @dataclass(frozen=True)
@@ -141,14 +149,15 @@ class NetworkSpec:
         return search
 
 
-SimpleSpec = RandomSpec | RolloutSpec | AlphaBetaSpec | TablebaseSpec | HubSpec
+SimpleSpec = RandomSpec | RolloutSpec | AlphaBetaSpec | TablebaseSpec | RulesSpec | HubSpec
 """Players that ``simple.make_simple_player`` makes."""
 PlayerSpec = SimpleSpec | NetworkSpec
 
 
 def parse_player(text: str) -> PlayerSpec:
     """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER``,
-    ``hub:COMMAND``, ``level:NAME``, ``alphabeta:FOLDER`` or else the folder of a network with its options names.
+    ``rules``, ``rules:FILE``, ``hub:COMMAND``, ``level:NAME``, ``alphabeta:FOLDER`` or else the folder of a network
+    with its options names.
 
     Raises:
         PlayerSpecError: a number is missing, no number, out of range, or too much; or a command cannot be read.
@@ -164,6 +173,8 @@ def parse_player(text: str) -> PlayerSpec:
     kind, colon, number = text.partition(":")
     if kind == "tablebase":
         return TablebaseSpec(number or None)
+    if kind == "rules":
+        return RulesSpec(number or None)
     if kind not in _EXAMPLES:
         return _parse_network(text)
     if text.startswith(_ALPHABETA) and not re.match(r" *[0-9]|$", number):
@@ -244,7 +255,7 @@ def why_no_network(text: str) -> str:
         return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
     return (
         f"{text!r} is no player: not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, "
-        "alphabeta:DEPTH, level:NAME, tablebase or hub:COMMAND"
+        "alphabeta:DEPTH, level:NAME, tablebase, rules or hub:COMMAND"
     )
 
 

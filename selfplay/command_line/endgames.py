@@ -1,4 +1,4 @@
-"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``. Each imports what it needs when it runs."""
+"""Commands about endgames: ``tablebase``, ``oracle``, ``probe``, ``classics``, ``rules``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +120,41 @@ def probe(
     from selfplay.players import network_folder
 
     return probe_command(fens or [], network_folder(net), folder, quiet)
+
+
+def classics(
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and its pictures; printed if left out.")] = None,
+    folder: Tables = None,
+    quiet: Json = False,
+) -> Any:
+    """Prove the standard endings of the textbooks: who wins, how long it takes, and how, as a page.
+
+    The tables that come with the package prove those of up to 5 pieces; two of the others have 6 and 7.
+    """
+    from engine.knowledge.classics import classics_command
+
+    return classics_command(folder, out, quiet)
+
+
+def rules(
+    out: Annotated[
+        Path | None, typer.Option(help="Measure the rules, and write a page with boards into this folder.")
+    ] = None,
+    learn: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Learn rules anew and write them there: a quarter of an hour.")
+    ] = None,
+    most: Annotated[int, typer.Option("--rules", min=2, max=200, help="At most so many are learnt.")] = 60,
+    seed: Seed = 1,
+    folder: Tables = None,
+    quiet: Json = False,
+) -> Any:
+    """Show the rules about endgames that were found in the tables; the player `rules` knows nothing else.
+
+    Learning needs distances of up to four pieces, which come with the package.
+    """
+    from learner.endgame.rules_commands import rules_command
+
+    return rules_command(out, learn, most, seed, folder, quiet)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ Backend = Annotated[
     str, typer.Option(help="What computes networks, like torch or numba-int16; auto: the fastest for them.")
 ]
 PLAYER = (
-    "random, rollout:N, alphabeta:N, tablebase, level:NAME, hub:COMMAND, champion, FOLDER, alphabeta:FOLDER; "
+    "random, rollout:N, alphabeta:N, tablebase, rules, level:NAME, hub:COMMAND, champion, FOLDER, alphabeta:FOLDER; "
     "networks also @off, @800, @ponder, @impartial."
 )
 

@@ -1,0 +1,36 @@
+"""A position as a small picture: SVG that a page shows beside its text."""
+
+from ..board import Board
+from ..fen import Color
+
+_SIDE = 32  # of a square
+_STYLE = {Color.BLACK: ("#2b2b2b", "#f4ead2"), Color.WHITE: ("#faf6ea", "#2b2b2b")}  # of pieces: inside, and line
+
+
+def corner_of(number: int) -> tuple[int, int]:
+    """(column, row) of a square by its PDN number, 1 at the top left; White moves up the board."""
+    row = (number - 1) // 4
+    return 2 * ((number - 1) % 4) + (1 - row % 2), row
+
+
+def board_svg(board: Board) -> str:
+    """The board with White at the bottom, a ring in every king, and the numbers of the free dark squares."""
+    size, pieces = 8 * _SIDE, board.piece_map()
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" width="{size}" height="{size}">',
+        f'<rect width="{size}" height="{size}" fill="#e9dcc0"/>',
+        '<g font-family="sans-serif" font-size="10" fill="#f4ead2" text-anchor="middle">',
+    ]
+    for number in range(1, 33):
+        x, y = (_SIDE * place for place in corner_of(number))
+        parts.append(f'<rect x="{x}" y="{y}" width="{_SIDE}" height="{_SIDE}" fill="#8a6d4b"/>')
+        if number not in pieces:
+            parts.append(f'<text x="{x + _SIDE // 2}" y="{y + _SIDE // 2 + 4}">{number}</text>')
+    parts.append("</g>")
+    for number, (color, king) in sorted(pieces.items()):
+        x, y = (_SIDE * place + _SIDE // 2 for place in corner_of(number))
+        inside, line = _STYLE[color]
+        parts.append(f'<circle cx="{x}" cy="{y}" r="12" fill="{inside}" stroke="{line}"/>')
+        if king:
+            parts.append(f'<circle cx="{x}" cy="{y}" r="7" fill="none" stroke="{line}" stroke-width="2.5"/>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
