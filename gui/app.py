@@ -32,6 +32,7 @@ from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_th
 from .views.clipboard import get_text, put_text
 from .views.file_pages import GamesPage
 from .views.geometry import MIN_WINDOW, Rect, text_unit
+from .views.level_pages import WelcomePage, follow_result
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
 from .views.pieces import piece
@@ -60,13 +61,14 @@ class App:
 
     Attributes:
         go: the scenes and the ways between them.
+        is_first_start: there were no preferences.
         style: theme, text and size of letters for the present window.
         frame_seconds: work of the latest frames that drew something.
     """
 
     def __init__(self, opponents: Opponents, endgame: EndgameInfo, folder: Path | None = None) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
-        self._first_time = not self.preferences_file.exists()
+        self._first_time = self.is_first_start = not self.preferences_file.exists()
         self.preferences, message = load_preferences(self.preferences_file)
         self.opponents = opponents
         self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
@@ -79,6 +81,7 @@ class App:
         self.style = Style(theme_named(self.preferences.theme), self.text, 16)
         self.go = Navigation(self)
         self.running = False
+        self._in_play: int | None = None  # the game, while it is not over
         self.frame_seconds: deque[float] = deque(maxlen=2000)
         self._frames = pygame.time.Clock()
         self._exposed = False
@@ -195,6 +198,8 @@ class App:
             self.controller.say(found, alarm=True)
         if menu:
             self.go.open(Action.MENU)
+        elif plan is None and self.is_first_start and "level" in self.opponents.kinds:
+            self.go.show(WelcomePage)
 
     def _recover(self, path: Path) -> bool:
         try:
@@ -219,6 +224,7 @@ class App:
         begin = time.perf_counter()
         scene, now = self.go.scene, time.monotonic()
         scene.update(now)
+        self._follow_result()
         if scene is self.go.scene:
             changed = scene.draw(self.surface, now)
             if self._exposed:
@@ -228,6 +234,17 @@ class App:
             if changed or self._exposed:
                 self._exposed = False
                 self.frame_seconds.append(time.perf_counter() - begin)
+
+    def _follow_result(self) -> None:
+        """Notices that the game in play has ended."""
+        session = self.controller.session
+        if session.ending is None:
+            self._in_play = session.game if session.on_main_line else self._in_play
+        elif self._in_play == session.game:
+            self._in_play = None
+            if text := follow_result(self):
+                self.save_preferences()
+                self.controller.say(f"{session.ending.text}. {text}")
 
     def _events(self) -> list[pygame.event.Event]:
         """What happened since the last frame; waits for it where nothing moves."""

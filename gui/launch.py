@@ -3,6 +3,7 @@
 from engine.board import Board
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
+from engine.players.levels import Level
 from engine.players.spec import CHAMPION, AlphaBetaSpec, HubSpec, NetworkSpec, RandomSpec, RolloutSpec, parse_player
 
 from .move_reasons import why_no_game
@@ -34,6 +35,8 @@ def spec_of(
             return OpponentSpec(kind="alphabeta", depth=depth).changed(**timing)
         case HubSpec(command):
             return OpponentSpec(kind="external", command=command).changed(**timing)
+        case NetworkSpec(level=Level(name=name)):
+            return OpponentSpec(kind="level", level=name)
         case NetworkSpec(alphabeta=False) as named:
             number = simulations if named.simulations is None else named.simulations
             search = {"oracle": named.oracle} | ({} if number is None else {"num_simulations": number})

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from engine.errors import DraughtsError
 from engine.players import Player, PlayerError, make_simple_player
 from engine.players.alphabeta import MAX_DEPTH
+from engine.players.levels import LEVELS, Level, level_named
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
 from engine.players.spec import (
     CHAMPION,
@@ -23,12 +24,14 @@ from engine.players.spec import (
     PlayerSpec,
     RandomSpec,
     RolloutSpec,
+    at_level,
 )
 from engine.retired import present_backend, present_search
 from engine.search import BOARD_SEARCH, SearchConfig
 
-Kind = Literal["random", "rollout", "alphabeta", "network", "external"]
+Kind = Literal["level", "random", "rollout", "alphabeta", "network", "external"]
 KIND_NAMES: dict[Kind, str] = {
+    "level": "level with a name",
     "network": "network",
     "alphabeta": "alpha-beta",
     "rollout": "roll-outs",
@@ -36,6 +39,7 @@ KIND_NAMES: dict[Kind, str] = {
     "external": "external engine",
 }
 SHIPPED_NAME = "Crownhead"
+USUAL_LEVEL = "casual"  # where nobody has chosen one
 _INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
 _ADVISER_S = 0.5  # for a hint, and for each position of a report
@@ -64,6 +68,7 @@ class OpponentSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: Kind = Field("network", description="what plays")
+    level: str = Field(USUAL_LEVEL, max_length=40, description="level with a name: which")
     checkpoint: str | None = Field(None, description="network: its folder; none is the shipped network")
     command: str | None = Field(None, description="external engine: the command that starts it")
     timed: bool = Field(False, description="strength is seconds per move, not an amount of search")
@@ -83,6 +88,8 @@ class OpponentSpec(BaseModel):
     def _consistent(self) -> "OpponentSpec":
         if self.kind == "external" and not (self.command or "").strip():
             raise ValueError("an external engine needs the command that starts it")
+        if self.kind == "level":
+            level_named(self.level)
         return self
 
     def changed(self, **changes: object) -> "OpponentSpec":
@@ -99,6 +106,8 @@ class OpponentSpec(BaseModel):
     def player(self) -> PlayerSpec:
         """The player that it is; of a network without what ``search`` says."""
         match self.kind:
+            case "level":
+                return at_level(level_named(self.level))
             case "network":
                 return NetworkSpec(self.checkpoint or CHAMPION, backend=self.backend, ponder=self.ponder)
             case "external":
@@ -113,7 +122,7 @@ class OpponentSpec(BaseModel):
     @property
     def by_time(self) -> bool:
         """Whether its strength is seconds per move."""
-        return self.kind == "external" or (self.timed and self.kind != "random")
+        return self.kind == "external" or (self.timed and self.kind not in ("random", "level"))
 
     @property
     def amount(self) -> int | float:
@@ -126,6 +135,8 @@ class OpponentSpec(BaseModel):
     @property
     def name(self) -> str:
         """Short, for the players' names of a game."""
+        if self.kind == "level":
+            return level_named(self.level).title
         if self.kind == "network":
             return Path(self.checkpoint).name if self.checkpoint else SHIPPED_NAME
         if self.kind == "external":
@@ -134,7 +145,7 @@ class OpponentSpec(BaseModel):
 
     @property
     def label(self) -> str:
-        name = self.name if self.kind in ("network", "external") else KIND_NAMES[self.kind]
+        name = self.name if self.kind in ("level", "network", "external") else KIND_NAMES[self.kind]
         strength = strength_text(self)
         return f"{name}, {strength}" if strength else name
 
@@ -158,6 +169,8 @@ def _engine_name(command: str) -> str:
 
 def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
     """The stops of the strength slider, weakest first; none where there is nothing to set."""
+    if spec.kind == "level":
+        return tuple(range(1, len(LEVELS) + 1))
     if spec.by_time:
         return _SECONDS
     return _AMOUNTS[spec.kind][0] if spec.kind in _AMOUNTS else ()
@@ -165,6 +178,8 @@ def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
 
 def strength_position(spec: OpponentSpec) -> int:
     """Index of the stop that is nearest to the strength, by ratio; 0 where there is none."""
+    if spec.kind == "level":
+        return LEVELS.index(level_named(spec.level))
     steps = strength_steps(spec)
     amount = math.log(max(spec.amount, 0.01))
     return min(range(len(steps)), key=lambda index: abs(amount - math.log(steps[index])), default=0)
@@ -175,7 +190,10 @@ def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
     steps = strength_steps(spec)
     if not steps:
         return spec
-    amount = steps[max(0, min(position, len(steps) - 1))]
+    position = max(0, min(position, len(steps) - 1))
+    amount = steps[position]
+    if spec.kind == "level":
+        return spec.changed(level=LEVELS[position].name)
     if spec.by_time:
         return spec.changed(seconds=amount)
     if spec.kind == "network":
@@ -187,10 +205,17 @@ def strength_text(spec: OpponentSpec) -> str:
     """The strength in words, such as ``400 simulations``; empty where there is none to set."""
     if spec.by_time:
         return f"{spec.seconds:g} s"
+    if spec.kind == "level":
+        return level_text(level_named(spec.level))
     if spec.kind not in _AMOUNTS:
         return ""
     _, one, more = _AMOUNTS[spec.kind]
     return f"{spec.amount} {one if spec.amount == 1 else more}"
+
+
+def level_text(level: Level) -> str:
+    """Where a level stands, ``level 4 of 17, Elo 320``; the first has Elo 0."""
+    return f"level {LEVELS.index(level) + 1} of {len(LEVELS)}, Elo {level.elo}"
 
 
 class CheckpointEntry(NamedTuple):
@@ -231,7 +256,7 @@ class Opponents:
     ) -> None:
         self._factories: dict[Kind, PlayerFactory] = dict.fromkeys(("alphabeta", "rollout", "random"), _simple)
         if network is not None:
-            self._factories["network"] = network
+            self._factories |= {"network": network, "level": network}
         if external is not None:
             self._factories["external"] = external
         self._find_checkpoints = find_checkpoints

@@ -44,6 +44,7 @@ class Preferences(BaseModel):
     ui_scale: float = Field(0.0, ge=0, le=4, description="size of texts and buttons; 0 follows the screen")
     mode: Literal["human-agent", "human-human", "agent-agent"] = Field("human-agent", description="who plays whom")
     side: Literal["black", "white", "random"] = Field("black", description="your side against the agent")
+    adaptive: bool = Field(False, description="the next level is one up after a win, one down after a loss")
     opening: Literal["start", "random-ballot", "ballot", "position"] = Field("start", description="where games start")
     ballot: int = Field(1, ge=1, le=174, description="number of the chosen ballot")
     time_control: TimeControlText = "-"

@@ -58,6 +58,8 @@ LEVELS = (
     Level("master", "Master", 0.5, 128, 1450),
     Level("senior-master", "Senior master", 0.5, 320, 1580),
     Level("grandmaster", "Grandmaster", 0.5, 640, 1670),
+    Level("world-class", "World-class player", 0.5, 1280, 1770),
+    Level("legend", "Legend", 0.5, 2560, 1870),
 )
 
 

@@ -168,8 +168,7 @@ def parse_player(text: str) -> PlayerSpec:
         split_command(command)
         return HubSpec(command)
     if text.startswith(_LEVEL):
-        level = level_named(text.removeprefix(_LEVEL))
-        return NetworkSpec(CHAMPION, "off", level.simulations, "student", level=level)
+        return at_level(level_named(text.removeprefix(_LEVEL)))
     kind, colon, number = text.partition(":")
     if kind == "tablebase":
         return TablebaseSpec(number or None)
@@ -188,6 +187,11 @@ def parse_player(text: str) -> PlayerSpec:
     if not 1 <= int(number) <= most:
         raise PlayerSpecError(f"{text!r} is no player: its number is not in 1 to {most}")
     return RolloutSpec(int(number)) if kind == "rollout" else AlphaBetaSpec(int(number))
+
+
+def at_level(level: Level) -> NetworkSpec:
+    """The player at a level."""
+    return NetworkSpec(CHAMPION, "off", level.simulations, "student", level=level)
 
 
 def _parse_network(text: str) -> NetworkSpec:

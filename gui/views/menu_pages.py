@@ -117,6 +117,8 @@ class NewGamePage(MenuScene):
         if preferences.mode == "human-agent":
             self.preference("You play", SIDES, "side", "Black begins, from squares 1 to 12")
             self._opponent("Against", "agent")
+            if stored_spec(self.app, "agent").kind == "level":
+                self.preference("The level follows your results", ON_OFF, "adaptive")
         elif preferences.mode == "agent-agent":
             self._opponent("Black", "black")
             self._opponent("White", "white")
@@ -170,7 +172,7 @@ class OpponentPage(MenuScene):
     def fill(self) -> None:
         app, spec = self.app, self.spec
         kinds = [(KIND_NAMES[kind], kind) for kind in app.opponents.kinds]
-        meaning = "Network: what the program has taught itself. Others need no network."
+        meaning = "Levels play as people do; the network is the champion itself. Others need no network."
         self.selector("Kind", kinds, spec.kind, self._kind, meaning)
         if spec.kind == "network":
             name = next((e.label for e in app.opponents.checkpoints() if e.folder == spec.checkpoint), spec.name)

@@ -24,7 +24,7 @@ from .rules_learning import (
 from .rules_page import RulePart, rule_parts, write_page
 
 _POLISHINGS = 3
-_SAMPLED = 200_000  # positions of five pieces that rules are measured on; never those that they are learnt from
+_SAMPLED = 200_000  # positions of five pieces that rules are measured on, drawn anew: few are among those learnt from
 _PER_MATERIAL = 20_000  # won positions from which plies are estimated
 _TEST_SEED = 1 << 40
 

@@ -1,0 +1,62 @@
+"""Choosing a level at the first start, and the level that follows the player's results."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.players.levels import LEVELS, level_named
+
+from ..menus import MenuScene
+from ..opponents import OpponentSpec, level_text
+from .menu_pages import start, store_spec, stored_spec
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_FIRST_CHOICES = {  # what people say of themselves, and the level that suits them
+    "I am new to the game": "beginner",
+    "I know the rules": "learner",
+    "I play now and then": "hobby",
+    "I play in a club": "club",
+    "I win tournaments": "candidate",
+    "I am a master": "master",
+}
+
+
+class WelcomePage(MenuScene):
+    """The first start: one click chooses the opponent and begins."""
+
+    title = "Welcome: how strong are you?"
+    board = True
+
+    def fill(self) -> None:
+        for text, name in _FIRST_CHOICES.items():
+            spec, level = OpponentSpec(kind="level", level=name), level_named(name)
+            self.button(text, partial(self._begin, spec), f"Against {level.title}, {level_text(level)}")
+        champion = OpponentSpec(kind="network", timed=True, seconds=1.0)
+        self.button("I fear nobody", partial(self._begin, champion), "Against the champion, a second for each move")
+        self.button("Later", self.leave, "The menu has all levels and all other opponents")
+
+    def _begin(self, spec: OpponentSpec) -> None:
+        store_spec(self.app, "agent", spec)
+        start(self)
+
+
+def follow_result(app: "App") -> str:
+    """After a game with a level: the next one that suits its result, which the preferences keep; what to say of it.
+
+    Nothing changes where the preferences do not want that, or the game was not between a person and the level.
+    """
+    controller = app.controller
+    ending, humans = controller.session.ending, controller.humans
+    if not app.preferences.adaptive or ending is None or len(humans) != 1 or not controller.session.on_main_line:
+        return ""
+    (person,) = humans
+    spec = stored_spec(app, "agent")
+    if controller.agents[person.other] != spec or spec.kind != "level":
+        return ""
+    step = 0 if ending.winner is None else 1 if ending.winner is person else -1
+    place = LEVELS.index(level_named(spec.level)) + step
+    if step == 0 or not 0 <= place < len(LEVELS):
+        return ""
+    store_spec(app, "agent", spec.changed(level=LEVELS[place].name))
+    return f"Your next opponent: {LEVELS[place].title}, {level_text(LEVELS[place])}"
