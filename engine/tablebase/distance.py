@@ -165,7 +165,7 @@ def date_rows(low, high, grid, known, mine, moves):
     Args:
         known: ``KnownSlices``. mine: ``Dating``. moves: buffer [MAX_MOVES] of ``MOVE``.
     """
-    known, moves = borrowed(known), borrowed(moves)
+    known, moves, grid, mine = borrowed(known), borrowed(moves), borrowed(grid), borrowed(mine)
     values, seeds = mine.values, mine.seeds
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for row in range(low, high):
@@ -219,7 +219,7 @@ def date_level(low, high, grid, level, winning, mine, theirs):
     Returns:
         Number of words with positions that are still without a date.
     """
-    mine, theirs = borrowed(mine), borrowed(theirs)
+    mine, theirs, grid = borrowed(mine), borrowed(theirs), borrowed(grid)
     values, halves, seeds, dated = mine.values, mine.halves, mine.seeds, mine.dated
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     outcome = 0 if winning else 1
