@@ -18,7 +18,7 @@ from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
-from learner.endgame.commands import oracle_validate_command
+from learner.endgame.validate_command import oracle_validate_command
 from learner.report import Report, make_writable_folder, to_markdown
 from learner.student import load_student
 

@@ -39,7 +39,11 @@ Judge = Callable[[np.ndarray], np.ndarray]
 STATIC_WEIGHT = 0.2  # of a position's own judgement beside that of its moves; 0 would be plain negamax
 EVERYWHERE = 2.0  # a threshold that no confidence reaches
 MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round
+AT_ONCE, STEADY, CHANGED, PROVEN = range(4)
+"""How a verdict was reached: by captures alone; by rounds that agreed with it all along; by rounds that did not; or
+by moves that win, or lose, whatever the judge may say."""
 _FLOOR = np.float32(1e-6)  # of a probability, before its logarithm is taken
+_SUREST = np.float32(1) - _FLOOR  # no judgement is as certain as a proof
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
 _CHUNK = 1 << 11  # positions searched at a time: bounds the memory, to some hundred MB at worst
 
@@ -51,11 +55,13 @@ class Resolved(NamedTuple):
         probabilities: float32 [N, 3], win, draw and loss for the side to move.
         evaluations: int64 [N], how many positions the judge was asked about for each.
         rounds: uint8 [N], how many rounds of quiet moves each was given.
+        ways: uint8 [N], ``AT_ONCE``, ``STEADY``, ``CHANGED`` or ``PROVEN``.
     """
 
     probabilities: np.ndarray
     evaluations: np.ndarray
     rounds: np.ndarray
+    ways: np.ndarray
 
     @property
     def values(self) -> np.ndarray:
@@ -122,6 +128,7 @@ class _Forest:
         self.states = np.empty(0, np.uint8)
         self.judged = self.values = np.empty((0, 3), np.float32)
         self.evaluations, self.rounds = np.zeros(n, np.int64), np.zeros(n, np.uint8)
+        self._verdicts, self._changed = np.full(n, -1), np.zeros(n, np.bool_)
         self._append(positions, np.full(n, -1, np.int32), np.arange(n, dtype=np.int32))
 
     def _append(self, positions: np.ndarray, parents: np.ndarray, origins: np.ndarray) -> None:
@@ -153,11 +160,14 @@ class _Forest:
         judged[: len(self.judged)] = self.judged
         new = np.flatnonzero((self.states == _END) & (judged[:, 0] < 0))
         if len(new):
-            judged[new] = self._judge(self.positions[new])
+            judged[new] = np.minimum(self._judge(self.positions[new]), _SUREST)
             self.evaluations += np.bincount(self.origins[new], minlength=len(self.evaluations))
         self.judged = judged
         self.values = np.empty_like(judged)
         _back_up(self.states, self.parents, judged, np.float32(STATIC_WEIGHT), self.values)
+        verdicts = self.values[: len(self.rounds)].argmax(1)
+        self._changed |= (verdicts != self._verdicts) & (self._verdicts >= 0)
+        self._verdicts = verdicts
 
     def unsure(self, threshold: float) -> np.ndarray:
         """The ends to be searched further: they and all above them are unsure."""
@@ -167,8 +177,10 @@ class _Forest:
         return np.flatnonzero(marked & (self.states == _END))
 
     def resolved(self) -> Resolved:
-        n = len(self.rounds)
-        return Resolved(self.values[:n].copy(), self.evaluations.copy(), self.rounds.copy())
+        values = self.values[: len(self.rounds)].copy()
+        ways = np.where(self._changed, CHANGED, np.where(self.rounds > 0, STEADY, AT_ONCE)).astype(np.uint8)
+        ways[np.maximum(values[:, 0], values[:, 2]) >= 1] = PROVEN
+        return Resolved(values, self.evaluations.copy(), self.rounds.copy(), ways)
 
 
 def children_of(positions: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +257,7 @@ def _back_up(states, parents, judged, static_weight, values):
             values[i, 0], values[i, 1], values[i, 2] = judged[i, 0], judged[i, 1], judged[i, 2]
         elif states[i] == _OPEN:
             values[i, 1] = max(zero, one - values[i, 0] - values[i, 2])
-            proven = max(values[i, 0], values[i, 1], values[i, 2]) >= one
+            proven = max(values[i, 0], values[i, 2]) >= one
             if static_weight > zero and judged[i, 0] >= zero and not proven:
                 _mix(judged[i], values[i], static_weight)
         above = parents[i]
