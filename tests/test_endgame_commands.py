@@ -15,44 +15,41 @@ from programs import ROOT, crownhead_program
 from engine.board import Board
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import CheckpointError, save_checkpoint
-from learner.endgame import commands
+from learner.endgame import commands, validate_command
 from learner.endgame.commands import (
     CURVES,
     MOST_POINTS,
     Beginning,
+    Lessons,
     curves_in,
     oracle_calibrate_command,
     oracle_train_command,
-    oracle_validate_command,
     thinned,
 )
 from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_network, save_endgame_network
 from learner.endgame.oracle import open_oracle, read_oracle_card, shipped_folder
 from learner.endgame.probe_command import probe_command
+from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
 
 FENS = ["W:WK1:BK28", "B:W21,22,K23,32:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
 OUTCOMES = ("win", "draw", "loss")
-MEMBER_KEYS = {"pieces", "temperature", "threshold", "rounds", "search_temperature"}
+MEMBER_KEYS = {
+    "pieces", "temperature", "threshold", "rounds", "evaluations", "search_temperature", "changed_temperature", "beyond"
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "CALIBRATION_POSITIONS", 1000)
     monkeypatch.setattr(commands, "QUICK_POSITIONS", 300)
+    monkeypatch.setattr(validate_command, "QUICK_POSITIONS", 300)
 
 
 def train(out: Path, minutes: float = 0.08, **changes: Any) -> dict[str, Any]:
-    arguments: dict[str, Any] = {
-        "pieces": 3,
-        "minutes": minutes,
-        "seed": 1,
-        "folder": SHIPPED,
-        "out": out,
-        "quiet": True,
-    }
     beginning = Beginning(**{name: changes.pop(name) for name in Beginning._fields if name in changes})
-    return oracle_train_command(beginning, **(arguments | changes))
+    lessons = Lessons(**({"pieces": 3, "minutes": minutes, "folder": SHIPPED} | changes))
+    return oracle_train_command(beginning, lessons, out, quiet=True)
 
 
 @pytest.fixture(scope="module")

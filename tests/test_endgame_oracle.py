@@ -210,15 +210,14 @@ def test_exact_judgements_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_search_of_nothing_finds_nothing() -> None:
     found = resolve(np.empty((0, 4), np.uint32), hashed_judge, 2)
-    assert [len(column) for column in found] == [0, 0, 0]
+    assert [len(column) for column in found] == [0, 0, 0, 0]
     assert found.probabilities.shape == (0, 3)
 
 
-def test_positions_that_take_many_evaluations_get_no_further_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_positions_that_take_many_evaluations_get_no_further_round() -> None:
     positions = drawn(300).positions
     free = resolve(positions, hashed_judge, 3, EVERYWHERE)
-    monkeypatch.setattr("learner.endgame.resolve.MOST_EVALUATIONS", 5)
-    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE)
+    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE, most=5)
     grown = bounded.rounds < free.rounds
     assert grown.any()
     assert (bounded.evaluations[grown] >= 5).all()

@@ -17,14 +17,15 @@ from .networks import EndgameNetwork
 from .oracle import Oracle
 from .probabilities import log_probabilities, softmax
 from .reached import around, with_tables
-from .resolve import CHANGED, STEADY, Judge, Resolved, resolve, search_rounds
+from .resolve import CHANGED, MOST_EVALUATIONS, STEADY, Judge, Resolved, resolve, search_rounds
 from .trust import FEWEST, Beyond, error_of, fit_beyond
 
 DEFAULT_BUDGET = 64.0
 """Evaluations per position, on the mean. Errors fall by about an eighth with every doubling of it, slower from here on;
 one core still judges ten thousand positions a second, and nine positions in ten need no search at all."""
 THRESHOLDS = (0.6, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
-_CHUNK = 1 << 10
+_CHUNK = 1 << 8
+_TIRED = MOST_EVALUATIONS / DEFAULT_BUDGET  # times the budget: what one position may take
 _GIVE_UP = 2.0  # times its share of the budget may one part of the positions take, before all do without that round
 _TEMPERATURES = (0.05, 20.0)
 
@@ -69,7 +70,7 @@ def choose_search(
         budget: most evaluations per position, on the mean. The capture search is allowed whatever it costs.
         report: told, after each threshold, what share of them is done.
     """
-    base = resolve(positions, judge)
+    base, tired = resolve(positions, judge), round(_TIRED * budget)
     wrong = base.probabilities.argmax(1) != classes
     best = SearchChoice(0.0, 0, float(wrong.mean()), float(base.evaluations.mean()))
     for number, threshold in enumerate(thresholds):
@@ -81,7 +82,7 @@ def choose_search(
         places = np.flatnonzero(unsure)
         for start in range(0, len(places), _CHUNK):
             part = places[start : start + _CHUNK]
-            totals += _totals(positions[part], classes[part], judge, max_rounds, threshold, most * len(part))
+            totals += _totals(positions[part], classes[part], judge, max_rounds, threshold, most * len(part), tired)
         for rounds, (error, cost) in enumerate((totals / len(positions)).tolist()):
             if cost <= budget and (error, cost) < (best.error, best.evaluations):
                 best = SearchChoice(threshold, rounds, error, cost)
@@ -89,11 +90,11 @@ def choose_search(
 
 
 def _totals(
-    positions: np.ndarray, classes: np.ndarray, judge: Judge, max_rounds: int, threshold: float, most: float
+    positions: np.ndarray, classes: np.ndarray, judge: Judge, max_rounds: int, threshold: float, most: float, tired: int
 ) -> np.ndarray:
     """float64 [max_rounds + 1, 2]: errors and evaluations by number of rounds; infinite where these exceed ``most``."""
     totals = np.full((max_rounds + 1, 2), np.inf)
-    for rounds, found in enumerate(search_rounds(positions, judge, max_rounds, threshold)):
+    for rounds, found in enumerate(search_rounds(positions, judge, max_rounds, threshold, tired)):
         evaluations = float(found.evaluations.sum())
         if evaluations > most:
             totals[rounds:] = np.inf
@@ -140,9 +141,11 @@ def calibrate_oracle(
         report(what, 0.0)
         batch = source.draw(low, high, len(members) + i)
         choice = choose_search(batch.positions, batch.classes, judge, budget, report=partial(report, what))
-        found = resolve(batch.positions, judge, choice.rounds, choice.threshold)
+        evaluations = round(_TIRED * budget)
+        found = resolve(batch.positions, judge, choice.rounds, choice.threshold, evaluations)
         members[i] = replace(
             member,
+            evaluations=evaluations,
             threshold=choice.threshold,
             rounds=choice.rounds,
             search_temperature=_searched_temperature(found, batch.classes, STEADY),

@@ -7,11 +7,11 @@ import numpy as np
 
 from .networks import EndgameNetwork
 from .probabilities import bounded, log_probabilities, softmax
-from .resolve import CHANGED, STEADY, Resolved
+from .resolve import CHANGED, MOST_EVALUATIONS, STEADY, Resolved
 from .trust import Beyond
 
 MAX_BOARD_PIECES = 24
-MAX_ROUNDS = 6
+MAX_ROUNDS = 9
 UNTESTED_CONFIDENCE = 0.9
 """Most confidence stated about more pieces than a network was calibrated on, where no rule was fitted for them
 (``trust``). The first network for 2-5 pieces, asked about three against three, claimed 99.8 % and was right in 90.6 %
@@ -31,6 +31,7 @@ class Member:
         temperature: its logits are divided by it (Guo et al. 2017).
         threshold: from this confidence on, what captures lead to is not searched further.
         rounds: most rounds of quiet moves, 0 to ``MAX_ROUNDS``, for positions below the threshold.
+        evaluations: a position that has taken as many gets no further round.
         search_temperature: the logarithms of what these rounds give are divided by it: they are right more often than
             their probabilities say, since a search finds reasons for both sides.
         changed_temperature: the same where the rounds did not agree on the verdict; None: no other than where they did.
@@ -40,7 +41,8 @@ class Member:
     """
 
     SETTINGS: ClassVar = (
-        "pieces", "temperature", "threshold", "rounds", "search_temperature", "changed_temperature", "beyond"
+        "pieces", "temperature", "threshold", "rounds", "evaluations", "search_temperature", "changed_temperature",
+        "beyond",
     )  # fmt: skip
 
     network: EndgameNetwork
@@ -48,6 +50,7 @@ class Member:
     temperature: float = 1.0
     threshold: float = 0.98
     rounds: int = 2
+    evaluations: int = MOST_EVALUATIONS
     search_temperature: float = 1.0
     changed_temperature: float | None = None
     calibrated: int = 0
@@ -62,6 +65,8 @@ class Member:
                 raise OracleError(f"temperature {temperature}: a positive number is needed")
         if not 0 <= self.calibrated <= MAX_BOARD_PIECES:
             raise OracleError(f"calibrated on {self.calibrated} pieces: 0 to {MAX_BOARD_PIECES} are possible")
+        if self.evaluations < 1:
+            raise OracleError(f"{self.evaluations} evaluations: at least 1 is needed")
         if not 0 <= self.threshold <= 1 or not 0 <= self.rounds <= MAX_ROUNDS:
             raise OracleError(
                 f"threshold {self.threshold}, rounds {self.rounds}: 0 to 1 and 0 to {MAX_ROUNDS} are possible"

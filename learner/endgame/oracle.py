@@ -22,12 +22,13 @@ from ..report import make_writable_folder
 from .data import FLAG_NONE, flags_of
 from .member import MAX_BOARD_PIECES, Member, OracleError
 from .networks import CARD_FILE, EndgameNetwork, StoredNetwork, load_endgame_network, read_card
-from .resolve import PROVEN, Resolved, resolve
+from .resolve import MOST_EVALUATIONS, PROVEN, Resolved, resolve
 from .trust import Beyond
 from .validation import OUTCOMES
 
 RULES, NETWORK = "rules", "network"
-SEARCHES = ("capture search", *(f"{number}-ply search" for number in ("one", "two", "three", "four", "five", "six")))
+_NUMBERS = "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
+SEARCHES = ("capture search", *(f"{number}-ply search" for number in _NUMBERS))
 """Names of the searches by rounds (``resolve``)."""
 SHIPPED_PACKAGE = "checkpoints"
 SCHEMA_VERSION: Literal[1] = 1
@@ -46,6 +47,7 @@ class MemberCard(StoredNetwork):
     temperature: float
     threshold: float
     rounds: int
+    evaluations: int = MOST_EVALUATIONS
     search_temperature: float
     changed_temperature: float | None = None
     calibrated: int | None = None
@@ -224,7 +226,7 @@ class Oracle:
         result = Resolved(*columns)
         for member, places in self._shares(positions):
             own = positions[places]
-            part = resolve(own, self.network_probabilities, member.rounds, member.threshold)
+            part = resolve(own, self.network_probabilities, member.rounds, member.threshold, member.evaluations)
             pieces = np.bitwise_count(own[:, 0] | own[:, 1]) if beyond else np.zeros(len(own), np.uint8)
             shares = member.believed(part, pieces)
             part = part._replace(probabilities=shares)

@@ -38,14 +38,14 @@ Judge = Callable[[np.ndarray], np.ndarray]
 
 STATIC_WEIGHT = 0.2  # of a position's own judgement beside that of its moves; 0 would be plain negamax
 EVERYWHERE = 2.0  # a threshold that no confidence reaches
-MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round
+MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round, where nothing else is said
 AT_ONCE, STEADY, CHANGED, PROVEN = range(4)
 """How a verdict was reached: by captures alone; by rounds that agreed with it all along; by rounds that did not; or
 by moves that win, or lose, whatever the judge may say."""
 _FLOOR = np.float32(1e-6)  # of a probability, before its logarithm is taken
 _SUREST = np.float32(1) - _FLOOR  # no judgement is as certain as a proof
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
-_CHUNK = 1 << 11  # positions searched at a time: bounds the memory, to some hundred MB at worst
+_MOST_AT_ONCE = 1 << 22  # evaluations of the positions searched at a time: bounds the memory, to some hundred MB
 
 
 class Resolved(NamedTuple):
@@ -79,28 +79,32 @@ def resolve(
     judge: Judge,
     rounds: int = 0,
     threshold: float = EVERYWHERE,
+    most: int = MOST_EVALUATIONS,
 ) -> Resolved:
     """Searches positions uint32 [N, 4].
 
     Args:
         rounds: 0 is the capture search; 1 with the threshold ``EVERYWHERE`` the one-ply search.
         threshold: only judgements with a smaller probability of the verdict are searched further.
+        most: a position that has taken as many evaluations gets no further round.
     """
-    parts = []
-    for start in range(0, max(1, len(positions)), _CHUNK):
-        part = positions[start : start + _CHUNK]
-        *_, last = search_rounds(part, judge, rounds, threshold)
+    parts, size = [], max(1, _MOST_AT_ONCE // most)
+    for start in range(0, max(1, len(positions)), size):
+        part = positions[start : start + size]
+        *_, last = search_rounds(part, judge, rounds, threshold, most)
         parts.append(last)
     return Resolved(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def search_rounds(positions: np.ndarray, judge: Judge, rounds: int, threshold: float) -> Iterator[Resolved]:
+def search_rounds(
+    positions: np.ndarray, judge: Judge, rounds: int, threshold: float, most: int = MOST_EVALUATIONS
+) -> Iterator[Resolved]:
     """What ``resolve`` says after the capture search and after each round, as long as anything is unsure."""
     forest = _Forest(positions, judge)
     forest.grow_captures()
     yield forest.resolved()
     for _ in range(rounds):
-        frontier = forest.unsure(threshold)
+        frontier = forest.unsure(threshold, most)
         if len(frontier) == 0:
             return
         forest.rounds[np.unique(forest.origins[frontier])] += 1
@@ -169,10 +173,10 @@ class _Forest:
         self._changed |= (verdicts != self._verdicts) & (self._verdicts >= 0)
         self._verdicts = verdicts
 
-    def unsure(self, threshold: float) -> np.ndarray:
+    def unsure(self, threshold: float, most: int) -> np.ndarray:
         """The ends to be searched further: they and all above them are unsure."""
         marked = np.zeros(len(self.positions), np.bool_)
-        tired = self.evaluations >= MOST_EVALUATIONS
+        tired = self.evaluations >= most
         _mark(self.states, self.parents, self.origins, self.values, np.float32(threshold), tired, marked)
         return np.flatnonzero(marked & (self.states == _END))
 
