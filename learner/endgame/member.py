@@ -50,10 +50,10 @@ class Member:
     temperature: float = 1.0
     threshold: float = 0.98
     rounds: int = 2
-    evaluations: int = MOST_EVALUATIONS
     search_temperature: float = 1.0
-    changed_temperature: float | None = None
     calibrated: int = 0
+    evaluations: int = MOST_EVALUATIONS
+    changed_temperature: float | None = None
     beyond: Beyond | None = None
 
     def __post_init__(self) -> None:

@@ -126,7 +126,8 @@ def read_members(folder: Path | str) -> list[Member]:
         network = card.load(folder / Path(card.file).name, path)
         calibrated = min(card.pieces[1], _MOST_UNSAID) if card.calibrated is None else card.calibrated
         try:
-            members.append(Member(network, **card.model_dump(include=set(Member.SETTINGS)), calibrated=calibrated))
+            settings = {name: getattr(card, name) for name in Member.SETTINGS}
+            members.append(Member(network, **settings, calibrated=calibrated))
         except OracleError as error:
             raise CheckpointError(f"{path}: {error}") from error
     if not members:

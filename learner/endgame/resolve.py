@@ -43,7 +43,7 @@ AT_ONCE, STEADY, CHANGED, PROVEN = range(4)
 """How a verdict was reached: by captures alone; by rounds that agreed with it all along; by rounds that did not; or
 by moves that win, or lose, whatever the judge may say."""
 _FLOOR = np.float32(1e-6)  # of a probability, before its logarithm is taken
-_SUREST = np.float32(1) - _FLOOR  # no judgement is as certain as a proof
+_SUREST = np.nextafter(np.float32(1), np.float32(0))  # no judgement is as certain as a proof
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
 _MOST_AT_ONCE = 1 << 22  # evaluations of the positions searched at a time: bounds the memory, to some hundred MB
 
