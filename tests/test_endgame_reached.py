@@ -29,9 +29,9 @@ from learner.endgame.data import (
 from learner.endgame.labels import FileTables, file_order
 from learner.endgame.mixture import ListSampler, MixedSampler
 from learner.endgame.networks import PairConfig, PairNetwork
-from learner.endgame.reached import around, harder, some, with_tables
+from learner.endgame.reached import around, reached_sampler, some, with_tables
 from learner.endgame.training import EndgameTrainer
-from learner.endgame.walks import walked
+from learner.endgame.walks import WalkSampler, walked
 from learner.endgame.widening import sizes_of, widened
 from selfplay.reached import ReachedError, reached_positions
 
@@ -167,19 +167,30 @@ def test_a_mixture_takes_its_part_of_each_and_resumes(tmp_path: Path) -> None:
         MixedSampler(EndgameSampler(tables(), MATERIALS[:4], 1), ListSampler(drawn(9), MATERIALS, 1, None, False), 0.5)
 
 
-def test_what_a_network_knows_is_mostly_left_out() -> None:
-    class Knows(PairNetwork):
-        def wdl_logits(self, positions: np.ndarray) -> np.ndarray:
-            sure = 20 * np.eye(3, dtype=np.float32)[1 - tables().lookup(positions).astype(np.int64)]
-            sure[positions[:, 0] & 1 == 1] = 0  # nothing of these
-            return sure
+def test_walks_lead_to_new_samples_of_the_split_and_the_slices() -> None:
+    starts = drawn(50, quiet=True).positions
+    three = materials_between(3, 3)
+    sampler = WalkSampler(tables(), starts, MATERIALS, 1, VALIDATION, 4)
+    found = sampler.draw(500)
+    assert len(np.unique(found.positions, axis=0)) > 300
+    assert (split_of(found.positions) == VALIDATION).all()
+    assert (found.flags != FLAG_CAPTURE).all()
+    assert np.array_equal(found.values, tables().lookup(found.positions))
+    known = {tuple(row) for row in starts.tolist()}
+    at_home = WalkSampler(tables(), starts, MATERIALS, 1, None, 0).draw(200)
+    assert {tuple(row) for row in at_home.positions.tolist()} <= known
+    few = starts[np.bitwise_count(starts[:, 0] | starts[:, 1]) == 3]
+    assert (
+        np.bitwise_count(WalkSampler(tables(), few, three, 1, None, 9).draw(300).positions[:, :2]).sum(1) == 3
+    ).all()
 
-    batch = drawn(4000)
-    kept = harder(Knows(PairConfig(width=2, experts=1, hidden=1)), batch, 1)
-    unknown = batch.positions[:, 0] & 1 == 1
-    left = kept.positions[:, 0] & 1 == 1
-    assert left.sum() == unknown.sum()
-    assert 0.2 < (~left).sum() / (~unknown).sum() < 0.3
+
+def test_samples_around_games_come_from_memory_or_a_list() -> None:
+    uniform = EndgameSampler(tables(), materials_between(3, 4), 1, TRAIN, True)
+    for dense in (True, False):
+        found = reached_sampler(drawn(400).positions, uniform, dense, 1).draw(300)
+        assert (split_of(found.positions) == TRAIN).all()
+        assert np.array_equal(found.values, tables().lookup(found.positions))
 
 
 def test_a_wider_network_begins_by_judging_as_before() -> None:

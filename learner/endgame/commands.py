@@ -31,13 +31,14 @@ from .networks import (
 )
 from .oracle import ORACLE_FOLDER, Oracle, check_oracle_place, open_oracle, oracle_folder, read_oracle_card, save_oracle
 from .progress import OracleProgress
-from .reached import reached_samples
+from .reached import reached_sampler
 from .training import CurvePoint, EndgameTrainer
 from .widening import sizes_of, widened
 
 DENSE_PIECES = 6  # most pieces of tables that are held in memory: of seven they take gigabytes, and minutes to read
 REACHED_FRACTION = 0.6  # of the samples of a training with games
-_UNIFORM_LIST, _REACHED_LIST = 1 << 18, 3_000_000
+REACHED_FRACTION_OF_LISTS = 0.9  # where both are lists: the uniform one is short, since each value is a block to read
+_UNIFORM_LIST = 1 << 17
 STATE_FILE, NETWORK_FOLDER = "training.safetensors", "network"
 CALIBRATION_POSITIONS = 100_000
 _FEWEST_CALIBRATION, _CALIBRATION_RATE = 5_000, 20_000  # least, and per minute of training: half a minute at most
@@ -113,7 +114,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
             OracleProgress(quiet) as progress,
             open_values(lessons.folder, lessons.pieces, progress) as tables,
         ):
-            oracle, last = _train(network, beginning.net is not None, lessons, tables, out, progress)
+            oracle, last = _train(network, lessons, tables, out, progress)
     except KeyboardInterrupt as error:
         if not (out / STATE_FILE).exists():
             raise
@@ -134,18 +135,14 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
 
 
 def _train(
-    network: EndgameNetwork, taught: bool, lessons: Lessons, tables: Values, out: Path, progress: OracleProgress
+    network: EndgameNetwork, lessons: Lessons, tables: Values, out: Path, progress: OracleProgress
 ) -> tuple[Oracle, CurvePoint]:
-    """Trains, calibrates and saves; returns the oracle and the last point of the learning curve.
-
-    Args:
-        taught: the network has been trained before.
-    """
+    """Trains, calibrates and saves; returns the oracle and the last point of the learning curve."""
     pieces, seed, minutes = lessons.pieces, lessons.seed, lessons.minutes
     quiescent = network.kind == "pair"  # the others are published as, or come as, judges of all positions
     uniform = sampler_of(tables, pieces, seed, TRAIN, quiescent, lessons.fewest)
     sample = sampler_of(tables, pieces, seed, VALIDATION, quiescent, lessons.fewest).draw(_CURVE_POSITIONS)
-    sampler = training_sampler(uniform, network if taught else None, lessons)
+    sampler = training_sampler(uniform, lessons)
     progress.phase("training", 60 * minutes)
     trainer = EndgameTrainer(network, sampler, minutes=minutes, validation=sample)
     curve = trainer.run(out / STATE_FILE, progress.training)
@@ -163,22 +160,20 @@ def _train(
     return oracle, last
 
 
-def training_sampler(uniform: EndgameSampler, network: EndgameNetwork | None, lessons: Lessons) -> Sampler:
+def training_sampler(uniform: EndgameSampler, lessons: Lessons) -> Sampler:
     """What draws the samples of a training.
 
     Args:
         uniform: draws uniform ones. Of more pieces than are held in memory a list is drawn once.
-        network: that was trained before; of the positions of games that it is sure and right about only some are kept.
     """
-    pieces, seed, tables, materials = lessons.pieces, lessons.seed, uniform.tables, uniform.materials
-    chosen = seed, TRAIN, uniform.quiet
     source: Sampler = uniform
-    if pieces > DENSE_PIECES:
-        source = ListSampler(uniform.draw(_UNIFORM_LIST), materials, *chosen)
+    dense, seed = lessons.pieces <= DENSE_PIECES, lessons.seed
+    if not dense:
+        source = ListSampler(uniform.draw(_UNIFORM_LIST), uniform.materials, seed, TRAIN, uniform.quiet)
     if lessons.games is None:
         return source
-    reached = reached_samples(lessons.games, tables, lessons.fewest, pieces, seed, network, _REACHED_LIST)
-    return MixedSampler(source, ListSampler(reached, materials, *chosen), REACHED_FRACTION)
+    reached = reached_sampler(lessons.games, uniform, dense, seed)
+    return MixedSampler(source, reached, REACHED_FRACTION if dense else REACHED_FRACTION_OF_LISTS)
 
 
 def thinned(curve: Curve) -> Curve:

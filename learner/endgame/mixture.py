@@ -98,9 +98,18 @@ class MixedSampler:
 
 
 @njit(cache=True, nogil=True)
+def choose_row(ends, starts, state):
+    """A row of one of S slices: the slice by its weight, then any of its rows.
+
+    Args:
+        ends: int64 [S], see ``data.Sampler``. starts: int64 [S + 1], where each slice's rows begin.
+        state: random state uint64 [1].
+    """
+    place = np.searchsorted(ends, np.int64(next_random(state) % np.uint64(ends[-1])), side="right")
+    return starts[place] + np.int64(next_random(state) % np.uint64(starts[place + 1] - starts[place]))
+
+
+@njit(cache=True, nogil=True)
 def _choose(ends, starts, state, rows):
-    total = np.uint64(ends[-1])
     for i in range(rows.shape[0]):
-        slice_ = np.searchsorted(ends, np.int64(next_random(state) % total), side="right")
-        size = np.uint64(starts[slice_ + 1] - starts[slice_])
-        rows[i] = starts[slice_] + np.int64(next_random(state) % size)
+        rows[i] = choose_row(ends, starts, state)

@@ -4,14 +4,13 @@ import numpy as np
 
 from engine.tablebase.material import Material
 
-from .data import FLAG_CAPTURE, TRAIN, EndgameBatch, Values, codes_of, flags_of, labelled, split_of
-from .networks import EndgameNetwork
-from .probabilities import softmax
-from .walks import walked
+from .data import FLAG_CAPTURE, EndgameSampler, Sampler, codes_of, flags_of, labelled, split_of
+from .mixture import ListSampler
+from .walks import WalkSampler, walked
 
 WALKS, PLIES = 2, 3  # from each position, and of each walk
-_EASY_KEPT, _EASY = 0.25, 0.9
-_CHUNK = 1 << 18
+LONGEST_WALK = 8  # plies; a search looks as far
+LIST = 3_000_000  # positions, where their values are looked up in files
 
 
 def some(positions: np.ndarray, fewest: int, most: int) -> np.ndarray:
@@ -43,36 +42,20 @@ def around(
     return found[np.random.default_rng(seed).permutation(len(found))[:count]]
 
 
-def harder(network: EndgameNetwork, batch: EndgameBatch, seed: int) -> EndgameBatch:
-    """The samples without three in four of those that a network is right and sure about, for it to learn the others."""
-    right = np.concatenate(
-        [
-            softmax(network.wdl_logits(batch.positions[i : i + _CHUNK]))[
-                np.arange(len(batch.values[i : i + _CHUNK])), batch.classes[i : i + _CHUNK]
-            ]
-            for i in range(0, len(batch.values), _CHUNK)
-        ]
-    )
-    kept = (right < _EASY) | (np.random.default_rng(seed).random(len(right)) < _EASY_KEPT)
-    return EndgameBatch(*(column[kept] for column in batch))
-
-
-def reached_samples(
-    positions: np.ndarray,
-    values: Values,
-    fewest: int,
-    most: int,
-    seed: int,
-    network: EndgameNetwork | None = None,
-    count: int | None = None,
-) -> EndgameBatch:
-    """What to train on: quiet positions of the training split around those of games, with their exact values.
+def reached_sampler(positions: np.ndarray, uniform: EndgameSampler, dense: bool, seed: int) -> Sampler:
+    """Draws samples around the positions of games, of the slices and the split of another sampler.
 
     Args:
-        network: see ``harder``; None keeps all. count: at most so many positions are valued.
+        dense: exact values lie in memory, so that every walk can be a new one; else a list is valued once.
     """
-    batch = labelled(with_tables(around(positions, fewest, most, TRAIN, seed, count)), values)
-    return batch if network is None else harder(network, batch, seed)
+    pieces = [material.pieces for material in uniform.materials]
+    fewest, most = min(pieces), max(pieces)
+    assert uniform.split is not None
+    if dense:
+        starts = with_tables(some(positions, fewest, most))
+        return WalkSampler(uniform.tables, starts, uniform.materials, seed, uniform.split, LONGEST_WALK)
+    found = with_tables(around(positions, fewest, most, uniform.split, seed, LIST))
+    return ListSampler(labelled(found, uniform.tables), uniform.materials, seed, uniform.split, True)
 
 
 def with_tables(positions: np.ndarray) -> np.ndarray:
