@@ -112,7 +112,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
     try:
         with (
             OracleProgress(quiet) as progress,
-            open_values(lessons.folder, lessons.pieces, progress) as tables,
+            open_values(lessons.folder, lessons.pieces, progress, millions=True) as tables,
         ):
             oracle, last = _train(network, lessons, tables, out, progress)
     except KeyboardInterrupt as error:
@@ -260,18 +260,27 @@ def check_pieces(pieces: int) -> None:
 
 
 @contextmanager
-def open_values(folder: Path | None, pieces: int, progress: OracleProgress) -> Iterator[Values]:
-    """Exact values of 2 to ``pieces`` pieces: up to ``DENSE_PIECES`` in memory, of more in their files."""
-    if pieces <= DENSE_PIECES:
-        progress.phase(f"tables of 2 to {pieces} pieces")
-        yield load_tables(folder, pieces, report=progress.tables)
-        return
+def open_values(folder: Path | None, pieces: int, progress: OracleProgress, millions: bool = False) -> Iterator[Values]:
+    """Exact values of 2 to ``pieces`` pieces, from the tables' files where these are there.
+
+    Args:
+        millions: of values will be asked for. Up to ``DENSE_PIECES`` they are then held in memory; so they are where
+            files are lacking.
+
+    Raises:
+        OracleCommandError: files are lacking of more pieces than that.
+    """
     with FileTables(folder, lambda part: progress.part("reading tables", part)) as tables:
-        if tables.pieces < pieces:
-            place = folder or default_folder()
-            advice = build_advice(place, pieces, False)
-            raise OracleCommandError(f"{place} lacks tables of up to {pieces} pieces; build them with {advice}")
-        yield tables
+        complete = tables.pieces >= pieces
+        if complete and not (millions and pieces <= DENSE_PIECES):
+            yield tables
+            return
+    if pieces > DENSE_PIECES:
+        place = folder or default_folder()
+        advice = build_advice(place, pieces, False)
+        raise OracleCommandError(f"{place} lacks tables of up to {pieces} pieces; build them with {advice}")
+    progress.phase(f"tables of 2 to {pieces} pieces")
+    yield load_tables(folder, pieces, report=progress.tables)
 
 
 def sampler_of(

@@ -27,19 +27,20 @@ class FileTables:
     """Exact values from the files of a folder; what it lacks of few pieces comes with the package. A context manager.
 
     Args:
-        folder: None for the default one.
+        folder: need not be there; None for the default one.
         report: told what part, 0 to 1, of the values asked for is known.
 
     Raises:
         TableFileError: a file is damaged or foreign.
-        OSError: the folder is not there or cannot be read.
+        OSError: the folder cannot be read.
     """
 
     def __init__(self, folder: Path | None, report: Callable[[float], object] = lambda part: None) -> None:
         place = default_folder() if folder is None else folder
-        folders = [place, SHIPPED] if folder is not None or place.exists() else [SHIPPED]
+        there = place.exists()
+        folders = [place, SHIPPED] if there else [SHIPPED]
         self._pairs = {pair for pair, kind in find_files(folders) if kind == "wdl"}
-        self._tables, self.report = open_tablebase(folder, _CACHE_BYTES), report
+        self._tables, self.report = open_tablebase(place if there else SHIPPED, _CACHE_BYTES), report
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and material.pair in self._pairs
