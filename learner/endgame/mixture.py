@@ -17,6 +17,8 @@ from .data import WEIGHT_SCALE, EndgameBatch, EndgameDataError, Sampler
 class ListSampler:
     """Draws from a list of samples: first a slice, by its weight, then any of its samples. See ``data.Sampler``.
 
+    Slices weigh by the square root of their samples: games shuffle kings for long, and most samples would be of that.
+
     Args:
         samples: at least one; all of slices of ``materials``.
         split, quiet: what the samples were chosen by; only told to others.
@@ -36,7 +38,8 @@ class ListSampler:
         self._samples = EndgameBatch(*(column[order] for column in samples))
         counts = np.bincount(slices, minlength=len(materials))
         self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self.materials, self.weights = tuple(materials), counts / len(slices)
+        roots = np.sqrt(counts)
+        self.materials, self.weights = tuple(materials), roots / roots.sum()
         self.split, self.quiet = split, quiet
         self.ends = np.zeros(len(materials), np.int64)
         self.reweigh(np.ones(len(materials)))
