@@ -115,6 +115,7 @@ def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path
         ({"minutes": 0.0}, "more than zero"),
         ({"fewest": 4}, "--fewest 4: 2 to --pieces 3"),
         ({"kind": "wang", "width": 8}, "--width"),
+        ({"width": 7}, "--width 7: an even number"),
         ({"kind": "pair", "net": Path("somewhere")}, "not both"),
         ({"net": Path("nowhere")}, "nowhere"),
     ],

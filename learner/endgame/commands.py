@@ -201,6 +201,8 @@ def curves_in(folder: Path | str) -> Mapping[str, Curve]:
 
 def _network_to_train(beginning: Beginning, pieces: int) -> EndgameNetwork:
     kind, net, freeze_body, width = beginning
+    if width is not None and not (2 <= width <= 512 and width % 2 == 0):
+        raise OracleCommandError(f"--width {width}: an even number from 2 to 512 is needed")
     if net is None:
         if freeze_body or kind == "selfplay":
             raise OracleCommandError("only a self-play network that --net names has a body to train on or to freeze")
