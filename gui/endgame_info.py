@@ -12,7 +12,7 @@ from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
 _TURNED: dict[Exact, Exact] = {"win": "loss", "draw": "draw", "loss": "win"}
-ORACLE_PIECES = 6  # the most that the oracle is asked about: up to there its accuracy is measured
+ORACLE_PIECES = 7  # the most that the oracle is asked about: up to there its accuracy is measured
 TABLE_PIECES = 8  # the most that the tables are asked about
 _KEPT = 512  # verdicts
 _LONGEST_LINE = 300  # plies

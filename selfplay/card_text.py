@@ -99,6 +99,8 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
             ["pieces", "network alone", "with capture search", "with all searches of the oracle"],
             rows,
         )
+    if figures := results.get("head"):
+        yield _head(figures)
     if figures := results.get("conversion"):
         rows = [
             [line["pieces"], line["positions"], line["possible"], line["won"], percent(line["share"]), line["longest"]]
@@ -115,6 +117,24 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
             f"From the command crownhead engine to its first move ({figures['simulations']} simulations): "
             f"{figures['seconds']:.1f} s, with compiled functions on disk."
         )
+
+
+def _head(figures: Mapping[str, Any]) -> Table:
+    """Rows of what each network says by itself; columns of uniform positions and of those of games."""
+    names = [name for name in ("network", "student") if name in figures["by_pieces"][0]["uniform"]]
+    columns = [(source, name) for source in ("uniform", "games") for name in names]
+    rows: list[list[Cell]] = []
+    for line in figures["by_pieces"]:
+        cells = ["" if line[source] is None else percent(line[source][name]["accuracy"]) for source, name in columns]
+        counts = [0 if line[source] is None else line[source]["positions"] for source in ("uniform", "games")]
+        rows.append([line["pieces"], *cells, *counts])
+    heads = [f"{name}, {source}" for source, name in columns]
+    return Table(
+        "Its win/draw/loss head alone, without any search, right in percent: on uniform positions of the test split, "
+        "and on positions of games, each once",
+        ["pieces", *heads, "positions, uniform", "of games"],
+        rows,
+    )
 
 
 def _ladder(ladder: StandingsFigures) -> Section:

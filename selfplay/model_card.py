@@ -17,10 +17,12 @@ from engine.console import progress_console
 from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
+from engine.tablebase.material import MAX_PIECES
 from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
-from learner.endgame.commands import oracle_validate_command
+from learner.endgame.head import head_figures
+from learner.endgame.validate_command import oracle_validate_command
 from learner.report import Report, make_writable_folder, to_markdown
-from learner.student import load_student
+from learner.student import STUDENT_FOLDER, load_student
 
 from .card_text import card_sections
 from .config import RunConfig, config_json, read_config
@@ -28,6 +30,7 @@ from .convert import ConvertFigures, convert_command
 from .ladder_commands import LadderFigures
 from .match_commands import match_command
 from .players import checkpoint_folder
+from .reached import reached_positions
 from .requests import CardRequest, ConvertRequest, MatchRequest
 from .run_folder import RunError, RunFolder
 from .stages import config_at
@@ -35,6 +38,7 @@ from .threads import choose_device, describe_machine
 
 CARD_FILE, DATA_FILE, CONFIG_FILE = "README.md", "card.json", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
+HEAD_POSITIONS = 5_000  # for each number of pieces
 ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
 
 
@@ -167,12 +171,13 @@ def _read_data(path: Path, digest: str, student: str | None) -> CardData:
 def _without_student(data: CardData, student: str | None, target: Path, console: Console) -> CardData:
     """The card without what another student has played: a student plays where time is limited, else the network."""
     timed = {f"match {trial.name}": _games(target, trial) for trial in TRIALS if trial.seconds is not None}
-    gone = [name for name in data.results if name in timed]
+    of_student = {*timed, "head"}
+    gone = [name for name in data.results if name in of_student]
     if gone:
         console.print(f"Another student than the card's: measured again: {', '.join(gone)}", markup=False)
     for games in timed.values():
         games.unlink(missing_ok=True)  # begun ones, too: the rest of a match is for the same player to play
-    kept = {name: figures for name, figures in data.results.items() if name not in timed}
+    kept = {name: figures for name, figures in data.results.items() if name not in of_student}
     machine = describe_machine(choose_device("auto"))
     return data.model_copy(update={"student": student, "results": kept, "machine": machine})
 
@@ -191,6 +196,13 @@ def _measurements(
         figures = oracle_validate_command(folder, ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
         return {key: figures[key] for key in _ENDGAME_KEYS}
 
+    def head() -> dict[str, Any]:
+        networks = {"network": folder, "student": folder / STUDENT_FOLDER}
+        networks = {name: place for name, place in networks.items() if place.is_dir()}
+        games = None if request.games is None else reached_positions(request.games, MAX_PIECES)
+        found = head_figures(networks, request.folder, games, HEAD_POSITIONS, SEED)
+        return {"positions": HEAD_POSITIONS, "seed": SEED, "games": games is not None, "by_pieces": found}
+
     def conversion() -> ConvertFigures:
         what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS
         asked = ConvertRequest(*what, folder=request.folder, jobs=request.jobs, address=request.address, seed=SEED)
@@ -208,6 +220,7 @@ def _measurements(
 
     alone: list[tuple[str, Callable[[], Mapping[str, Any]]]] = [
         ("endgames", endgames),
+        ("head", head),
         ("first move", lambda: first_move(player)),
     ]
     return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Seed, Tables
+from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Games, Seed, Tables
 
 if TYPE_CHECKING:
     from engine.players.spec import NetworkSpec, PlayerSpec
@@ -372,6 +372,7 @@ class CardRequest:
     net: Net
     run: Annotated[Path | None, typer.Option(help="The run it comes from: its configuration, and its ladder.")] = None
     folder: DistanceTables = None
+    games: Games = None
     out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
     jobs: Jobs = None
     address: Address = None

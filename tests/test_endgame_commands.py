@@ -4,6 +4,7 @@ import io
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,46 +14,47 @@ import torch
 from programs import ROOT, crownhead_program
 
 from engine.board import Board
+from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
+from engine.tablebase.material import materials_between
 from learner.checkpoint import CheckpointError, save_checkpoint
-from learner.endgame import commands
+from learner.endgame import commands, validate_command
 from learner.endgame.commands import (
     CURVES,
     MOST_POINTS,
     Beginning,
+    Lessons,
+    OracleCommandError,
     curves_in,
     oracle_calibrate_command,
     oracle_train_command,
-    oracle_validate_command,
     thinned,
 )
-from learner.endgame.networks import WangConfig, WangNetwork, load_endgame_network, save_endgame_network
-from learner.endgame.oracle import open_oracle, read_oracle_card, shipped_folder
+from learner.endgame.data import EndgameSampler
+from learner.endgame.networks import PairConfig, WangConfig, WangNetwork, load_endgame_network, save_endgame_network
+from learner.endgame.oracle import open_oracle, read_oracle_card, save_oracle, shipped_folder
 from learner.endgame.probe_command import probe_command
+from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
 
 FENS = ["W:WK1:BK28", "B:W21,22,K23,32:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
 OUTCOMES = ("win", "draw", "loss")
-MEMBER_KEYS = {"pieces", "temperature", "threshold", "rounds", "search_temperature"}
+MEMBER_KEYS = {
+    "pieces", "temperature", "threshold", "rounds", "evaluations", "search_temperature", "changed_temperature", "beyond"
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "CALIBRATION_POSITIONS", 1000)
     monkeypatch.setattr(commands, "QUICK_POSITIONS", 300)
+    monkeypatch.setattr(validate_command, "QUICK_POSITIONS", 300)
 
 
 def train(out: Path, minutes: float = 0.08, **changes: Any) -> dict[str, Any]:
-    arguments: dict[str, Any] = {
-        "pieces": 3,
-        "minutes": minutes,
-        "seed": 1,
-        "folder": SHIPPED,
-        "out": out,
-        "quiet": True,
-    }
     beginning = Beginning(**{name: changes.pop(name) for name in Beginning._fields if name in changes})
-    return oracle_train_command(beginning, **(arguments | changes))
+    lessons = Lessons(**({"pieces": 3, "minutes": minutes, "folder": SHIPPED} | changes))
+    return oracle_train_command(beginning, lessons, out, quiet=True)
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,9 @@ def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path
         ({"freeze_body": True}, "--net"),
         ({"kind": "wild"}, "no kind of endgame network"),
         ({"minutes": 0.0}, "more than zero"),
+        ({"fewest": 4}, "--fewest 4: 2 to --pieces 3"),
+        ({"kind": "wang", "width": 8}, "--width"),
+        ({"width": 7}, "--width 7: an even number"),
         ({"kind": "pair", "net": Path("somewhere")}, "not both"),
         ({"net": Path("nowhere")}, "nowhere"),
     ],
@@ -144,11 +149,20 @@ def test_probe_gives_every_field(trained: tuple[Path, dict[str, Any]]) -> None:
 def test_probe_says_what_its_confidence_is_worth(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, trained: tuple[Path, dict[str, Any]]
 ) -> None:
-    found = list(probe_command([FENS[0], Board().fen()], None, SHIPPED, quiet=False))
-    assert [", never tested on 24 pieces" in answer["source"] for answer in found] == [False, True]
-    assert found[1]["confidence"] == pytest.approx(0.9)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "Confidence: checked on positions of up to 6 pieces; beyond, the oracle guesses" in printed
+    members = open_oracle().members
+    edge, rule = members[-1].edge, members[-1].beyond
+    assert rule is not None
+    save_oracle(tmp_path / "without", [replace(member, beyond=None) for member in members])
+    for net, most, told in (
+        (None, rule.most ** (24 - edge), f"{rule.most:.1%} at most on {edge + 1}"),
+        (tmp_path / "without", 0.9, "beyond, the oracle guesses, and states 90% at most"),
+    ):
+        found = list(probe_command([FENS[0], Board().fen()], net, SHIPPED, quiet=False))
+        assert [", never tested on 24 pieces" in answer["source"] for answer in found] == [False, True]
+        assert found[1]["confidence"] <= max(most, 1 / 3) + 1e-6
+        printed = " ".join(capsys.readouterr().out.split())
+        assert f"Confidence: tested on positions of up to {edge} pieces; beyond" in printed
+        assert told in printed
     list(probe_command(FENS[:1], trained[0], SHIPPED, quiet=False))
     assert "Confidence" not in capsys.readouterr().out
     torch.manual_seed(2)
@@ -248,6 +262,58 @@ def test_validation_counts_what_the_oracle_says(trained: tuple[Path, dict[str, A
     assert {**again, "seconds": 0} == {**figures, "seconds": 0}
     other = oracle_validate_command(trained[0], 3, 20_000, 8, SHIPPED, quiet=True)
     assert other["by_slice"] != figures["by_slice"]
+
+
+def games() -> np.ndarray:
+    """Positions that games might have reached, some of them twice, some with captures, some with a side gone."""
+    materials = materials_between(2, 4)
+    positions = EndgameSampler(load_tables(SHIPPED, 4, 1), materials, 5).draw(600).positions
+    over = np.array([[1, 0, 0, 3]], np.uint32)
+    return np.concatenate([positions, positions[:50], over])
+
+
+def test_positions_of_games_are_measured_beside_uniform_ones(
+    trained: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = oracle_validate_command(trained[0], 3, 500, 7, SHIPPED, quiet=True)
+    positions = games()
+    figures = oracle_validate_command(trained[0], 3, 500, 7, SHIPPED, False, tmp_path / "report", positions)
+    assert json.loads(json.dumps(figures)) == figures
+    of_games = figures["games"]
+    assert {name: figures[name] for name in plain if name != "seconds"} == {
+        name: value for name, value in plain.items() if name != "seconds"
+    }
+    few = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= 3
+    expected = np.unique(positions[few & (positions[:, 1] > 0), :3], axis=0)
+    assert (
+        of_games["positions"]
+        == len(expected)
+        == sum(of_games["confusion"]["oracle"][i][j] for i in range(3) for j in range(3))
+    )
+    assert set(of_games["by_pieces"]) <= {"2", "3"}
+    assert 0.8 < of_games["accuracy_oracle"] <= 1
+    assert "positions of games" in capsys.readouterr().out
+    assert "right on positions of games, 3 pieces" in (tmp_path / "report" / "report.html").read_text()
+    with pytest.raises(OracleCommandError, match="no position of 2 to 3"):
+        oracle_validate_command(trained[0], 3, 500, 7, SHIPPED, True, games=positions[~few])
+
+
+def test_training_around_games(tmp_path: Path) -> None:
+    out = tmp_path / "around"
+    figures = train(out, 0.01, games=games(), pieces=4, fewest=4, width=8)
+    oracle = open_oracle(out / "oracle")
+    assert oracle.members[0].network.config == PairConfig(width=8, experts=8, hidden=4)
+    assert figures["positions"] > 0
+    with pytest.raises(CheckpointError, match="samples differs"):
+        train(out, 0.02, pieces=4, fewest=4, width=8)
+    wider = train(tmp_path / "wider", 0.003, net=out / "network", width=12)
+    assert wider["parameters"] > figures["parameters"]
+
+
+def test_larger_tables_are_asked_for_in_one_line(trained: tuple[Path, dict[str, Any]]) -> None:
+    with pytest.raises(OracleCommandError, match="lacks tables of up to 7 pieces; build them with") as caught:
+        oracle_validate_command(trained[0], 7, 10, 1, SHIPPED, quiet=True)
+    assert "\n" not in str(caught.value)
 
 
 def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:

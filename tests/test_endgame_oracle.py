@@ -24,16 +24,18 @@ from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.endgame import oracle as oracle_module
 from learner.endgame.calibration import (
     THRESHOLDS,
+    Questions,
     calibrate_oracle,
     choose_search,
     fit_temperature,
     likelihood_loss,
 )
-from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler
+from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler, split_of
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
 from learner.endgame.oracle import ORACLE_FILE, Oracle, open_oracle, read_oracle_card, save_oracle
-from learner.endgame.resolve import EVERYWHERE, STATIC_WEIGHT, Judge, resolve, search_rounds
+from learner.endgame.resolve import EVERYWHERE, MOST_EVALUATIONS, PROVEN, STATIC_WEIGHT, Judge, resolve, search_rounds
+from learner.endgame.trust import Beyond
 from learner.endgame.validation import calibration_error, reliability_bins
 from learner.network import NETWORKS, make_network
 
@@ -210,15 +212,14 @@ def test_exact_judgements_stay_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_search_of_nothing_finds_nothing() -> None:
     found = resolve(np.empty((0, 4), np.uint32), hashed_judge, 2)
-    assert [len(column) for column in found] == [0, 0, 0]
+    assert [len(column) for column in found] == [0, 0, 0, 0]
     assert found.probabilities.shape == (0, 3)
 
 
-def test_positions_that_take_many_evaluations_get_no_further_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_positions_that_take_many_evaluations_get_no_further_round() -> None:
     positions = drawn(300).positions
     free = resolve(positions, hashed_judge, 3, EVERYWHERE)
-    monkeypatch.setattr("learner.endgame.resolve.MOST_EVALUATIONS", 5)
-    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE)
+    bounded = resolve(positions, hashed_judge, 3, EVERYWHERE, most=5)
     grown = bounded.rounds < free.rounds
     assert grown.any()
     assert (bounded.evaluations[grown] >= 5).all()
@@ -384,16 +385,16 @@ def test_probe_names_the_search_that_was_needed() -> None:
 
 
 def test_probe_says_where_confidence_was_never_checked() -> None:
-    oracle = open_oracle()
+    oracle = Oracle([replace(member, beyond=None) for member in open_oracle().members])
     start = oracle.probe(Board())
     assert start.source.endswith(", never tested on 24 pieces")
     assert start.confidence == pytest.approx(UNTESTED_CONFIDENCE, abs=1e-6)
     assert start.confidence == max(start.wdl) == start.wdl[("win", "draw", "loss").index(start.verdict)]
     assert sum(start.wdl) == pytest.approx(1)
-    seven = Board("W:WK1,K2,K3,K5,K6,K7:BK28")
-    raw = oracle.search(np.array([[*seven.words(), 0]], np.uint32))
-    assert oracle.probe(seven).verdict == "win"
-    assert raw.confidence[0] > UNTESTED_CONFIDENCE >= oracle.probe(seven).confidence - 1e-6
+    nine = Board("W:WK1,K2,K3,K5,K6,K7,K8,K9:BK28")
+    raw = oracle.stated(np.array([[*nine.words(), 0]], np.uint32))
+    assert oracle.probe(nine).verdict == "win"
+    assert raw.confidence[0] > UNTESTED_CONFIDENCE >= oracle.probe(nine).confidence - 1e-6
     six = oracle.probe(Board("W:WK1,K2,K3,K5,K6:BK28"))
     assert "never" not in six.source
     assert six.confidence > 0.99
@@ -402,6 +403,45 @@ def test_probe_says_where_confidence_was_never_checked() -> None:
     alone = Oracle([Member(FakeNetwork(), (2, 3))])
     assert alone.probe(Board("W:WK1:BK28")).source == "network, not calibrated"
     assert alone.probe(Board("W:WK1,K2:BK28,K27")).source.endswith(", never tested on 4 pieces")
+
+
+def test_each_piece_beyond_the_tested_ones_costs_confidence() -> None:
+    rule = Beyond(temperatures=(1.5, 2.0, 3.0), doubts=(0.1, 0.2, 0.3), most=0.95, pieces=3, positions=10)
+    oracle = Oracle([Member(FakeNetwork(), (2, 2), calibrated=2, beyond=rule)])
+    few, more, most = (Board(fen) for fen in ("W:WK1:BK28", "W:WK1,K2:BK28", "W:WK1,K2:BK28,K27"))
+    sure = [oracle.probe(board).confidence for board in (few, more, most)]
+    assert sure[0] > 0.999
+    assert sure[1] == pytest.approx(0.9 + 0.1 / 3, abs=1e-4)
+    assert sure[2] == pytest.approx(min(0.95**2, 0.81 + 0.19 / 3), abs=1e-4)
+    assert oracle.probe(most).source.endswith("never tested on 4 pieces")
+    won = oracle.probe(Board("W:WK18:B14"))
+    assert won.confidence == 1
+    found = oracle.stated(np.array([[*board.words(), 0] for board in (few, more, most)], np.uint32))
+    assert found.confidence.min() > 0.999
+    assert PROVEN not in found.ways
+
+
+def test_a_rule_beyond_is_tested_one_piece_further_on() -> None:
+    networks = [(FakeNetwork(noise=60, sharpness=30), (2, pieces)) for pieces in (2, 3, 4)]
+    oracle = calibrate_oracle(networks, tables(), budget=4, positions=3000)
+    rule = oracle.members[-1].beyond
+    assert rule is not None
+    assert (rule.pieces, rule.positions) == (4, 3000)
+    assert rule.tested is not None
+    assert 0 <= rule.tested < 0.1
+    assert [member.beyond for member in oracle.members[:-1]] == [None, None]
+    alone = calibrate_oracle(networks[-1:], tables(), budget=4, positions=500)
+    assert alone.members[0].beyond is None
+
+
+def test_positions_of_games_are_half_of_what_an_oracle_is_calibrated_on() -> None:
+    games = drawn(3000).positions
+    questions = Questions(tables(), 400, 1, games)
+    batch = questions.draw(3, 4, 0, quiet=True)
+    assert len(batch.values) == 400
+    assert (split_of(batch.positions) == VALIDATION).all()
+    assert np.array_equal(batch.values, tables().lookup(batch.positions))
+    assert len(Questions(tables(), 400, 1, None).draw(3, 4, 0).values) == 400
 
 
 def test_doubt_leaves_doubtful_answers_alone() -> None:
@@ -424,7 +464,9 @@ def test_probe_sees_draws_by_the_rules() -> None:
 def pair_oracle() -> Oracle:
     torch.manual_seed(0)
     networks = [PairNetwork(SMALL).eval() for _ in range(2)]
-    return Oracle([Member(networks[0], (2, 3), 1.5, 0.9, 1, 0.7, 3), Member(networks[1], (2, 4), 0.8, 0.95, 2)])
+    rule = Beyond(temperatures=(1.5, 2.0, 3.0), doubts=(0.1, 0.2, 0.3), most=0.9, pieces=4, positions=10, tested=0.01)
+    last = Member(networks[1], (2, 4), 0.8, 0.95, 2, evaluations=70, changed_temperature=1.3, beyond=rule)
+    return Oracle([Member(networks[0], (2, 3), 1.5, 0.9, 1, 0.7, 3), last])
 
 
 def test_oracle_comes_back_from_its_folder(tmp_path: Path, pair_oracle: Oracle) -> None:
@@ -450,10 +492,13 @@ def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path,
     save_oracle(tmp_path / "oracle", pair_oracle.members)
     card = unsealed((tmp_path / "oracle" / ORACLE_FILE).read_bytes())
     for member in card["members"]:
-        del member["calibrated"]
+        for name in ("calibrated", "evaluations", "changed_temperature", "beyond"):
+            del member[name]
     card["members"][1]["pieces"] = [2, 24]
     (tmp_path / "oracle" / ORACLE_FILE).write_text(json.dumps(card))
-    assert [member.calibrated for member in open_oracle(tmp_path / "oracle").members] == [3, 7]
+    members = open_oracle(tmp_path / "oracle").members
+    assert [member.calibrated for member in members] == [3, 7]
+    assert [(member.evaluations, member.beyond) for member in members] == [(MOST_EVALUATIONS, None)] * 2
 
 
 def changed(path: Path, change: Callable[[bytes], bytes]) -> None:

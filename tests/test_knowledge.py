@@ -13,8 +13,8 @@ from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
 from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import save_checkpoint
-from learner.endgame.commands import oracle_validate_command
 from learner.endgame.data import TRAIN, held_out, split_of
+from learner.endgame.validate_command import oracle_validate_command
 from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, make_network
 from selfplay.commands import analyse_command

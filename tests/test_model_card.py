@@ -32,6 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setattr(model_card, "TRIALS", (Trial("random", "random", 2, "random:30", simulations=2),))
     monkeypatch.setattr(model_card, "ENDGAME_PIECES", 3)
     monkeypatch.setattr(model_card, "ENDGAME_POSITIONS", 200)
+    monkeypatch.setattr(model_card, "HEAD_POSITIONS", 100)
     monkeypatch.setattr(model_card, "WON_POSITIONS", 3)
     monkeypatch.setattr(model_card, "first_move", lambda player: {"seconds": 1.25, "simulations": 400})
     torch.manual_seed(0)
@@ -54,8 +55,13 @@ def card(run: RunFolder, out: Path, /, **options: Any) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "card"
-    figures = card(run, out)
-    assert set(figures["results"]) == {"endgames", "first move", "match random", "conversion"}
+    (tmp_path / "games.pdn").write_text('[FEN "W:W32,31:B1"]\n\n1. 31-27 1-6 2. 27-23 6-10 1/2-1/2\n')
+    figures = card(run, out, games=tmp_path / "games.pdn")
+    assert set(figures["results"]) == {"endgames", "head", "first move", "match random", "conversion"}
+    head = figures["results"]["head"]["by_pieces"]
+    assert [line["pieces"] for line in head] == [2, 3, 4, 5]
+    assert [line["games"] and line["games"]["positions"] for line in head] == [None, 4, None, None]
+    assert all(0 <= line["uniform"]["network"]["accuracy"] <= 1 for line in head)
     assert figures["results"]["match random"]["games"] == 2
     names = {"README.md", "card.json", "config.json", "matches"}
     assert {path.name for path in out.iterdir()} == names
@@ -110,10 +116,10 @@ def test_another_student_plays_again_what_a_student_plays(
         monkeypatch.setattr(model_card, name, None)
     capsys.readouterr()
     after = card(run, out, quiet=False)
-    assert "measured again: match timed" in capsys.readouterr().err
+    assert "measured again: head, match timed" in capsys.readouterr().err
     assert after["student"] == info.digest
     changed = {name for name in before["results"] if before["results"][name] != after["results"][name]}
-    assert changed <= {"match timed"}, "the new games may have ended like the old ones"
+    assert changed <= {"head", "match timed"}, "the new games may have ended like the old ones"
     assert (out / "matches" / "random.pdn").read_bytes() == games["random"]
     assert b"student=" in (out / "matches" / "timed.pdn").read_bytes()
     assert b"student=" not in games["timed"]

@@ -9,20 +9,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import materials_between
 
-from .data import VALIDATION, EndgameBatch, EndgameSampler
-from .member import MAX_ROUNDS, Member, OracleError, log_probabilities, softmax
+from .data import VALIDATION, EndgameBatch, EndgameSampler, Values, labelled
+from .member import MAX_ROUNDS, Member, OracleError
 from .networks import EndgameNetwork
 from .oracle import Oracle
-from .resolve import Judge, resolve, search_rounds
+from .probabilities import log_probabilities, softmax
+from .reached import around, with_tables
+from .resolve import CHANGED, MOST_EVALUATIONS, STEADY, Judge, Resolved, resolve, search_rounds
+from .trust import FEWEST, Beyond, error_of, fit_beyond
 
 DEFAULT_BUDGET = 64.0
 """Evaluations per position, on the mean. Errors fall by about an eighth with every doubling of it, slower from here on;
 one core still judges ten thousand positions a second, and nine positions in ten need no search at all."""
 THRESHOLDS = (0.6, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
-_CHUNK = 1 << 10
+_CHUNK = 1 << 8
+_TIRED = MOST_EVALUATIONS / DEFAULT_BUDGET  # times the budget: what one position may take
 _GIVE_UP = 2.0  # times its share of the budget may one part of the positions take, before all do without that round
 _TEMPERATURES = (0.05, 20.0)
 
@@ -67,7 +70,7 @@ def choose_search(
         budget: most evaluations per position, on the mean. The capture search is allowed whatever it costs.
         report: told, after each threshold, what share of them is done.
     """
-    base = resolve(positions, judge)
+    base, tired = resolve(positions, judge), round(_TIRED * budget)
     wrong = base.probabilities.argmax(1) != classes
     best = SearchChoice(0.0, 0, float(wrong.mean()), float(base.evaluations.mean()))
     for number, threshold in enumerate(thresholds):
@@ -79,7 +82,7 @@ def choose_search(
         places = np.flatnonzero(unsure)
         for start in range(0, len(places), _CHUNK):
             part = places[start : start + _CHUNK]
-            totals += _totals(positions[part], classes[part], judge, max_rounds, threshold, most * len(part))
+            totals += _totals(positions[part], classes[part], judge, max_rounds, threshold, most * len(part), tired)
         for rounds, (error, cost) in enumerate((totals / len(positions)).tolist()):
             if cost <= budget and (error, cost) < (best.error, best.evaluations):
                 best = SearchChoice(threshold, rounds, error, cost)
@@ -87,11 +90,11 @@ def choose_search(
 
 
 def _totals(
-    positions: np.ndarray, classes: np.ndarray, judge: Judge, max_rounds: int, threshold: float, most: float
+    positions: np.ndarray, classes: np.ndarray, judge: Judge, max_rounds: int, threshold: float, most: float, tired: int
 ) -> np.ndarray:
     """float64 [max_rounds + 1, 2]: errors and evaluations by number of rounds; infinite where these exceed ``most``."""
     totals = np.full((max_rounds + 1, 2), np.inf)
-    for rounds, found in enumerate(search_rounds(positions, judge, max_rounds, threshold)):
+    for rounds, found in enumerate(search_rounds(positions, judge, max_rounds, threshold, tired)):
         evaluations = float(found.evaluations.sum())
         if evaluations > most:
             totals[rounds:] = np.inf
@@ -102,50 +105,86 @@ def _totals(
 
 def calibrate_oracle(
     networks: Sequence[tuple[EndgameNetwork, tuple[int, int]]],
-    tables: DenseTables,
+    tables: Values,
     budget: float = DEFAULT_BUDGET,
     positions: int = 100_000,
     seed: int = 1,
     report: Callable[[str, float | None], object] = lambda text, done: None,
+    reached: np.ndarray | None = None,
 ) -> Oracle:
     """An oracle of these networks, with temperatures, thresholds and rounds that serve it best on the validation split.
 
-    Every network is calibrated on the piece counts that it will be asked about, as far as the tables reach.
+    Every network is calibrated on the piece counts that it will be asked about, as far as the tables reach; the last
+    one also gets the rule for more pieces than that (``trust``), if a smaller one can be tried beyond its own.
 
     Args:
         networks: each with the fewest and most pieces it is for.
         budget: most evaluations per position, on the mean.
         positions: to be drawn for each choice.
         report: told what is done, and what share of it, None where that is not known.
+        reached: uint32 [N, 4], positions of games, of any number of pieces; half of the positions then lie around them.
 
     Raises:
         OracleError: no network, two for the same pieces, or one for more pieces than the tables have.
     """
     members = sorted((Member(network, pieces) for network, pieces in networks), key=lambda member: member.pieces[1])
     ranges = _ranges(members, tables.pieces)
+    source = Questions(tables, positions, seed, reached)
     for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
         report(f"temperature for {low} to {high} pieces", None)
-        batch = _draw(tables, low, high, seed + i, positions, quiet=True)
+        batch = source.draw(low, high, i, quiet=True)
         temperature = fit_temperature(member.network.wdl_logits(batch.positions), batch.classes)
         members[i] = replace(member, temperature=temperature)
     judge = Oracle(members).network_probabilities
     for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
         what = f"threshold for {low} to {high} pieces"
         report(what, 0.0)
-        batch = _draw(tables, low, high, seed + len(members) + i, positions, quiet=False)
+        batch = source.draw(low, high, len(members) + i)
         choice = choose_search(batch.positions, batch.classes, judge, budget, report=partial(report, what))
-        found = resolve(batch.positions, judge, choice.rounds, choice.threshold)
-        searched = found.rounds > 0
-        logs = log_probabilities(found.probabilities[searched])
-        temperature = fit_temperature(logs, batch.classes[searched]) if searched.any() else 1.0
+        evaluations = round(_TIRED * budget)
+        found = resolve(batch.positions, judge, choice.rounds, choice.threshold, evaluations)
         members[i] = replace(
             member,
+            evaluations=evaluations,
             threshold=choice.threshold,
             rounds=choice.rounds,
-            search_temperature=temperature,
+            search_temperature=_searched_temperature(found, batch.classes, STEADY),
+            changed_temperature=_searched_temperature(found, batch.classes, CHANGED),
             calibrated=high,
         )
+    report("confidence about more pieces", None)
+    members[-1] = replace(members[-1], beyond=rule_beyond(members, source))
     return Oracle(members)
+
+
+def _searched_temperature(found: Resolved, classes: np.ndarray, way: int) -> float:
+    """The temperature for what rounds found of the positions judged in one way; 1 where there are few."""
+    rows = found.ways == way
+    if np.count_nonzero(rows) < FEWEST:
+        rows = (found.ways == STEADY) | (found.ways == CHANGED)
+    return fit_temperature(log_probabilities(found.probabilities[rows]), classes[rows]) if rows.any() else 1.0
+
+
+def rule_beyond(members: Sequence[Member], source: "Questions") -> Beyond | None:
+    """What one piece more than tested does to confidence, found by leaving the last number of pieces out.
+
+    Each member but the last is asked about one piece more than it was calibrated on. The rule is fitted to what the
+    largest of them said; a rule fitted one piece below tells how well such a rule holds one piece further on.
+
+    Returns:
+        None where no member but the last was calibrated on fewer pieces than the tables have.
+    """
+    rule = None
+    for i, member in enumerate(members[:-1]):
+        pieces = member.edge + 1
+        batch = source.draw(pieces, pieces, 2 * len(members) + i)
+        found = Oracle(members[: i + 1]).stated(batch.positions)
+        tested = None
+        if rule is not None and rule.pieces == pieces - 1:
+            shares = rule.applied(found, np.ones(len(batch.classes), np.int64))
+            tested = error_of(shares, batch.classes)
+        rule = fit_beyond(found, batch.classes, pieces, tested)
+    return rule
 
 
 def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
@@ -161,5 +200,25 @@ def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
     return [(below + 1, min(above, pieces)) for below, above in pairwise(ends)]
 
 
-def _draw(tables: DenseTables, low: int, high: int, seed: int, positions: int, quiet: bool) -> EndgameBatch:
-    return EndgameSampler(tables, materials_between(low, high), seed, VALIDATION, quiet).draw(positions)
+class Questions(NamedTuple):
+    """Where samples of the validation split come from; see ``calibrate_oracle``."""
+
+    tables: Values
+    positions: int
+    seed: int
+    reached: np.ndarray | None
+
+    def draw(self, low: int, high: int, number: int, quiet: bool = False) -> EndgameBatch:
+        """The samples of ``low`` to ``high`` pieces for the choice of this number: half of them around games."""
+        materials, seed = materials_between(low, high), self.seed + number
+        few = self._around(low, high, seed)
+        uniform = EndgameSampler(self.tables, materials, seed, VALIDATION, quiet).draw(self.positions - len(few))
+        if len(few) == 0:
+            return uniform
+        reached = labelled(few, self.tables)
+        return EndgameBatch(*(np.concatenate(columns) for columns in zip(uniform, reached, strict=True)))
+
+    def _around(self, low: int, high: int, seed: int) -> np.ndarray:
+        if self.reached is None:
+            return np.zeros((0, 4), np.uint32)
+        return with_tables(around(self.reached, low, high, VALIDATION, seed, self.positions // 2))

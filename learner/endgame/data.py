@@ -8,7 +8,7 @@ equally likely, and no list of positions is ever kept.
 from collections.abc import Sequence
 from functools import cache
 from math import comb
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
@@ -16,8 +16,7 @@ from numba import njit
 from engine.bitboard import NUM_SQUARES, turned
 from engine.movegen import jumpers_of
 from engine.random_words import mix, next_random
-from engine.tablebase.dense import DenseTables
-from engine.tablebase.layout import NUM_KINDS, PLACES, lookup
+from engine.tablebase.layout import NUM_KINDS, PLACES, code_of
 from engine.tablebase.material import Material
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
@@ -30,7 +29,7 @@ FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
 _MAX_TRIES = 1_000_000  # of one draw, before its conditions are taken to admit no position
 _HOME_MEN = 4  # squares where only the mover's men may stand, and as many where only the opponent's
 _MEN_PLACES = 28
-_WEIGHT_SCALE = 2.0**50
+WEIGHT_SCALE = 2.0**50
 
 
 class EndgameDataError(ValueError):
@@ -57,6 +56,24 @@ class EndgameBatch(NamedTuple):
     def classes(self) -> np.ndarray:
         """Values as int64 [N] places in the order of the logits: 0 win, 1 draw, 2 loss."""
         return 1 - self.values.astype(np.int64)
+
+
+class Values(Protocol):
+    """Exact values of positions: ``DenseTables`` in memory, ``labels.FileTables`` in files."""
+
+    @property
+    def pieces(self) -> int:
+        """The most pieces of its positions."""
+
+    def __contains__(self, material: object) -> bool: ...
+
+    def lookup(self, positions: np.ndarray) -> np.ndarray:
+        """Values int8 [N] for the sides to move of positions uint32 [N, 4] in which both have pieces."""
+
+
+def labelled(positions: np.ndarray, values: Values) -> EndgameBatch:
+    """Positions uint32 [N, 4], in which both sides have pieces, as samples: with exact values, flags and slices."""
+    return EndgameBatch(positions, values.lookup(positions), flags_of(positions), codes_of(positions))
 
 
 @cache
@@ -118,6 +135,15 @@ def flags_of(positions):
     return flags
 
 
+@njit(cache=True, nogil=True)
+def codes_of(positions):
+    """int16 [N]: ``Material.code`` of positions uint32 [N, 3 or more]."""
+    codes = np.empty(positions.shape[0], np.int16)
+    for i in range(positions.shape[0]):
+        codes[i] = code_of(positions[i, 0], positions[i, 1], positions[i, 2])
+    return codes
+
+
 class _Source(NamedTuple):
     """What is drawn from, S slices: ends, counts and codes, see ``EndgameSampler``; the random state uint64 [1]."""
 
@@ -127,20 +153,41 @@ class _Source(NamedTuple):
     state: np.ndarray
 
 
+class Sampler(Protocol):
+    """What draws samples of some slices, S of them.
+
+    Attributes:
+        materials: the slices. split, quiet: see ``EndgameSampler``.
+        state: where the sequence stands, an integer, not negative; set it to go on from there.
+        weights: float64 [S], how often each slice is drawn; they sum to one.
+        ends: int64, running sums of the weights that slices are drawn by at present: a part of the state.
+    """
+
+    state: int
+    ends: np.ndarray
+    weights: np.ndarray
+    materials: tuple[Material, ...]
+    split: int | None
+    quiet: bool
+
+    def reweigh(self, factors: np.ndarray) -> None:
+        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; factors float64 [S], not negative."""
+
+    def draw(self, n: int) -> EndgameBatch:
+        """The next ``n`` samples."""
+
+
 class EndgameSampler:
     """Draws positions uniformly from all positions of a set of slices; the same seed draws the same positions.
 
+    See ``Sampler``; ``weights`` are the slices' shares of all positions, ``state`` is below 2**64.
+
     Args:
-        tables: the exact values; every slice must be filled in.
+        tables: the exact values of every slice.
         materials: the slices.
         seed: any integer.
         split: draw only from ``TRAIN``, ``VALIDATION`` or ``TEST``; None draws from all.
         quiet: draw only positions where the side to move cannot capture.
-
-    Attributes:
-        state: where the sequence stands, an integer below 2**64; set it to go on from there.
-        weights: float64 [S], how often each slice is drawn, by its number of positions; they sum to one.
-        ends: int64 [S], running sum of the weights that slices are drawn by at present: a part of the state.
 
     Raises:
         EndgameDataError: no slice, a slice that the tables lack, or an unknown split.
@@ -148,7 +195,7 @@ class EndgameSampler:
 
     def __init__(
         self,
-        tables: DenseTables,
+        tables: Values,
         materials: Sequence[Material],
         seed: int,
         split: int | None = None,
@@ -181,23 +228,21 @@ class EndgameSampler:
         self._state[0] = np.uint64(value)
 
     def reweigh(self, factors: np.ndarray) -> None:
-        """Draws slice i in proportion to ``weights[i] * factors[i]`` from now on; factors float64 [S], not negative."""
         weights = self.weights * factors
-        self.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (_WEIGHT_SCALE / weights.sum()))))
+        self.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (WEIGHT_SCALE / weights.sum()))))
 
     def draw(self, n: int) -> EndgameBatch:
         """The next ``n`` samples; other threads may run meanwhile, but one sampler serves one thread.
 
         Raises ``EndgameDataError`` if no position of a slice that was drawn meets the conditions.
         """
-        positions, codes = np.zeros((n, 4), np.uint32), np.empty(n, np.int16)
-        values, flags = np.empty(n, np.int8), np.empty(n, np.uint8)
+        positions = np.zeros((n, 4), np.uint32)
+        flags, codes = np.empty(n, np.uint8), np.empty(n, np.int16)
         split = ALL_SPLITS if self.split is None else self.split
-        batch = EndgameBatch(positions, values, flags, codes)
         source = _Source(self.ends, self._counts, self._codes, self._state)
-        if not _draw(source, split, self.quiet, self.tables.slices, self.tables.words, batch):
+        if not _draw(source, split, self.quiet, positions, flags, codes):
             raise EndgameDataError(f"no position with these conditions found in {_MAX_TRIES:,} tries")
-        return batch
+        return EndgameBatch(positions, self.tables.lookup(positions), flags, codes)
 
 
 @njit(cache=True)
@@ -223,9 +268,8 @@ def _place(counts, state):
 
 
 @njit(cache=True, nogil=True)
-def _draw(source, split, quiet, slices, words, batch):
+def _draw(source, split, quiet, positions, flags, out_codes):
     ends, counts, codes, state = source
-    positions, values, flags, out_codes = batch
     total = np.uint64(ends[-1])
     for i in range(positions.shape[0]):
         tries = 0
@@ -243,7 +287,6 @@ def _draw(source, split, quiet, slices, words, batch):
             if tries == _MAX_TRIES:
                 return False
         positions[i, 0], positions[i, 1], positions[i, 2] = own, opp, kings
-        values[i] = lookup(own, opp, kings, slices, words)
         flags[i] = flag
         out_codes[i] = codes[index]
     return True

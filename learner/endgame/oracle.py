@@ -20,13 +20,15 @@ from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, read_fields,
 from ..network_base import NetworkError, check_tensors
 from ..report import make_writable_folder
 from .data import FLAG_NONE, flags_of
-from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError, log_probabilities, softmax
+from .member import MAX_BOARD_PIECES, Member, OracleError
 from .networks import CARD_FILE, EndgameNetwork, StoredNetwork, load_endgame_network, read_card
-from .resolve import Resolved, resolve
+from .resolve import MOST_EVALUATIONS, PROVEN, Resolved, resolve
+from .trust import Beyond
 from .validation import OUTCOMES
 
 RULES, NETWORK = "rules", "network"
-SEARCHES = ("capture search", *(f"{number}-ply search" for number in ("one", "two", "three", "four", "five", "six")))
+_NUMBERS = "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
+SEARCHES = ("capture search", *(f"{number}-ply search" for number in _NUMBERS))
 """Names of the searches by rounds (``resolve``)."""
 SHIPPED_PACKAGE = "checkpoints"
 SCHEMA_VERSION: Literal[1] = 1
@@ -38,15 +40,18 @@ _MOST_UNSAID = 7  # pieces that cards from before were calibrated on at the most
 class MemberCard(StoredNetwork):
     """What ``oracle.json`` says of a member (``member.Member``); ``file`` holds its weights, beside ``oracle.json``.
 
-    ``calibrated`` is None in a card from before this was written down: then what it is for, as far as tables reach.
+    ``calibrated`` is None in a card from before this was written down: then what it is for, as far as tables reached.
     """
 
     file: str
     temperature: float
     threshold: float
     rounds: int
+    evaluations: int = MOST_EVALUATIONS
     search_temperature: float
+    changed_temperature: float | None = None
     calibrated: int | None = None
+    beyond: Beyond | None = None
 
 
 class OracleCard(BaseModel, frozen=True, extra="forbid"):
@@ -121,7 +126,8 @@ def read_members(folder: Path | str) -> list[Member]:
         network = card.load(folder / Path(card.file).name, path)
         calibrated = min(card.pieces[1], _MOST_UNSAID) if card.calibrated is None else card.calibrated
         try:
-            members.append(Member(network, **card.model_dump(include=set(Member.SETTINGS)), calibrated=calibrated))
+            settings = {name: getattr(card, name) for name in Member.SETTINGS}
+            members.append(Member(network, **settings, calibrated=calibrated))
         except OracleError as error:
             raise CheckpointError(f"{path}: {error}") from error
     if not members:
@@ -209,13 +215,22 @@ class Oracle:
 
     def search(self, positions: np.ndarray) -> Resolved:
         """Judges positions uint32 [N, 4] by captures, and where these leave doubt, by quiet moves as well."""
+        return self._searched(positions, beyond=True)
+
+    def stated(self, positions: np.ndarray) -> Resolved:
+        """As ``search``, but as if every member had been tested on the pieces of all positions that it judges."""
+        return self._searched(positions, beyond=False)
+
+    def _searched(self, positions: np.ndarray, beyond: bool) -> Resolved:
         n = len(positions)
-        result = Resolved(np.empty((n, 3), np.float32), np.empty(n, np.int64), np.empty(n, np.uint8))
+        columns = np.empty((n, 3), np.float32), np.empty(n, np.int64), np.empty(n, np.uint8), np.empty(n, np.uint8)
+        result = Resolved(*columns)
         for member, places in self._shares(positions):
-            part = resolve(positions[places], self.network_probabilities, member.rounds, member.threshold)
-            searched = part.rounds > 0
-            logs = log_probabilities(part.probabilities[searched])
-            part.probabilities[searched] = softmax(logs, member.search_temperature)
+            own = positions[places]
+            part = resolve(own, self.network_probabilities, member.rounds, member.threshold, member.evaluations)
+            pieces = np.bitwise_count(own[:, 0] | own[:, 1]) if beyond else np.zeros(len(own), np.uint8)
+            shares = member.believed(part, pieces)
+            part = part._replace(probabilities=shares)
             for column, values in zip(result, part, strict=True):
                 column[places] = values
         return result
@@ -234,21 +249,13 @@ class Oracle:
         source = SEARCHES[found.rounds[0]]
         if quiet and found.rounds[0] == 0:
             source = NETWORK if found.evaluations[0] else RULES  # an opponent without pieces
-        if found.evaluations[0]:  # else the rules alone have decided
+        if found.ways[0] != PROVEN:
             pieces, member = len(board.piece_map()), self.member_of(board)
-            if not member.tested(pieces):
+            if pieces > member.edge:
                 source = f"{source}, never tested on {pieces} pieces"
-                win, draw, loss = _bounded(found.probabilities[0], UNTESTED_CONFIDENCE).tolist()
             elif not member.calibrated:
                 source = f"{source}, not calibrated"
         return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
-
-
-def _bounded(probabilities: np.ndarray, most: float) -> np.ndarray:
-    """Probabilities float32 [3], moved as far towards a third each as leaves none larger than ``most``."""
-    third, largest = 1 / 3, float(probabilities.max())
-    weight = min(1.0, (most - third) / max(largest - third, 1e-9))
-    return weight * probabilities + np.float32((1 - weight) * third)
 
 
 def open_oracle(folder: Path | str | None = None) -> Oracle:

@@ -126,9 +126,13 @@ def _print_doubt(oracle: Oracle, asked: Collection[tuple[Member, int]], console:
     """
     if not all(member.calibrated for member, _ in asked):
         console.print("Confidence: as the network states it; it was never calibrated.")
-    tested = max(member.calibrated for member in oracle.members)
-    if tested and any(pieces > tested for _, pieces in asked):
-        console.print(
-            f"Confidence: checked on positions of up to {tested} pieces; beyond, the oracle guesses, and states "
-            f"{UNTESTED_CONFIDENCE:.0%} at most."
-        )
+    for member in {member for member, pieces in asked if member.calibrated and pieces > member.edge}:
+        told = f"Confidence: tested on positions of up to {member.edge} pieces; beyond, "
+        if member.beyond is None:
+            console.print(f"{told}the oracle guesses, and states {UNTESTED_CONFIDENCE:.0%} at most.")
+        else:
+            most = member.beyond.most
+            console.print(
+                f"{told}it falls with each piece as it fell for a smaller network on {member.beyond.pieces}: "
+                f"{most:.1%} at most on {member.edge + 1}, {most**2:.1%} on {member.edge + 2}, and so on."
+            )

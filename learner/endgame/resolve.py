@@ -38,10 +38,14 @@ Judge = Callable[[np.ndarray], np.ndarray]
 
 STATIC_WEIGHT = 0.2  # of a position's own judgement beside that of its moves; 0 would be plain negamax
 EVERYWHERE = 2.0  # a threshold that no confidence reaches
-MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round
+MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round, where nothing else is said
+AT_ONCE, STEADY, CHANGED, PROVEN = range(4)
+"""How a verdict was reached: by captures alone; by rounds that agreed with it all along; by rounds that did not; or
+by moves that win, or lose, whatever the judge may say."""
 _FLOOR = np.float32(1e-6)  # of a probability, before its logarithm is taken
+_SUREST = np.nextafter(np.float32(1), np.float32(0))  # no judgement is as certain as a proof
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
-_CHUNK = 1 << 11  # positions searched at a time: bounds the memory, to some hundred MB at worst
+_MOST_AT_ONCE = 1 << 22  # evaluations of the positions searched at a time: bounds the memory, to some hundred MB
 
 
 class Resolved(NamedTuple):
@@ -51,11 +55,13 @@ class Resolved(NamedTuple):
         probabilities: float32 [N, 3], win, draw and loss for the side to move.
         evaluations: int64 [N], how many positions the judge was asked about for each.
         rounds: uint8 [N], how many rounds of quiet moves each was given.
+        ways: uint8 [N], ``AT_ONCE``, ``STEADY``, ``CHANGED`` or ``PROVEN``.
     """
 
     probabilities: np.ndarray
     evaluations: np.ndarray
     rounds: np.ndarray
+    ways: np.ndarray
 
     @property
     def values(self) -> np.ndarray:
@@ -73,28 +79,32 @@ def resolve(
     judge: Judge,
     rounds: int = 0,
     threshold: float = EVERYWHERE,
+    most: int = MOST_EVALUATIONS,
 ) -> Resolved:
     """Searches positions uint32 [N, 4].
 
     Args:
         rounds: 0 is the capture search; 1 with the threshold ``EVERYWHERE`` the one-ply search.
         threshold: only judgements with a smaller probability of the verdict are searched further.
+        most: a position that has taken as many evaluations gets no further round.
     """
-    parts = []
-    for start in range(0, max(1, len(positions)), _CHUNK):
-        part = positions[start : start + _CHUNK]
-        *_, last = search_rounds(part, judge, rounds, threshold)
+    parts, size = [], max(1, _MOST_AT_ONCE // most)
+    for start in range(0, max(1, len(positions)), size):
+        part = positions[start : start + size]
+        *_, last = search_rounds(part, judge, rounds, threshold, most)
         parts.append(last)
     return Resolved(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def search_rounds(positions: np.ndarray, judge: Judge, rounds: int, threshold: float) -> Iterator[Resolved]:
+def search_rounds(
+    positions: np.ndarray, judge: Judge, rounds: int, threshold: float, most: int = MOST_EVALUATIONS
+) -> Iterator[Resolved]:
     """What ``resolve`` says after the capture search and after each round, as long as anything is unsure."""
     forest = _Forest(positions, judge)
     forest.grow_captures()
     yield forest.resolved()
     for _ in range(rounds):
-        frontier = forest.unsure(threshold)
+        frontier = forest.unsure(threshold, most)
         if len(frontier) == 0:
             return
         forest.rounds[np.unique(forest.origins[frontier])] += 1
@@ -122,6 +132,7 @@ class _Forest:
         self.states = np.empty(0, np.uint8)
         self.judged = self.values = np.empty((0, 3), np.float32)
         self.evaluations, self.rounds = np.zeros(n, np.int64), np.zeros(n, np.uint8)
+        self._verdicts, self._changed = np.full(n, -1), np.zeros(n, np.bool_)
         self._append(positions, np.full(n, -1, np.int32), np.arange(n, dtype=np.int32))
 
     def _append(self, positions: np.ndarray, parents: np.ndarray, origins: np.ndarray) -> None:
@@ -153,22 +164,27 @@ class _Forest:
         judged[: len(self.judged)] = self.judged
         new = np.flatnonzero((self.states == _END) & (judged[:, 0] < 0))
         if len(new):
-            judged[new] = self._judge(self.positions[new])
+            judged[new] = np.minimum(self._judge(self.positions[new]), _SUREST)
             self.evaluations += np.bincount(self.origins[new], minlength=len(self.evaluations))
         self.judged = judged
         self.values = np.empty_like(judged)
         _back_up(self.states, self.parents, judged, np.float32(STATIC_WEIGHT), self.values)
+        verdicts = self.values[: len(self.rounds)].argmax(1)
+        self._changed |= (verdicts != self._verdicts) & (self._verdicts >= 0)
+        self._verdicts = verdicts
 
-    def unsure(self, threshold: float) -> np.ndarray:
+    def unsure(self, threshold: float, most: int) -> np.ndarray:
         """The ends to be searched further: they and all above them are unsure."""
         marked = np.zeros(len(self.positions), np.bool_)
-        tired = self.evaluations >= MOST_EVALUATIONS
+        tired = self.evaluations >= most
         _mark(self.states, self.parents, self.origins, self.values, np.float32(threshold), tired, marked)
         return np.flatnonzero(marked & (self.states == _END))
 
     def resolved(self) -> Resolved:
-        n = len(self.rounds)
-        return Resolved(self.values[:n].copy(), self.evaluations.copy(), self.rounds.copy())
+        values = self.values[: len(self.rounds)].copy()
+        ways = np.where(self._changed, CHANGED, np.where(self.rounds > 0, STEADY, AT_ONCE)).astype(np.uint8)
+        ways[np.maximum(values[:, 0], values[:, 2]) >= 1] = PROVEN
+        return Resolved(values, self.evaluations.copy(), self.rounds.copy(), ways)
 
 
 def children_of(positions: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +261,7 @@ def _back_up(states, parents, judged, static_weight, values):
             values[i, 0], values[i, 1], values[i, 2] = judged[i, 0], judged[i, 1], judged[i, 2]
         elif states[i] == _OPEN:
             values[i, 1] = max(zero, one - values[i, 0] - values[i, 2])
-            proven = max(values[i, 0], values[i, 1], values[i, 2]) >= one
+            proven = max(values[i, 0], values[i, 2]) >= one
             if static_weight > zero and judged[i, 0] >= zero and not proven:
                 _mix(judged[i], values[i], static_weight)
         above = parents[i]

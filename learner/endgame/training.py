@@ -13,7 +13,7 @@ from engine.tablebase.material import NUM_CODES
 
 from ..checkpoint import CheckpointError, check_version, read_tensors, with_prefix, write_tensors
 from ..network_base import NetworkError, check_tensors
-from .data import EndgameBatch, EndgameSampler
+from .data import EndgameBatch, Sampler
 from .networks import EndgameNetwork
 from .timed_training import CurvePoint, TimedTrainer, TrainingSettings
 
@@ -53,7 +53,7 @@ class EndgameTrainer(TimedTrainer):
     def __init__(
         self,
         network: EndgameNetwork,
-        sampler: EndgameSampler,
+        sampler: Sampler,
         settings: TrainingSettings | None = None,
         minutes: float | None = None,
         positions: int | None = None,

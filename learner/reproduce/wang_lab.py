@@ -12,8 +12,8 @@ from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import MIN_PIECES, Material, materials, materials_between
 
 from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler, ShuffledRows
-from ..endgame.member import softmax
 from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
+from ..endgame.probabilities import softmax
 from ..endgame.progress import OracleProgress
 from ..endgame.resolve import children_of, resolve
 from ..endgame.training import DEFAULT_SETTINGS, EndgameTrainer, TrainingSettings, accuracy_of

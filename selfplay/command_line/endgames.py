@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import MOST_PIECES, Json, Net, Pieces, Positions, Seed, Tables, request_command
+from .options import MOST_PIECES, Games, Json, Net, Pieces, Positions, Seed, Tables, request_command
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -168,18 +168,34 @@ class OracleTrainRequest:
         False
     )
     pieces: Pieces = 5
+    fewest: Annotated[int, typer.Option(min=2, help="Leave out positions of fewer pieces.")] = 2
+    width: Annotated[
+        int | None, typer.Option(min=2, help="Numbers per pair of pieces, even: 64 at first; --net is widened.")
+    ] = None
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Train so long; tables and calibration take up to a minute more.")
+        float, typer.Option(min=0.01, help="Train so long; tables and calibration take minutes more.")
     ] = 30.0
+    games: Games = None
     seed: Seed = 1
     folder: Tables = None
 
     def execute(self, quiet: bool) -> Any:
-        from learner.endgame.commands import Beginning, oracle_train_command
+        from learner.endgame.commands import Beginning, Lessons, oracle_train_command
         from selfplay.players import network_folder
 
-        beginning = Beginning(self.kind, network_folder(self.net), self.freeze_body)
-        return oracle_train_command(beginning, self.pieces, self.minutes, self.seed, self.folder, self.out, quiet)
+        beginning = Beginning(self.kind, network_folder(self.net), self.freeze_body, self.width)
+        games = _positions(self.games, self.pieces)
+        lessons = Lessons(self.pieces, self.minutes, self.seed, self.folder, self.fewest, games)
+        return oracle_train_command(beginning, lessons, self.out, quiet)
+
+
+def _positions(games: Path | None, most: int) -> Any:
+    """Positions of at most ``most`` pieces, uint32 [N, 4], of the games in a run or a file; None without one."""
+    if games is None:
+        return None
+    from ..reached import reached_positions
+
+    return reached_positions(games, most)
 
 
 oracle.command("train")(request_command(OracleTrainRequest, OracleTrainRequest.execute))
@@ -192,13 +208,14 @@ def oracle_calibrate(
     budget: Annotated[float, typer.Option(min=1, help="Evaluations per position, on the mean.")] = 64.0,
     positions: Positions = 100_000,
     seed: Seed = 1,
+    games: Games = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
     """Make one oracle of several networks: temperatures and thresholds are chosen on the validation split."""
     from learner.endgame.commands import oracle_calibrate_command
 
-    return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet)
+    return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet, _positions(games, MOST_PIECES))
 
 
 @oracle.command("validate")
@@ -207,14 +224,16 @@ def oracle_validate(
     pieces: Pieces = 5,
     positions: Positions = 100_000,
     seed: Seed = 1,
+    games: Games = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
     """Measure an oracle on positions of the test split, which no network is trained on."""
-    from learner.endgame.commands import oracle_validate_command
+    from learner.endgame.validate_command import oracle_validate_command
     from selfplay.players import network_folder
 
-    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet)
+    reached = _positions(games, pieces)
+    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, games=reached)
 
 
 @oracle.command("report")
@@ -224,11 +243,13 @@ def oracle_report(
     pieces: Pieces = 5,
     positions: Positions = 100_000,
     seed: Seed = 1,
+    games: Games = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
     """Measure an oracle and write a report: one HTML page, its figures as PNG, all numbers as JSON."""
-    from learner.endgame.commands import oracle_validate_command
+    from learner.endgame.validate_command import oracle_validate_command
     from selfplay.players import network_folder
 
-    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, out)
+    reached = _positions(games, pieces)
+    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, out, reached)

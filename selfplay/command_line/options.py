@@ -24,7 +24,10 @@ Net = Annotated[
     typer.Option("--net", help="Folder of an oracle, a network or a run, or best: a run's best; if none, as shipped."),
 ]
 MOST_PIECES = 8  # of tables: ``engine.tablebase.material.MAX_PIECES``, which takes a second to import
-Pieces = Annotated[int, typer.Option(min=2, max=7, help="Positions of 2 to this many pieces.")]
+Pieces = Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Positions of 2 to this many pieces.")]
+Games = Annotated[
+    Path | None, typer.Option(help="Games whose positions count as well: a run's folder, one of shards, or PDN.")
+]
 Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
 MAX_SEED = (1 << 32) - 1
 MAX_GAMES = 20_000  # the openings of all are made beforehand

@@ -1,0 +1,63 @@
+"""Samples around the positions that games reach: to train on, to calibrate with, and to measure by."""
+
+import numpy as np
+
+from engine.tablebase.material import Material
+
+from .data import FLAG_CAPTURE, EndgameSampler, Sampler, codes_of, flags_of, labelled, split_of
+from .mixture import ListSampler
+from .walks import WalkSampler, walked
+
+WALKS, PLIES = 2, 3  # from each position, and of each walk
+LONGEST_WALK = 8  # plies; a search looks as far
+LIST = 3_000_000  # positions, where their values are looked up in files
+
+
+def some(positions: np.ndarray, fewest: int, most: int) -> np.ndarray:
+    """The distinct positions uint32 [M, 4] of ``fewest`` to ``most`` pieces, both sides having some; plies set to 0."""
+    counts = np.bitwise_count(positions[:, 0] | positions[:, 1])
+    chosen = (counts >= fewest) & (counts <= most) & (positions[:, 0] > 0) & (positions[:, 1] > 0)
+    result = positions[chosen].copy()
+    result[:, 3] = 0
+    return np.unique(result, axis=0)
+
+
+def around(
+    positions: np.ndarray, fewest: int, most: int, split: int, seed: int, count: int | None = None
+) -> np.ndarray:
+    """Positions of random walks from those of games, and these themselves: quiet ones of one split, in random order.
+
+    Self-play leaves no samples of the positions kept for validation; walks lead to some.
+
+    Args:
+        fewest, most: pieces of the positions given and returned.
+        count: at most so many are returned.
+    """
+    known = some(positions, fewest, most)
+    if count is not None:  # walks from more would be thrown away
+        random = np.random.default_rng(seed)
+        known = known[random.permutation(len(known))[: 4 * count]]
+    found = some(np.concatenate([known, walked(known, WALKS, PLIES, seed)]), fewest, most)
+    found = found[(split_of(found) == split) & (flags_of(found) != FLAG_CAPTURE)]
+    return found[np.random.default_rng(seed).permutation(len(found))[:count]]
+
+
+def reached_sampler(positions: np.ndarray, uniform: EndgameSampler, dense: bool, seed: int) -> Sampler:
+    """Draws samples around the positions of games, of the slices and the split of another sampler.
+
+    Args:
+        dense: exact values lie in memory, so that every walk can be a new one; else a list is valued once.
+    """
+    pieces = [material.pieces for material in uniform.materials]
+    fewest, most = min(pieces), max(pieces)
+    assert uniform.split is not None
+    if dense:
+        starts = with_tables(some(positions, fewest, most))
+        return WalkSampler(uniform.tables, starts, uniform.materials, seed, uniform.split, LONGEST_WALK)
+    found = with_tables(around(positions, fewest, most, uniform.split, seed, LIST))
+    return ListSampler(labelled(found, uniform.tables), uniform.materials, seed, uniform.split, True)
+
+
+def with_tables(positions: np.ndarray) -> np.ndarray:
+    """Those of the positions uint32 [N, 4] of whose slices there can be tables."""
+    return positions[[Material.of_code(code).solvable for code in codes_of(positions).tolist()]]
