@@ -56,8 +56,8 @@ def test_a_network_without_search() -> None:
 
 
 NO_FOLDER = (
-    "not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, alphabeta:DEPTH, tablebase, "
-    "rules or hub:COMMAND"
+    "not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, alphabeta:DEPTH, level:NAME, "
+    "tablebase, rules or hub:COMMAND"
 )
 NO_OPTIONS = "it takes no options behind @, and there is nothing to load"
 

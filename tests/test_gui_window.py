@@ -116,6 +116,7 @@ def set_up_by_keys(seen: RealWindow) -> None:
         ("Down", "Return"),  # New game
         ("Down", "Down", "Right"),  # You play: White
         ("Down", "Return"),  # Against
+        ("Right",),  # Kind: network
         ("Down", "Down", "Down", "Right", "Right", "Right"),  # the strength slider, of the network
         ("Up", "Up", "Up", "Right", "Right", "Right"),  # Kind: alpha-beta, roll-outs, random
         ("Escape",),
