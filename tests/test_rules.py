@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import crownhead
 from engine.board import Board
 from engine.fen import Color, format_fen
+from engine.files import StorageError
 from engine.knowledge.duels import duels, runs
 from engine.knowledge.exchanges import (
     capture_balance,
@@ -399,3 +400,15 @@ def test_the_command_shows_rules_and_refuses_bad_files(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(RulesError, match="no file of rules"):
         player_of(f"rules:{tmp_path / 'bad.json'}")
+
+
+@pytest.mark.parametrize("option", [("--out", "{}/in/the/way"), ("--learn", "{}/in/the/way.json")])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, option: tuple[str, str]) -> None:
+    (tmp_path / "in").write_text("a file")
+    with pytest.raises(StorageError, match="a file is in the way"):
+        CliRunner().invoke(crownhead.app, ["rules", option[0], option[1].format(tmp_path)], catch_exceptions=False)
+
+
+def test_a_file_of_rules_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"cannot read .*gone\.json"):
+        player_of(f"rules:{tmp_path}/gone.json")

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from ..files import atomic_write
+from ..files import StorageError, atomic_write
 from ..sealed import sealed, unsealed
 from ..tablebase.layout import code_of
 from ..tablebase.material import NUM_CODES, Material, parse_name
@@ -193,12 +193,16 @@ def load_rules(path: Path | None = None) -> RuleList:
 
     Raises:
         RulesError: the file is damaged, or another version's.
-        OSError: it cannot be read.
+        StorageError: it cannot be read.
     """
     if path is None:
         return _shipped()
     try:
-        return _parse(unsealed(path.read_bytes()))
+        data = path.read_bytes()
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot read {path}: {error.strerror}") from error
+    try:
+        return _parse(unsealed(data))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RulesError(f"{path}: no file of rules ({error!s})") from error
 

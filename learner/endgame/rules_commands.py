@@ -10,6 +10,7 @@ from engine.tablebase import open_tablebase
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
 
+from ..report import make_writable_folder
 from .progress import OracleProgress
 from .rules_learning import (
     EXHAUSTED_PIECES,
@@ -70,6 +71,9 @@ def rules_command(
         MissingTableError: there are no tables of distances.
         StorageError: a file cannot be written.
     """
+    for place in (out, None if learn is None else learn.absolute().parent):
+        if place is not None:
+            make_writable_folder(place)  # now, not after minutes
     with OracleProgress(quiet) as progress:
         rules = load_rules() if learn is None else _learnt(learn, most, seed, folder, progress)
         parts, right = ([], []) if out is None else _measured(rules, seed, progress)
