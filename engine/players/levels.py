@@ -59,7 +59,7 @@ LEVELS = (
     Level("senior-master", "Senior master", 0.5, 320, 1520),
     Level("grandmaster", "Grandmaster", 0.5, 640, 1620),
     Level("world-class", "World-class player", 0.5, 1280, 1720),
-    Level("legend", "Legend", 0.5, 2560, 1820),
+    Level("legend", "Legend", 0.5, 2560, 1800),
 )
 
 
