@@ -193,6 +193,8 @@ def _probe(own, opp, kings, full, blocks, stack):
 def probe_many(positions, todo, full, blocks, stack, scores, states):
     """Probes the rows ``todo`` of ``positions``, until done or until a list of wanted blocks is full.
 
+    With lists that have no room, blocks that are not in memory are passed over: so may several threads at once.
+
     Args:
         positions: uint32 [N, 3 or more], seen by the side to move. todo: int64 [T].
         full: 1, or ``FULL`` for scores with distances.
@@ -202,7 +204,7 @@ def probe_many(positions, todo, full, blocks, stack, scores, states):
     for i in todo:
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
         scores[i], states[i] = _probe(own, opp, kings, full, blocks, stack)
-        if max(blocks.num_wanted[0], blocks.num_wanted[1]) == blocks.wanted.shape[1]:
+        if 0 < blocks.wanted.shape[1] == max(blocks.num_wanted[0], blocks.num_wanted[1]):
             break
 
 

@@ -20,6 +20,7 @@ from .probing import (
     NO_FILE,
     NOT_LOADED,
     UNLOADED,
+    Blocks,
     Cache,
     Tables,
     new_blocks,
@@ -35,6 +36,7 @@ KINDS: tuple[Kind, Kind] = ("wdl", "distance")
 MIN_CACHE_BLOCKS = 256
 _LOG = logging.getLogger(__name__)
 _MOST_WANTED = 64  # blocks that wait to be loaded; a fraction of the cache, so that none pushes another out
+_SHARED_POSITIONS = 1 << 13  # fewer are not worth several threads
 _COMPARED = 256  # places of which a new block takes the one that was read longest ago
 
 
@@ -145,12 +147,13 @@ class BlockStore:
         """
         scores = np.zeros(len(positions), np.int64)
         states = np.full(len(positions), NOT_LOADED, np.uint8)
-        todo, most = np.arange(len(positions)), len(positions)
+        if len(positions) >= _SHARED_POSITIONS:
+            self._probe_loaded(positions, distances, scores, states)
+        todo, most = np.flatnonzero(states & NOT_LOADED), len(positions)
         while len(todo):
             now = todo[:most]
             with self._lock:
-                if self._closed:
-                    raise _closed()
+                self._check_open()
                 self._blocks.clock[0] += 1
                 probe_many(positions, now, FULL if distances else 1, self._blocks, self._stack, scores, states)
                 self._load_wanted(_MOST_WANTED - (0 if patient else len(self._loading)))
@@ -164,6 +167,27 @@ class BlockStore:
             most = max(1, most // 2) if left.all() else len(positions)
             todo = np.concatenate([now[left], todo[len(now) :]])
         return scores, states
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise _closed()
+
+    def _probe_loaded(self, positions: np.ndarray, distances: bool, scores: np.ndarray, states: np.ndarray) -> None:
+        """Probes what is in memory by all cores, in parts of the positions."""
+        threads = os.cpu_count() or 1
+        edges = np.linspace(0, len(positions), 4 * threads + 1).astype(int)
+
+        def part(low: int, high: int) -> None:
+            rows, full = np.arange(low, high), FULL if distances else 1
+            probe_many(positions, rows, full, self._without_wishes(), new_stack(), scores, states)
+
+        with self._lock, ThreadPoolExecutor(threads) as pool:
+            self._check_open()
+            list(pool.map(part, edges[:-1].tolist(), edges[1:].tolist()))
+
+    def _without_wishes(self) -> Blocks:
+        """The blocks for who does not ask for those that are missing."""
+        return self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
 
     def _load_wanted(self, most: int) -> None:
         """Has the wanted blocks loaded, at most ``most`` of them; the others have to be asked for again."""
@@ -240,8 +264,7 @@ class BlockStore:
     def compiled(self) -> Tables:
         """The blocks in memory for one compiled search, see ``probing.probe_loaded``."""
         most = max((pair.pieces for pair in self.pairs), default=0)
-        blocks = self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
-        return Tables(np.array([most]), blocks, new_stack(), self._epoch)
+        return Tables(np.array([most]), self._without_wishes(), new_stack(), self._epoch)
 
     def close(self) -> None:
         with self._lock:
