@@ -25,12 +25,18 @@ NUM_DIRECTIONS = 4
 ROTATIONS = (1, 7, 31, 25)  # forward-right, forward-left, back-left, back-right; direction d ^ 2 undoes direction d
 
 
+def row_column(number: int) -> tuple[int, int]:
+    """Row and column (0-7) of a PDN number 1-32: row 0 is Black's back row, column 0 is White's left."""
+    row, place = divmod(number - 1, 4)
+    return row, 2 * place + (row % 2 == 0)
+
+
 def _column(square: int) -> int:
-    return 2 * (square % 4) + (1 - square // 4 % 2)
+    return row_column(square + 1)[1]
 
 
 def _bit_of(square: int) -> int:
-    row, column = square // 4, _column(square)
+    row, column = row_column(square + 1)
     return ((row + column - 1) // 2 + 7 * ((row - column + 7) // 2) + 4) % 32
 
 

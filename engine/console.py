@@ -1,12 +1,21 @@
-"""Where progress is shown."""
+"""Where results and progress are shown."""
 
-from rich.console import Console
+from typing import Any
+
+from rich import console as rich_console
 from rich.progress import Progress, ProgressColumn
+
+
+class Console(rich_console.Console):
+    """A console that shows names as they are: of ``:beginner:`` rich would make a picture. ``options``: see there."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(emoji=False, **options)
 
 
 def progress_console(quiet: bool) -> Console:
     """Standard error. On a terminal somebody is watching, also where only a command's result is wanted (``quiet``)."""
-    console = Console(emoji=False, stderr=True)
+    console = Console(stderr=True)
     console.quiet = quiet and not console.is_terminal
     return console
 

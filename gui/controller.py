@@ -65,6 +65,7 @@ class GameController:
         self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
         self._version, self._now, self._asked_at = -1, now, 0.0
         self._names = PlayerNames()
+        self._shown: tuple[Snapshot, Verdict | None, Snapshot] | None = None
 
     # --- beginning
 
@@ -219,8 +220,12 @@ class GameController:
 
     def shown_thought(self) -> Snapshot | None:
         """The latest of the thinker, which may be about another position; with what the tables say of that."""
-        snapshot = self.thinker.snapshot
-        return None if snapshot is None else with_verdict(snapshot, self.verdict())
+        snapshot, verdict = self.thinker.snapshot, self.verdict()
+        if snapshot is None:
+            return None
+        if self._shown is None or self._shown[0] is not snapshot or self._shown[1] is not verdict:
+            self._shown = snapshot, verdict, with_verdict(snapshot, verdict)  # asked for several times a frame
+        return self._shown[2]
 
     def verdict(self) -> Verdict | None:
         """What tables and oracle say about the position shown."""

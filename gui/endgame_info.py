@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple, Protocol
 from engine.board import Board, Move
 from engine.errors import one_line
 from engine.fen import Color
+from engine.knowledge.lines import known_moves, plies_of
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
-_TURNED: dict[Exact, Exact] = {"win": "loss", "draw": "draw", "loss": "win"}
 ORACLE_PIECES = 7  # the most that the oracle is asked about: up to there its accuracy is measured
 TABLE_PIECES = 8  # the most that the tables are asked about
 _KEPT = 512  # verdicts
@@ -44,6 +44,7 @@ class ExactMove(NamedTuple):
     """What the tables say of a legal move, seen by its side: the result, and plies to the end of the game with it."""
 
     move: Move
+    pdn: str
     exact: Exact
     plies: int | None
 
@@ -75,6 +76,7 @@ class Verdict(NamedTuple):
     error: str | None = None
     moves: tuple[ExactMove, ...] = ()
     line: tuple[Move, ...] = ()
+    line_pdn: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -154,7 +156,7 @@ class EndgameInfo:
         exact: Exact | None = None
         plies, answer, errors = None, None, []
         moves: tuple[ExactMove, ...] = ()
-        line: tuple[Move, ...] = ()
+        line, line_pdn = tuple[Move, ...](), tuple[str, ...]()
         own, opp, _ = board.words()
         pieces = (own | opp).bit_count()
         if not board.legal_moves:
@@ -164,7 +166,7 @@ class EndgameInfo:
             if tables is not None and pieces <= tables.max_pieces:
                 exact, plies = _probe(tables, board)
                 moves = _moves(tables, board) if exact is not None else ()
-                line = _line(tables, board, moves)
+                line, line_pdn = _line(tables, board, moves)
         except Exception as error:  # a damaged file, say: the game goes on without
             errors.append(_one_line("tables", error))
         try:
@@ -172,7 +174,7 @@ class EndgameInfo:
                 answer = self._oracle(board)
         except Exception as error:
             errors.append(_one_line("oracle", error))
-        return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None, moves, line)
+        return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None, moves, line, line_pdn)
 
     def _open_tables(self) -> Tablebase | None:
         """The tables; a folder that cannot be opened is reported once and not tried again."""
@@ -185,34 +187,27 @@ class EndgameInfo:
 def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:
     """Result and distance of a position, each None where no table covers it."""
     value = tables.get_wdl(board)
-    if value is None:
-        return None, None
-    try:
-        return _EXACT[value], tables.probe_distance(board)
-    except MissingTableError:
-        return _EXACT[value], None
+    return (None, None) if value is None else (_EXACT[value], plies_of(tables, board))
 
 
 def _moves(tables: Tablebase, board: Board) -> tuple[ExactMove, ...]:
     """Every legal move, the best first; () where a table is missing."""
-    found = []
-    for move in board.legal_moves:
-        after = board.copy()
-        after.push(move)
-        result, plies = _probe(tables, after)
-        if result is None:
-            return ()
-        found.append(ExactMove(move, _TURNED[result], None if plies is None else plies + 1))
-    return tuple(sorted(found, key=lambda known: known.rank))
+    try:
+        known = known_moves(tables, board)
+    except MissingTableError:
+        return ()
+    found = (ExactMove(one.move, board.pdn(one.move), _EXACT[one.value], one.plies) for one in known)
+    return tuple(sorted(found, key=lambda exact: exact.rank))
 
 
-def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> tuple[Move, ...]:
-    after, line = board.copy(), list[Move]()
+def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> tuple[tuple[Move, ...], tuple[str, ...]]:
+    """The line that begins with the best of these moves, and in PDN."""
+    after, line = board.copy(), list[ExactMove]()
     while moves and moves[0].plies is not None and len(line) < _LONGEST_LINE:
-        line.append(moves[0].move)
+        line.append(moves[0])
         after.push(moves[0].move)
         moves = _moves(tables, after)
-    return tuple(line)
+    return tuple(step.move for step in line), tuple(step.pdn for step in line)
 
 
 def _one_line(what: str, error: Exception) -> str:

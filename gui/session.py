@@ -289,11 +289,7 @@ class GameSession:
 
     def boards(self) -> Iterator[Board]:
         """The start position, then the board after every move of the line looked at; each may be kept and changed."""
-        board = Board(self.start_fen)
-        yield board.copy()
-        for node in self.nodes:
-            board.push(node.move)
-            yield board.copy()
+        return PdnGame({"SetUp": "1", "FEN": self.start_fen}, self.nodes).boards()
 
     def pdn(self) -> str:
         return format_game(self.to_game())

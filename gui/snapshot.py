@@ -103,21 +103,16 @@ def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
     """The snapshot with what the tables say of its position: every move's result, and the line to the end."""
     if verdict is None or verdict.fen != snapshot.fen or not verdict.moves:
         return snapshot
-    board, searched = Board(snapshot.fen), {row.move: row for row in snapshot.moves}
+    searched = {row.move: row for row in snapshot.moves}
     places = {move: place for place, move in enumerate(searched)}
     # of moves that are as good by the tables, those come first that the search prefers
     known = sorted(verdict.moves, key=lambda known: (*known.rank, places.get(known.move, len(places))))
     rows = []
-    for move, exact, plies in known:
-        row = searched.get(move) or MoveRow(move, pdn=board.pdn(move))
+    for move, pdn, exact, plies in known:
+        row = searched.get(move) or MoveRow(move, pdn=pdn)
         rows.append(replace(row, proof=exact, proof_plies=None if plies is None else plies - 1))
-    if not verdict.line:
-        return replace(snapshot, moves=tuple(rows))
-    texts = []
-    for move in verdict.line:
-        texts.append(board.pdn(move))
-        board.push(move)
-    return replace(snapshot, moves=tuple(rows), pv=verdict.line, pv_pdn=tuple(texts))
+    shown = replace(snapshot, moves=tuple(rows))
+    return replace(shown, pv=verdict.line, pv_pdn=verdict.line_pdn) if verdict.line else shown
 
 
 def line_of(board: Board, thought: Thought) -> tuple[tuple[Move, ...], tuple[str, ...]]:

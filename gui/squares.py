@@ -1,13 +1,10 @@
 """Where PDN numbers lie on the board. Row 0 holds 1 to 4, Black's back row; column 0 is White's left."""
 
+from engine.bitboard import row_column
+
+__all__ = ["cursor_step", "number_at", "row_column", "square_between"]
 _COLUMNS = 4  # dark squares in a row
 _STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
-
-
-def row_column(number: int) -> tuple[int, int]:
-    """Row and column (0-7) of a square 1-32."""
-    row, place = divmod(number - 1, _COLUMNS)
-    return row, 2 * place + (row % 2 == 0)
 
 
 def number_at(row: int, column: int) -> int | None:

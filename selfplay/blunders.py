@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
+from engine.console import Console
 from engine.errors import PartlyReadError
 from engine.players.base import close_player
 from engine.players.spec import PlayerSpec
@@ -181,7 +181,7 @@ def _blunder(answer: Decision) -> Blunder:
 
 
 def _print(figures: BlundersFigures) -> None:
-    console = Console(emoji=False)
+    console = Console()
     for player in figures["players"]:
         title = player["player"]
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)

@@ -5,10 +5,10 @@ import time
 from typing import TypedDict
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from engine.board import Board
+from engine.console import Console
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, parse_network
 from learner.inference import NetworkEvaluator
@@ -89,5 +89,5 @@ def board_rates_command(request: BenchRequest, quiet: bool) -> BoardFigures:
         table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
         for rate in rates:
             table.add_row(f"{rate['seconds']:g}", f"{rate['simulations']:,.0f}", f"{rate['evaluations']:,.0f}")
-        Console(emoji=False).print(table)
+        Console().print(table)
     return {"player": request.board, "rates": rates}

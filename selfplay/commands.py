@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from rich.console import Console
 from rich.table import Table
 
 from engine.board import Board
+from engine.console import Console
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, thoughts_of
@@ -146,7 +146,7 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
 
 
 def _print_training(figures: TrainFigures, best: Path) -> None:
-    console = Console(emoji=False)
+    console = Console()
     console.print(f"Best network: {best} ({figures['promotions']} promotions)")
     console.print(
         f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time; "
@@ -187,7 +187,7 @@ def _print_ratings(ratings: Ratings) -> None:
         endgames = f"{ratings.endgames[line.player]:.1%}" if line.player in ratings.endgames else ""
         cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}", endgames
         table.add_row(line.player, *cells)
-    Console(emoji=False).print(table)
+    Console().print(table)
 
 
 def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
@@ -228,7 +228,7 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
 
 
 def _print_analysis(board: Board, figures: AnalyseFigures) -> None:
-    console = Console(emoji=False)
+    console = Console()
     console.print(str(board), markup=False, highlight=False)
     win, draw, loss = figures["wdl"]
     console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {figures['best']}")

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from engine.board import Board
+from engine.console import Console
 from engine.fen import Color, format_fen
 from engine.players import TablebasePlayer
 from engine.players.spec import TablebaseSpec
@@ -160,7 +160,7 @@ def _counts(found: Sequence[_Ending]) -> Conversion:
 
 
 def _print(figures: ConvertFigures) -> None:
-    console = Console(emoji=False)
+    console = Console()
     table = Table("pieces", "positions", "possible", "won", "share", "longest win")
     lines: list[tuple[str, Conversion]] = [(str(line["pieces"]), line) for line in figures["by_pieces"]]
     for pieces, line in [*lines, ("all", figures)]:

@@ -3,9 +3,9 @@
 import time
 from typing import NotRequired, TypedDict
 
-from rich.console import Console
 from rich.table import Table
 
+from engine.console import Console
 from engine.version import installed_version
 from learner.checkpoint import load_checkpoint
 from learner.inference.export import check_export, export_onnx
@@ -45,7 +45,7 @@ def export_command(request: ExportRequest, quiet: bool) -> ExportFigures:
 
 
 def _print(figures: ExportFigures) -> None:
-    console, check = Console(emoji=False), figures.get("check")
+    console, check = Console(), figures.get("check")
     title = "{path}: {bytes:,} bytes".format(**figures)
     if check is None:
         console.print(title, markup=False)

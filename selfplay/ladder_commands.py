@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
+from engine.console import Console
 from engine.players.spec import NetworkSpec, PlayerSpec, parse_network
 from learner.report import Cell, Figure, Report, Section, Text, make_writable_folder, percent, write_report
 from learner.report import Table as ReportTable
@@ -110,7 +110,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     _write(request, climbers, standings, figures, {**settings, "networks": of_networks})
     if not quiet:
         _print(standings)
-        console = Console(emoji=False)
+        console = Console()
         if errors:  # told in full when they happened
             console.print(f"forfeited or lost on time: {len(errors)} games")
         console.print(f"Report: {request.target / 'report.html'}", markup=False, soft_wrap=True)
@@ -236,7 +236,7 @@ def _summary(standings: Standings) -> str:
 
 
 def _print(standings: Standings) -> None:
-    console = Console(emoji=False)
+    console = Console()
     verdicts = {step["network"]: step["verdict"] for step in standings.steps()}
     table = Table("player", "Elo", "±", "games", "score", "than the one before")
     for line in standings.fit.table:

@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import NotRequired
 
-from rich.console import Console
-
+from engine.console import Console
 from engine.players.hub import HubPlayer
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 
@@ -126,7 +125,7 @@ def _tell_untimed(pairing: Pairing) -> None:
     untimed = {spec.text: None for spec in pairing.players if not spec.timed}  # each once, also against itself
     for name in untimed if pairing.control.kind != "none" else ():
         text = f"{name} takes as long as it takes: no limit in seconds changes it"
-        Console(emoji=False, stderr=True).print(text, markup=False, soft_wrap=True)
+        Console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
 def _play(
@@ -171,7 +170,7 @@ def _play(
 
 
 def _print(figures: MatchFigures, test: Sprt | None) -> None:
-    console = Console(emoji=False)
+    console = Console()
     text = (
         "{player_a} v {player_b}: +{wins} ={draws} -{losses}, score {score:.1%}, Elo {elo:+.0f} ± {elo_error:.0f}"
     ).format(**figures)

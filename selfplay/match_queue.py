@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypedDict
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from engine.console import Console
 from engine.files import make_folder, read_text
 
 from .command_line.options import request_command
@@ -43,7 +43,7 @@ def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
     """
     queue = dict(_read_queue(request.file, request.out))
     make_folder(request.out)
-    console, done = Console(emoji=False, stderr=quiet), list[QueuedFigures]()
+    console, done = Console(stderr=quiet), list[QueuedFigures]()
     for number, (line, match) in enumerate(queue.items(), 1):
         if not quiet:
             console.print(f"{number} of {len(queue)}: {line}", markup=False, soft_wrap=True)

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 from pydantic import BaseModel
-from rich.console import Console
 
 from engine.board import Board
-from engine.console import progress_console
+from engine.console import Console, progress_console
 from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
@@ -138,7 +137,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
             write()  # what is known is there to read, whatever happens to the rest
     write()
     if not quiet:
-        Console(emoji=False).print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
+        Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
     return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.tablebase.material import MIN_PIECES
+from learner.endgame.reached import some
 from learner.expert.games import read_expert_games
 
 from .run_folder import RunFolder
@@ -26,15 +28,10 @@ def reached_positions(place: Path, most: int) -> np.ndarray:
         ShardError: a shard is damaged. ExpertGamesError: the collection has no game. StorageError: it cannot be read.
     """
     if not place.is_dir():
-        return _few(read_expert_games(place).samples.positions, most)
+        return some(read_expert_games(place).samples.positions, MIN_PIECES, most)
     folders = RunFolder(place).shards, place
     shards = next((found for folder in folders if (found := sorted(folder.glob(f"*{SUFFIX}")))), [])
     if not shards:
         raise ReachedError(f"{place} has no games: name a run, a folder of shards, or a file in PDN")
-    return np.unique(np.concatenate([_few(read_shard(path).samples.positions, most) for path in shards]), axis=0)
-
-
-def _few(positions: np.ndarray, most: int) -> np.ndarray:
-    few = positions[np.bitwise_count(positions[:, 0] | positions[:, 1]) <= most].copy()
-    few[:, 3] = 0
-    return np.unique(few, axis=0)
+    of_shards = [some(read_shard(path).samples.positions, MIN_PIECES, most) for path in shards]
+    return np.unique(np.concatenate(of_shards), axis=0)

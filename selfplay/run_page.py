@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
+from engine.console import Console
 
 from .requests import StatusRequest
 from .run_folder import RunError, RunFolder
@@ -30,7 +32,7 @@ def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
     def read() -> StatusFigures:
         return read_status(run, 60 * request.minutes)
 
-    figures, console = read(), Console(emoji=False, quiet=quiet)
+    figures, console = read(), Console(quiet=quiet)
     with ExitStack() as closing:
         if request.prometheus is not None:
             closing.callback(_serve_metrics(read, request.prometheus))

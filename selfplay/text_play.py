@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from rich.console import Console
-
 from engine.board import Board, Move
+from engine.console import Console
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.pdn import PdnGame, format_game
@@ -161,7 +160,7 @@ def text_play(request: PlayRequest) -> None:
     alone = Conditions(backend=request.backend, search=SearchConfig(num_simulations=0))
     adviser = make_player(network, alone)
     assert isinstance(adviser, SearchPlayer)
-    console = Console(emoji=False, highlight=False)
+    console = Console(highlight=False)
 
     def write(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import crownhead
+from engine.bitboard import row_column
 from engine.board import Board
 from engine.fen import Color
 from engine.knowledge.classics import CLASSICS, PAGE, Classic, classics_command, section
-from engine.knowledge.diagram import board_svg, corner_of
+from engine.knowledge.diagram import board_svg
 from engine.knowledge.lines import Proof, Prover
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
@@ -80,7 +81,7 @@ def test_a_picture_shows_every_piece_and_names_every_free_square() -> None:
     picture = board_svg(Board("W:W27,K30:B20,K21,K9"))
     assert picture.count("<circle") == 5 + 3
     assert picture.count("<text") == 32 - 5
-    assert [corner_of(number) for number in (1, 4, 5, 29, 32)] == [(1, 0), (7, 0), (0, 1), (0, 7), (6, 7)]
+    assert [row_column(number)[::-1] for number in (1, 4, 5, 29, 32)] == [(1, 0), (7, 0), (0, 1), (0, 7), (6, 7)]
 
 
 def test_lines_take_exactly_as_long_as_the_tables_say(tables: Tablebase) -> None:

@@ -295,7 +295,7 @@ def test_every_move_and_the_whole_line_of_an_endgame() -> None:
 
 def test_moves_that_are_as_good_by_the_tables_stand_as_the_search_has_them() -> None:
     board = Board("W:WK14,K15:BK12")
-    exact = tuple(ExactMove(move, "win", None) for move in board.legal_moves)
+    exact = tuple(ExactMove(move, board.pdn(move), "win", None) for move in board.legal_moves)
     verdict = Verdict(board.fen(), board.turn, "win", moves=exact)
     searched = tuple(MoveRow(move, pdn=board.pdn(move)) for move in board.legal_moves[3:1:-1])
     shown = with_verdict(

@@ -1,16 +1,11 @@
 """A position as a small picture: SVG that a page shows beside its text."""
 
+from ..bitboard import row_column
 from ..board import Board
 from ..fen import Color
 
 _SIDE = 32  # of a square
 _STYLE = {Color.BLACK: ("#2b2b2b", "#f4ead2"), Color.WHITE: ("#faf6ea", "#2b2b2b")}  # of pieces: inside, and line
-
-
-def corner_of(number: int) -> tuple[int, int]:
-    """(column, row) of a square by its PDN number, 1 at the top left; White moves up the board."""
-    row = (number - 1) // 4
-    return 2 * ((number - 1) % 4) + (1 - row % 2), row
 
 
 def board_svg(board: Board) -> str:
@@ -22,13 +17,13 @@ def board_svg(board: Board) -> str:
         '<g font-family="sans-serif" font-size="10" fill="#f4ead2" text-anchor="middle">',
     ]
     for number in range(1, 33):
-        x, y = (_SIDE * place for place in corner_of(number))
+        y, x = (_SIDE * place for place in row_column(number))
         parts.append(f'<rect x="{x}" y="{y}" width="{_SIDE}" height="{_SIDE}" fill="#8a6d4b"/>')
         if number not in pieces:
             parts.append(f'<text x="{x + _SIDE // 2}" y="{y + _SIDE // 2 + 4}">{number}</text>')
     parts.append("</g>")
     for number, (color, king) in sorted(pieces.items()):
-        x, y = (_SIDE * place + _SIDE // 2 for place in corner_of(number))
+        y, x = (_SIDE * place + _SIDE // 2 for place in row_column(number))
         inside, line = _STYLE[color]
         parts.append(f'<circle cx="{x}" cy="{y}" r="12" fill="{inside}" stroke="{line}"/>')
         if king:

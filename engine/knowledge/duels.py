@@ -5,17 +5,13 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from ..bitboard import NUM_SQUARES, SQUARE_OF_BIT
+from ..bitboard import NUM_SQUARES
 from ..tablebase.dense import load_tables
 from ..tablebase.folder import SHIPPED
 from ..tablebase.layout import lookup
+from .squares import COLUMN, LAST_ROW, ROW, STEPS
 
 _BITS = range(NUM_SQUARES)
-ROW = np.array([int(SQUARE_OF_BIT[bit]) // 4 for bit in _BITS])
-COLUMN = np.array([2 * (int(SQUARE_OF_BIT[bit]) % 4) + 1 - ROW[bit] % 2 for bit in _BITS])
-STEPS = np.maximum(np.abs(ROW[:, None] - ROW), np.abs(COLUMN[:, None] - COLUMN)).astype(np.int64)
-"""Steps of a king between two bits, int64 [32, 32]."""
-LAST_ROW = 7
 
 
 @njit(cache=True)

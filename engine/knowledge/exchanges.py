@@ -90,12 +90,17 @@ def wins_now(own, opp, kings, room):
     return False
 
 
-@njit(cache=True)
-def wins_in_two(own, opp, kings, room):
-    """Whether the side to move wins a piece whatever is answered, at the latest with its second move."""
+@njit(inline="always")
+def _wins_later(own, opp, kings, room, depth, wins):
+    """Whether a move wins a piece at once, or whatever is answered is followed by what ``wins`` asks for.
+
+    Args:
+        depth: of ``room.ahead``, where the moves are written; their answers one deeper.
+        wins: compiled function of a position, ``wins(own, opp, kings, room)``.
+    """
     if jumpers_of(own, opp, kings) != 0:
         return capture_balance(own, opp, kings, room) > 0
-    moves, answers = room.ahead[1], room.ahead[2]
+    moves, answers = room.ahead[depth], room.ahead[depth + 1]
     for i in range(generate(own, opp, kings, moves, DISTINCT)):
         move = moves[i]
         if _must_capture_after(move):
@@ -105,35 +110,24 @@ def wins_in_two(own, opp, kings, room):
         all_lose = True
         for j in range(generate(turned(move.opp), turned(move.own), turned(move.kings), answers, DISTINCT)):
             answer = answers[j]
-            if not wins_now(turned(answer.opp), turned(answer.own), turned(answer.kings), room):
+            if not wins(turned(answer.opp), turned(answer.own), turned(answer.kings), room):
                 all_lose = False
                 break
         if all_lose:
             return True
     return False
+
+
+@njit(cache=True)
+def wins_in_two(own, opp, kings, room):
+    """Whether the side to move wins a piece whatever is answered, at the latest with its second move."""
+    return _wins_later(own, opp, kings, room, 1, wins_now)
 
 
 @njit(cache=True)
 def wins_in_three(own, opp, kings, room):
     """The same with one move more."""
-    if jumpers_of(own, opp, kings) != 0:
-        return capture_balance(own, opp, kings, room) > 0
-    moves, answers = room.ahead[3], room.ahead[4]
-    for i in range(generate(own, opp, kings, moves, DISTINCT)):
-        move = moves[i]
-        if _must_capture_after(move):
-            if _balance_after(move, room) > 0:
-                return True
-            continue
-        all_lose = True
-        for j in range(generate(turned(move.opp), turned(move.own), turned(move.kings), answers, DISTINCT)):
-            answer = answers[j]
-            if not wins_in_two(turned(answer.opp), turned(answer.own), turned(answer.kings), room):
-                all_lose = False
-                break
-        if all_lose:
-            return True
-    return False
+    return _wins_later(own, opp, kings, room, 3, wins_in_two)
 
 
 @njit(cache=True)

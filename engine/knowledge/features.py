@@ -16,7 +16,7 @@ from numba import njit
 
 from ..bitboard import lowest_bit, mask_of, popcount, turned
 from ..movegen import DISTINCT, generate, jumpers_of, move_start
-from .duels import COLUMN, LAST_ROW, ROW, STEPS, duels, runs
+from .duels import duels, runs
 from .exchanges import (
     Buffers,
     capture_balance,
@@ -26,6 +26,7 @@ from .exchanges import (
     wins_in_two,
     wins_now,
 )
+from .squares import COLUMN, DOUBLE_CORNERS, EDGE, LAST_ROW, ROW, STEPS, SYSTEM
 
 WORDS = 2
 
@@ -121,11 +122,8 @@ FEATURES = (
 """All features, those of the side to move first, then those of the opponent, then those of both."""
 NUM_FEATURES = len(FEATURES)
 
-_SYSTEM = np.uint32(mask_of(square for square in range(32) if square // 4 % 2 == 0))
-_DOUBLE_CORNERS = np.uint32(mask_of((0, 4, 27, 31)))
 _SINGLE_CORNERS = np.uint32(mask_of((3, 28)))
 _SIDES = np.uint32(sum(1 << bit for bit in range(32) if COLUMN[bit] in (0, 7)))
-_EDGE = np.uint32(sum(1 << bit for bit in range(32) if COLUMN[bit] in (0, 7) or ROW[bit] in (0, 7)))
 _CENTRE = np.uint32(sum(1 << bit for bit in range(32) if 2 <= COLUMN[bit] <= 5 and 2 <= ROW[bit] <= 5))
 _BACK_ROW = np.uint32(mask_of(range(4)))
 _BRIDGE = np.uint32(mask_of((0, 2)))
@@ -185,11 +183,11 @@ def _put(word, at, holds):
 @njit(cache=True)
 def _of_kings(word, own, opp, kings):
     mine, men = np.uint32(own & kings), np.uint32(opp & ~kings)
-    word = _put(word, 4, mine & _DOUBLE_CORNERS != 0)
+    word = _put(word, 4, mine & DOUBLE_CORNERS != 0)
     word = _put(word, 5, mine & _SINGLE_CORNERS != 0)
-    word = _put(word, 6, mine & _EDGE & ~_DOUBLE_CORNERS != 0)
+    word = _put(word, 6, mine & EDGE & ~DOUBLE_CORNERS != 0)
     word = _put(word, 7, mine & _CENTRE != 0)
-    word = _put(word, 8, mine != 0 and steps_between(mine, _DOUBLE_CORNERS) > 2)
+    word = _put(word, 8, mine != 0 and steps_between(mine, DOUBLE_CORNERS) > 2)
     near = steps_between(mine, men)
     word = _put(word, 33, near <= 2)
     return _put(word, 34, near <= 3)
@@ -317,7 +315,7 @@ def _of_both(own, opp, kings):
     word = _put(word, 1, np.int64(popcount(own)) < np.int64(popcount(opp)))
     word = _put(word, 2, np.int64(popcount(own & kings)) > np.int64(popcount(opp & kings)))
     word = _put(word, 3, np.int64(popcount(own & kings)) < np.int64(popcount(opp & kings)))
-    word = _put(word, 4, popcount((own | opp) & _SYSTEM) & 1 != 0)
+    word = _put(word, 4, popcount((own | opp) & SYSTEM) & 1 != 0)
     word = _put(word, 5, mine < _FAR and mine <= theirs)
     word = _put(word, 6, theirs < mine)
     word = _put(word, 7, mine < _FAR and mine + 2 <= theirs)

@@ -41,12 +41,42 @@ class Proof(NamedTuple):
     line: tuple[Step, ...]
 
 
-class _After(NamedTuple):
-    """A move, the board behind it, and its value for the player who made it."""
+class KnownMove(NamedTuple):
+    """A move, the board behind it, its value for the player who made it, and plies to the end of the game with it.
+
+    ``plies`` is None for draws, and without distances.
+    """
 
     move: Move
     board: Board
     value: int
+    plies: int | None
+
+
+def known_moves(tables: Tablebase, board: Board) -> list[KnownMove]:
+    """All moves of a position, in the order of their squares; none where the game is over.
+
+    Raises:
+        MissingTableError: no table covers the position behind one of them.
+    """
+    known = []
+    moves = search_moves(board) if board.legal_moves else []
+    for move in sorted(moves, key=lambda one: (one.start, one.end, one.path)):
+        behind = board.copy()
+        behind.push(move)
+        plies, value = plies_of(tables, behind), tables.probe_wdl(behind) if behind.legal_moves else -1
+        known.append(KnownMove(move, behind, -value, None if plies is None else plies + 1))
+    return known
+
+
+def plies_of(tables: Tablebase, board: Board) -> int | None:
+    """Plies to the end of the game; None for draws, and without distances."""
+    if not board.legal_moves:
+        return 0
+    try:
+        return tables.probe_distance(board)
+    except MissingTableError:
+        return None
 
 
 class Prover:
@@ -69,16 +99,16 @@ class Prover:
         value = self._tables.probe_wdl(board)
         if value == 0:
             return Proof(0, None, self._keeping(board), ())
-        return Proof(value, self._plies(board), (), tuple(self._line(board.copy())))
+        return Proof(value, plies_of(self._tables, board), (), tuple(self._line(board.copy())))
 
     def _keeping(self, board: Board) -> tuple[str, ...]:
-        moves = self._moves(board)
+        moves = known_moves(self._tables, board)
         kept = tuple(board.pdn(one.move) for one in moves if one.value == 0)
         return kept if len(kept) < len(moves) else ()
 
     def _line(self, board: Board) -> list[Step]:
         line: list[Step] = []
-        while len(line) < MOST_PLIES and (moves := self._moves(board)):
+        while len(line) < MOST_PLIES and (moves := known_moves(self._tables, board)):
             best = max(one.value for one in moves)
             equal = [one for one in moves if one.value == best]
             chosen = self._fastest(board, equal) if best == 1 else self._slowest(equal)
@@ -86,45 +116,19 @@ class Prover:
             board = chosen.board
         return line
 
-    def _moves(self, board: Board) -> list[_After]:
-        moves = search_moves(board) if board.legal_moves else []
-        after = []
-        for move in sorted(moves, key=lambda one: (one.start, one.end, one.path)):
-            behind = board.copy()
-            behind.push(move)
-            after.append(_After(move, behind, -self._value(behind)))
-        return after
-
-    def _value(self, board: Board) -> int:
-        return self._tables.probe_wdl(board) if board.legal_moves else -1
-
-    def _plies(self, board: Board) -> int | None:
-        if not board.legal_moves:
-            return 0
-        try:
-            return self._tables.probe_distance(board)
-        except MissingTableError:
-            return None
-
-    def _fastest(self, board: Board, winning: list[_After]) -> _After:
-        known = self._known_plies(winning)
+    def _fastest(self, board: Board, winning: list[KnownMove]) -> KnownMove:
+        known = _all_plies(winning)
         return winning[int(np.argmin(known if known is not None else self._ranks(board, winning)))]
 
-    def _slowest(self, lost: list[_After]) -> _After:
-        known = self._known_plies(lost)
+    def _slowest(self, lost: list[KnownMove]) -> KnownMove:
+        known = _all_plies(lost)
         return lost[int(np.argmax(known if known is not None else [self._delay(one.board) for one in lost]))]
-
-    def _known_plies(self, moves: list[_After]) -> list[int] | None:
-        """Plies to the end behind each move; None if one of them is not known."""
-        plies = [self._plies(one.board) for one in moves]
-        known = [number for number in plies if number is not None]
-        return known if len(known) == len(plies) else None
 
     def _delay(self, board: Board) -> int:
         """Plies that the winner, who is to move, needs to the next capture or move of a man that keeps the win."""
-        return min(self._ranks(board, [one for one in self._moves(board) if one.value == 1]))
+        return min(self._ranks(board, [one for one in known_moves(self._tables, board) if one.value == 1]))
 
-    def _ranks(self, board: Board, winning: list[_After]) -> list[int]:
+    def _ranks(self, board: Board, winning: list[KnownMove]) -> list[int]:
         """The same behind each of the winning moves: 0 where it is one of these itself, and ``_FAR`` where unknown."""
         words = np.array([(*one.board.words(), 0) for one in winning], np.uint32)
         at_once = [one.board.reversible_plies == 0 for one in winning]
@@ -132,3 +136,9 @@ class Prover:
             return [0 if irreversible else _FAR for irreversible in at_once]
         ranks = self._planner.ranks(np.array([*board.words(), 0], np.uint32), words)
         return np.where(ranks < 0, _FAR, ranks).tolist()
+
+
+def _all_plies(moves: list[KnownMove]) -> list[int] | None:
+    """Plies to the end with each move; None if one of them is not known."""
+    known = [one.plies for one in moves if one.plies is not None]
+    return known if len(known) == len(moves) else None

@@ -10,10 +10,10 @@ from itertools import product
 import numpy as np
 from numba import njit
 
-from ..bitboard import lowest_bit, mask_of, popcount, turned
+from ..bitboard import lowest_bit, popcount, turned
 from ..movegen import DISTINCT, generate
-from .duels import COLUMN, LAST_ROW, ROW, STEPS
 from .exchanges import capture_balance, wins_in_three, wins_in_two, wins_now
+from .squares import COLUMN, DOUBLE_CORNERS, EDGE, LAST_ROW, ROW, STEPS, SYSTEM
 
 _COUNTED = (
     "winner's men",
@@ -56,10 +56,7 @@ QUANTITIES = (*_COUNTED, *_CELLS)
 NUM_COUNTED, NUM_QUANTITIES = len(_COUNTED), len(QUANTITIES)
 _SIZES = np.array([size for _, size in FACTORS])
 _TABLES = np.array([[*table, *(-1,) * (3 - len(table))] for table in TABLES])
-_SYSTEM = np.uint32(mask_of(square for square in range(32) if square // 4 % 2 == 0))
-_DOUBLE_CORNERS = np.uint32(mask_of((0, 4, 27, 31)))
-_EDGE = np.uint32(sum(1 << bit for bit in range(32) if COLUMN[bit] in (0, 7) or ROW[bit] in (0, 7)))
-_CORNER_STEPS = np.array([min(int(STEPS[b, c]) for c in range(32) if int(_DOUBLE_CORNERS) >> c & 1) for b in range(32)])
+_CORNER_STEPS = np.array([min(int(STEPS[b, c]) for c in range(32) if int(DOUBLE_CORNERS) >> c & 1) for b in range(32)])
 _CENTRE_STEPS = np.array([int(max(abs(2 * ROW[b] - 7), abs(2 * COLUMN[b] - 7)) // 2) for b in range(32)])
 
 
@@ -110,8 +107,8 @@ def _write_hunt(kings, prey, has_move, out):
     first, second = _two_nearest(kings, hunted)
     factors = np.zeros(_SIZES.shape[0], np.int64)
     factors[0], factors[1] = STEPS[first, hunted], STEPS[second, hunted]
-    factors[2], factors[3], factors[4] = _CORNER_STEPS[hunted], prey & _EDGE != 0, has_move
-    left = np.uint32(kings & _DOUBLE_CORNERS)
+    factors[2], factors[3], factors[4] = _CORNER_STEPS[hunted], prey & EDGE != 0, has_move
+    left = np.uint32(kings & DOUBLE_CORNERS)
     while left != 0:
         factors[5] |= STEPS[lowest_bit(left), hunted] <= 2
         left &= left - np.uint32(1)
@@ -149,15 +146,15 @@ def write_quantities(own, opp, kings, winning, room, out):
     out[4] = _crowning_steps(np.uint32(own & ~kings))
     out[5] = _crowning_steps(turned(np.uint32(opp & ~kings)))
     out[6], out[7] = _hunt(mine, opp)
-    out[8], out[9] = popcount(prey & _DOUBLE_CORNERS), popcount(prey & _EDGE)
+    out[8], out[9] = popcount(prey & DOUBLE_CORNERS), popcount(prey & EDGE)
     out[10] = out[11] = 0
     left = prey
     while left != 0:
         out[10] += _CORNER_STEPS[lowest_bit(left)]
         out[11] += _CENTRE_STEPS[lowest_bit(left)]
         left &= left - np.uint32(1)
-    out[12] = popcount(mine & _DOUBLE_CORNERS)
-    out[13] = (popcount((own | opp) & _SYSTEM) & 1) == (1 if winning else 0)
+    out[12] = popcount(mine & DOUBLE_CORNERS)
+    out[13] = (popcount((own | opp) & SYSTEM) & 1) == (1 if winning else 0)
     out[14] = _safe_moves(turned(opp), turned(own), turned(kings), room)
     out[15] = wins_now(own, opp, kings, room)
     out[16] = wins_in_two(own, opp, kings, room)

@@ -7,11 +7,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..console import Display
+from ..console import Console, Display
 from .build import Builder
 from .costs import TableCosts, table_costs
 from .dense import Step
@@ -105,7 +104,7 @@ def build_command(
         "slices_kept": sum(not step.solved for step in steps),
         "seconds": round(perf_counter() - began, 3),
     }
-    Console(emoji=False, quiet=quiet).print(
+    Console(quiet=quiet).print(
         f"2-{pieces} pieces in {folder}: {figures['files']} files, {figures['bytes']:,} bytes; "
         f"{figures['slices_built']} pairs of slices built, {figures['slices_kept']} there already, "
         f"in {figures['seconds']:.1f} s.\n"
@@ -134,7 +133,7 @@ def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
         if not distance:
             memory += f", or where there is not so much {_amount(peak_bytes(pieces, False, on_disk=True))} of disk"
         also = "; distances take more time" if distance else ""
-        Console(emoji=False, quiet=quiet, soft_wrap=True).print(
+        Console(quiet=quiet, soft_wrap=True).print(
             f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, and {memory}{also}."
         )
 
@@ -148,7 +147,7 @@ def info_command(folder: Path | None, quiet: bool) -> dict[str, Any]:
     names, most = [str(path) for path in folders], max((cost["pieces"] for cost in complete), default=0)
     if not quiet:
         _print_costs(costs)
-        Console(emoji=False, soft_wrap=True).print(
+        Console(soft_wrap=True).print(
             f"In {' and '.join(names)}; distances up to {most} pieces. Times are those of one core of a Zen 4. "
             "Memory is that of a build without distances; where it does not suffice, the disk is used."
         )
@@ -167,7 +166,7 @@ def _print_costs(costs: list[TableCosts]) -> None:
             _amount(cost["bytes_more"]) if more else "",
         ]
         table.add_row(*cells, _time(cost["core_seconds_more"]) if more else "", _amount(cost["memory"]) if more else "")
-    Console(emoji=False).print(table)
+    Console().print(table)
 
 
 def _amount(size: int) -> str:
@@ -201,7 +200,7 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         "seconds": round(perf_counter() - began, 3),
     }
     what = f", and the distance of those of up to {distances}," if distances else ""
-    Console(emoji=False, quiet=quiet).print(
+    Console(quiet=quiet).print(
         f"{folder} is right: the value of each of {figures['positions']:,} positions of 2-{pieces} pieces{what} "
         f"follows from those of its successors ({figures['seconds']:.1f} s)."
     )
@@ -226,7 +225,7 @@ def _print_counts(title: str, rows: dict[str, dict[str, Any]]) -> None:
         table.add_row(name, *cells, longest, row["longest_win_fen"] or "")
     for column in table.columns[1:5]:
         column.justify = "right"
-    Console(emoji=False).print(table)
+    Console().print(table)
 
 
 def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:

@@ -21,6 +21,7 @@ from numba import njit
 
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
+from .captures import capture_places
 from .layout import NUM_KINDS, Layout, locate
 from .solve import Grid, canonical_places, grids_of, place_fast, place_row, place_word, seen_by_mover, sweep_word
 from .solver import Values, Workers
@@ -43,16 +44,11 @@ def _keep_needed(first_word, grid, values, halves, kept):
         if word >= grid.words:
             continue
         taken = place_word(grid, word, ranks, pieces)
-        others = pieces[grid.roamer]
-        places = canonical_places(grid.roamer, taken, others) & (values[word, 0] | values[word, 1])
+        places = canonical_places(grid.roamer, taken, pieces[grid.roamer]) & (values[word, 0] | values[word, 1])
+        places &= ~capture_places(grid, pieces, taken)
         while places != 0:
-            bit = np.uint32(places & (~places + np.uint32(1)))
-            places ^= bit
-            pieces[grid.roamer] = others | bit
-            own, opp, kings = seen_by_mover(grid, pieces)
-            if jumpers_of(own, opp, kings) == 0:
-                kept[here, lowest_bit(bit)] = halves[word, lowest_bit(bit)]
-        pieces[grid.roamer] = others
+            kept[here, lowest_bit(places)] = halves[word, lowest_bit(places)]
+            places &= places - np.uint32(1)
 
 
 def kept_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarray) -> np.ndarray:
@@ -172,9 +168,11 @@ def date_rows(low, high, grid, known, mine, moves):
         taken_by_row, word_of_row = place_row(grid, row, ranks, pieces)
         for rank in range(grid.sizes[grid.order[NUM_KINDS - 1]]):
             word = word_of_row + rank
-            place_fast(grid, rank, taken_by_row, ranks, pieces)
+            taken = place_fast(grid, rank, taken_by_row, ranks, pieces)
             others = pieces[grid.roamer]
             places = values[word, 0] | values[word, 1]
+            captures = np.uint32(places & capture_places(grid, pieces, taken))
+            seeds[word, 0] |= captures
             while places != 0:
                 bit = np.uint32(places & (~places + np.uint32(1)))
                 places ^= bit
@@ -183,9 +181,8 @@ def date_rows(low, high, grid, known, mine, moves):
                 won = values[word, 0] & bit != 0
                 half = date_position(own, opp, kings, won, known, moves)
                 mine.halves[word, lowest_bit(bit)] = half
-                captures = jumpers_of(own, opp, kings) != 0
-                seeds[word, 0] |= bit if captures else np.uint32(0)
-                seeds[word, 1] |= bit if captures or half != (NO_HALF if won else 0) else np.uint32(0)
+                counts = captures & bit != 0 or half != (NO_HALF if won else 0)
+                seeds[word, 1] |= bit if counts else np.uint32(0)
             pieces[grid.roamer] = others
 
 

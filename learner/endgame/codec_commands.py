@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
 
+from engine.console import Console
 from engine.files import make_folder
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import default_folder
@@ -118,7 +118,7 @@ def _print_sizes(output: Path, figures: dict[str, Any]) -> None:
     text += f"({figures['exceptions']:,} exceptions), in {figures['seconds']:.0f} s"
     others = [("ordinary tables", "plain_bytes"), ("Chinook", "chinook_bytes"), ("Wang 2023", "wang_bytes")]
     known = [f"{name} {figures[key]:,}" for name, key in others if figures[key] is not None]
-    Console(emoji=False).print("; ".join([text, *known]), highlight=False, soft_wrap=True)
+    Console().print("; ".join([text, *known]), highlight=False, soft_wrap=True)
 
 
 def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str, Any]:
@@ -148,5 +148,5 @@ def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str
     }
     if not quiet:
         text = f"{tables_folder_out}: all tables of 2-{header.pieces} pieces, {written:,} bytes, every value as encoded"
-        Console(emoji=False).print(f"{text}, in {figures['seconds']:.0f} s", highlight=False, soft_wrap=True)
+        Console().print(f"{text}, in {figures['seconds']:.0f} s", highlight=False, soft_wrap=True)
     return figures

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from rich.console import Console
 
+from engine.console import Console
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import build_advice, default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
@@ -120,7 +120,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
             raise
         message = f"the training is saved in {shlex.quote(str(out))}; the same command goes on where it was"
         raise KeyboardInterrupt(message) from error
-    Console(emoji=False, quiet=quiet).print(
+    Console(quiet=quiet).print(
         f"Oracle: {out / ORACLE_FOLDER} ({last.positions / 1e6:.0f} M positions, network alone {last.accuracy:.3%})"
     )
     return {
@@ -249,7 +249,7 @@ def oracle_calibrate_command(
     save_oracle(out, oracle.members, {"budget": budget, CURVES: curves})
     if not quiet:
         for member in oracle.members:
-            Console(emoji=False).print(
+            Console().print(
                 f"{member.pieces[0]} to {member.pieces[1]} pieces: temperature {member.temperature:.3f}, "
                 f"threshold {member.threshold}, up to {member.rounds} rounds"
             )

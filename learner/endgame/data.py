@@ -107,13 +107,18 @@ def flag_of(own, opp, kings):
     return FLAG_THREATENED if jumpers_of(turned(opp), turned(own), turned(kings)) != 0 else FLAG_NONE
 
 
+@njit(inline="always")
+def _of_each(positions, what, found):
+    """``found`` [N], set to what a compiled function says of each of positions uint32 [N, 3 or more]."""
+    for i in range(positions.shape[0]):
+        found[i] = what(positions[i, 0], positions[i, 1], positions[i, 2])
+    return found
+
+
 @njit(cache=True, nogil=True)
 def split_of(positions):
     """uint8 [N]: ``TRAIN`` (70 %), ``VALIDATION`` (10 %) or ``TEST`` (20 %) of positions uint32 [N, 3 or more]."""
-    splits = np.empty(positions.shape[0], np.uint8)
-    for i in range(positions.shape[0]):
-        splits[i] = split_of_position(positions[i, 0], positions[i, 1], positions[i, 2])
-    return splits
+    return _of_each(positions, split_of_position, np.empty(positions.shape[0], np.uint8))
 
 
 def held_out(positions: np.ndarray) -> np.ndarray:
@@ -129,19 +134,13 @@ def held_out(positions: np.ndarray) -> np.ndarray:
 @njit(cache=True, nogil=True)
 def flags_of(positions):
     """uint8 [N]: the flags (see ``EndgameBatch``) of positions uint32 [N, 3 or more]."""
-    flags = np.empty(positions.shape[0], np.uint8)
-    for i in range(positions.shape[0]):
-        flags[i] = flag_of(positions[i, 0], positions[i, 1], positions[i, 2])
-    return flags
+    return _of_each(positions, flag_of, np.empty(positions.shape[0], np.uint8))
 
 
 @njit(cache=True, nogil=True)
 def codes_of(positions):
     """int16 [N]: ``Material.code`` of positions uint32 [N, 3 or more]."""
-    codes = np.empty(positions.shape[0], np.int16)
-    for i in range(positions.shape[0]):
-        codes[i] = code_of(positions[i, 0], positions[i, 1], positions[i, 2])
-    return codes
+    return _of_each(positions, code_of, np.empty(positions.shape[0], np.int16))
 
 
 class _Source(NamedTuple):
@@ -177,7 +176,37 @@ class Sampler(Protocol):
         """The next ``n`` samples."""
 
 
-class EndgameSampler:
+class SeededSampler:
+    """What samplers have that draw a slice by its weight with random numbers of their own; see ``Sampler``.
+
+    Args:
+        weights: float64 [S], how often each slice is drawn; they sum to one.
+    """
+
+    def __init__(
+        self, materials: Sequence[Material], weights: np.ndarray, seed: int, split: int | None, quiet: bool
+    ) -> None:
+        self.materials, self.weights = tuple(materials), weights
+        self.split, self.quiet = split, quiet
+        self.ends = np.zeros(len(materials), np.int64)
+        self.reweigh(np.ones(len(materials)))
+        self._state = np.array([seed & (2**64 - 1)], np.uint64)
+
+    @property
+    def state(self) -> int:
+        return int(self._state[0])
+
+    @state.setter
+    def state(self, value: int) -> None:
+        self._state[0] = np.uint64(value)
+
+    def reweigh(self, factors: np.ndarray) -> None:
+        """See ``Sampler``. A slice with a weight stays possible, however small its factor is."""
+        weights = self.weights * factors
+        self.ends[:] = np.cumsum(np.maximum(self.weights > 0, np.rint(weights * (WEIGHT_SCALE / weights.sum()))))
+
+
+class EndgameSampler(SeededSampler):
     """Draws positions uniformly from all positions of a set of slices; the same seed draws the same positions.
 
     See ``Sampler``; ``weights`` are the slices' shares of all positions, ``state`` is below 2**64.
@@ -208,28 +237,11 @@ class EndgameSampler:
                 raise EndgameDataError(f"the tables lack slice {material.name}: solve or open it first")
         if split not in (None, TRAIN, VALIDATION, TEST):
             raise EndgameDataError(f"split {split!r} is none of {TRAIN}, {VALIDATION}, {TEST}, None")
-        self.tables, self.materials = tables, tuple(materials)
-        self.quiet, self.split = quiet, split
-        counts = [count_positions(material) for material in self.materials]
-        self.positions = sum(counts)
-        self.weights = np.array(counts, np.float64) / self.positions
+        counts = [count_positions(material) for material in materials]
+        self.tables, self.positions = tables, sum(counts)
+        super().__init__(materials, np.array(counts, np.float64) / self.positions, seed, split, quiet)
         self._counts = np.array(self.materials, np.int64)
         self._codes = np.array([material.code for material in self.materials], np.int16)
-        self.ends = np.zeros(len(materials), np.int64)
-        self.reweigh(np.ones(len(materials)))
-        self._state = np.array([seed & (2**64 - 1)], np.uint64)
-
-    @property
-    def state(self) -> int:
-        return int(self._state[0])
-
-    @state.setter
-    def state(self, value: int) -> None:
-        self._state[0] = np.uint64(value)
-
-    def reweigh(self, factors: np.ndarray) -> None:
-        weights = self.weights * factors
-        self.ends[:] = np.cumsum(np.maximum(1, np.rint(weights * (WEIGHT_SCALE / weights.sum()))))
 
     def draw(self, n: int) -> EndgameBatch:
         """The next ``n`` samples; other threads may run meanwhile, but one sampler serves one thread.

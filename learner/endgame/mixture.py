@@ -11,10 +11,10 @@ from numba import njit
 from engine.random_words import next_random
 from engine.tablebase.material import Material
 
-from .data import WEIGHT_SCALE, EndgameBatch, EndgameDataError, Sampler
+from .data import EndgameBatch, EndgameDataError, Sampler, SeededSampler
 
 
-class ListSampler:
+class ListSampler(SeededSampler):
     """Draws from a list of samples: first a slice, by its weight, then any of its samples. See ``data.Sampler``.
 
     Slices weigh by the square root of their samples: games shuffle kings for long, and most samples would be of that.
@@ -39,23 +39,7 @@ class ListSampler:
         counts = np.bincount(slices, minlength=len(materials))
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         roots = np.sqrt(counts)
-        self.materials, self.weights = tuple(materials), roots / roots.sum()
-        self.split, self.quiet = split, quiet
-        self.ends = np.zeros(len(materials), np.int64)
-        self.reweigh(np.ones(len(materials)))
-        self._state = np.array([seed & (2**64 - 1)], np.uint64)
-
-    @property
-    def state(self) -> int:
-        return int(self._state[0])
-
-    @state.setter
-    def state(self, value: int) -> None:
-        self._state[0] = np.uint64(value)
-
-    def reweigh(self, factors: np.ndarray) -> None:
-        weights = self.weights * factors
-        self.ends[:] = np.cumsum(np.rint(weights * (WEIGHT_SCALE / weights.sum())))
+        super().__init__(materials, roots / roots.sum(), seed, split, quiet)
 
     def draw(self, n: int) -> EndgameBatch:
         rows = np.empty(n, np.int64)

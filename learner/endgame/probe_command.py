@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
 
 from engine.board import Board
+from engine.console import Console
 from engine.errors import FenError
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
@@ -48,7 +48,7 @@ def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, qu
     from_input = len(given) < len(fens) or not fens
     if from_input and (sys.stdin is None or sys.stdin.isatty()):
         raise ProbeError("no position: give FENs, or write them to standard input, one a line")
-    oracle, console = open_oracle(net), Console(emoji=False, quiet=quiet, soft_wrap=True, highlight=False, markup=False)
+    oracle, console = open_oracle(net), Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
     console.print(_ROW.format("position", "exact", "plies", "verdict", "win", "draw", "loss", "source"))
     read = bad = 0
     asked: set[tuple[Member, int]] = set()

@@ -1,8 +1,10 @@
 """Samples around the positions that games reach: to train on, to calibrate with, and to measure by."""
 
+from functools import cache
+
 import numpy as np
 
-from engine.tablebase.material import Material
+from engine.tablebase.material import NUM_CODES, Material
 
 from .data import FLAG_CAPTURE, EndgameSampler, Sampler, codes_of, flags_of, labelled, split_of
 from .mixture import ListSampler
@@ -60,4 +62,10 @@ def reached_sampler(positions: np.ndarray, uniform: EndgameSampler, dense: bool,
 
 def with_tables(positions: np.ndarray) -> np.ndarray:
     """Those of the positions uint32 [N, 4] of whose slices there can be tables."""
-    return positions[[Material.of_code(code).solvable for code in codes_of(positions).tolist()]]
+    return positions[_solvable()[codes_of(positions)]]
+
+
+@cache
+def _solvable() -> np.ndarray:
+    """bool [NUM_CODES]: of which slices there can be tables."""
+    return np.array([Material.of_code(code).solvable for code in range(NUM_CODES)])

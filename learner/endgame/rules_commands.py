@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TypedDict
 
-from rich.console import Console
-
+from engine.console import Console
 from engine.knowledge.rules import OUTCOMES, RuleList, load_rules, save_rules
 from engine.tablebase import open_tablebase
 from engine.tablebase.dense import load_tables
@@ -130,7 +129,7 @@ def _figures(
 
 
 def _print(rules: RuleList, figures: RulesFigures) -> None:
-    console = Console(emoji=False, highlight=False, markup=False, soft_wrap=True)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     for number, rule in enumerate(rules.rules, 1):
         console.print(f"{number:3}. {rule}")
     for pieces, share in figures["accuracy"].items():

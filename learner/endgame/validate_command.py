@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
 from rich.table import Table
+
+from engine.console import Console
 
 from ..report import make_writable_folder
 from .calibration import calibrate_oracle
@@ -92,7 +93,7 @@ def oracle_validate_command(
         **({} if of_games is None else _facts_of(of_games)),
     }
     page = write_oracle_report(out, validation, curves_in(shipped_folder() if net is None else net), facts)
-    Console(emoji=False, quiet=quiet).print(f"Report: {page}")
+    Console(quiet=quiet).print(f"Report: {page}")
     return {**figures, "report": str(page)}
 
 
@@ -167,7 +168,7 @@ def _print_validation(figures: dict[str, Any]) -> None:
     _print_scores(f"Right answers on 2 to {figures['pieces']} pieces (uniform, test split)", figures)
     if GAMES in figures:
         _print_scores("Right answers on positions of games, each once", figures[GAMES])
-    Console(emoji=False).print(f"{figures['parameters']} parameters")
+    Console().print(f"{figures['parameters']} parameters")
 
 
 def _print_scores(title: str, figures: dict[str, Any]) -> None:
@@ -183,7 +184,7 @@ def _print_scores(title: str, figures: dict[str, Any]) -> None:
         table.add_section()
         for name, score in figures[group].items():
             add(f"{name} pieces" if group == "by_pieces" else name, score)
-    console = Console(emoji=False)
+    console = Console()
     console.print(table)
     console.print(
         f"Expected calibration error {figures['ece']:.5f}; {figures['evaluations']:.2f} evaluations per position, "

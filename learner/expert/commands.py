@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
 from rich.table import Table
+
+from engine.console import Console
 
 from ..checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ..endgame.progress import OracleProgress
@@ -63,7 +64,7 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
         raise KeyboardInterrupt(f"what was learnt until then is in {shlex.quote(str(out))}")
     if not quiet:
         _print(figures, test, both)
-        Console(emoji=False).print(f"Network: {out} (play without search: {out}@0)", markup=False, soft_wrap=True)
+        Console().print(f"Network: {out} (play without search: {out}@0)", markup=False, soft_wrap=True)
     return {"checkpoint": str(out), **figures}
 
 
@@ -108,7 +109,7 @@ def _print(figures: dict[str, Any], test: MoveAccuracy, with_seen: MoveAccuracy)
         ("legal, seen positions too", with_seen.legal),
     ):
         table.add_row(name, *(f"{shares[k]:.1%}" for k in TOPS))
-    console = Console(emoji=False)
+    console = Console()
     console.print(table)
     counts = f"{figures['games']} games; {figures['twice']} more were there twice, {figures['unread']} cannot be read"
     seen = f"{figures['seen']} moves of the test games lie in positions that other games have"

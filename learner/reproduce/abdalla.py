@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from engine.console import Console
 
 from ..endgame.progress import OracleProgress
 from ..report import make_writable_folder
@@ -61,7 +61,7 @@ def abdalla_command(
     make_writable_folder(out)  # now, not after minutes
     if tables.missing:
         text = f"{syzygy} lacks {', '.join(tables.missing)}: positions of {', '.join(tables.left_out)} are left out"
-        Console(emoji=False, stderr=True).print(text, soft_wrap=True, highlight=False)
+        Console(stderr=True).print(text, soft_wrap=True, highlight=False)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         lab = ChessLab(tables, minutes, seed, progress)

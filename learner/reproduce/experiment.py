@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import rich.table
-from rich.console import Console
+
+from engine.console import Console
 
 from ..report import Block, Cell, Figure, Report, Section, Table, Text, percent, title_in, write_report
 
@@ -237,7 +238,7 @@ def run_experiments(
 
 def print_experiments(page: Path, experiments: Sequence[Experiment], quiet: bool) -> dict[str, Any]:
     """Prints what was found and where the report is, unless quiet; returns by name ``Experiment.to_json``."""
-    console = Console(emoji=False, quiet=quiet)
+    console = Console(quiet=quiet)
     for experiment in experiments:
         experiment.print(console)
     console.print(f"Report: {page}", soft_wrap=True)

@@ -1,0 +1,14 @@
+"""Where bits of a word lie on the board, and groups of squares that players have names for."""
+
+import numpy as np
+
+from ..bitboard import NUM_SQUARES, SQUARE_OF_BIT, mask_of, row_column
+
+LAST_ROW = 7
+ROW, COLUMN = np.array([row_column(int(SQUARE_OF_BIT[bit]) + 1) for bit in range(NUM_SQUARES)]).T.copy()
+STEPS = np.maximum(np.abs(ROW[:, None] - ROW), np.abs(COLUMN[:, None] - COLUMN)).astype(np.int64)
+"""Steps of a king between two bits, int64 [32, 32]."""
+SYSTEM = np.uint32(mask_of(square for square in range(NUM_SQUARES) if square // 4 % 2 == 0))
+"""Every second row from one's own back row, on which pieces are counted for the move."""
+DOUBLE_CORNERS = np.uint32(mask_of((0, 4, 27, 31)))
+EDGE = np.uint32(sum(1 << bit for bit in range(NUM_SQUARES) if COLUMN[bit] in (0, 7) or ROW[bit] in (0, 7)))
