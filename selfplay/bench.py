@@ -97,7 +97,7 @@ def bare_network_rate(network: Network, config: RunConfig, actors: float) -> flo
     """
     device, settings = choose_device(config.device), config.selfplay
     evaluator, batch = make_evaluator(network.eval(), settings.backend, device), settings.games_in_lockstep
-    if shares_evaluator(settings.evaluator, network, settings.backend, device):
+    if shares_evaluator(settings.evaluator, network.config, settings.backend, device):
         batch *= max(1, round(actors / LANES))
     rate = network_evaluations_per_second(evaluator, random_positions(batch))
     threads = actors if config.pool == "ray" else min(actors, num_cores())

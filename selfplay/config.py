@@ -33,7 +33,8 @@ class SelfPlayConfig(_Settings):
 
     actors: Annotated[int, Field(ge=1, le=1024)] | Literal["auto"] = Field(
         1,
-        description="workers that play, of one thread each; auto: one for every core, also of nodes that join later",
+        description="workers that play, of one thread each; auto: one for every core, also of nodes that join later "
+        "(three for two cores of this machine that share a GPU)",
     )
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
     backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")

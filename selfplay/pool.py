@@ -17,9 +17,8 @@ from engine.interrupts import interrupt_held
 from .config import RunConfig
 from .knowledge import endgame_knowledge
 from .pool_match import MatchPart, MatchPlayed, PoolMatch
-from .threads import num_cores
 from .weights import Weights
-from .worker import Played, Worker
+from .worker import Played, Worker, actors_here
 
 REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
 _MOST_FAILURES = 5  # of every actor, one after the other, without a shard in between
@@ -267,8 +266,7 @@ class Pool(ABC):
 
     def _places(self) -> Sequence[Hashable]:
         """Where actors should play now, one each."""
-        actors = self._config.selfplay.actors
-        return range(num_cores() if actors == "auto" else actors)
+        return range(actors_here(self._config))
 
     def _where(self, actor: PoolActor) -> str:
         """The machine of an actor for messages."""

@@ -179,7 +179,7 @@ class SharedEvaluator(NetworkEvaluator):
         return self._address.with_suffix(".log")
 
 
-def shares_evaluator(choice: str, network: Network, backend: str, device: str) -> bool:
+def shares_evaluator(choice: str, network: NetworkConfig, backend: str, device: str) -> bool:
     """Whether actors share evaluators by the setting ``selfplay.evaluator``; ``auto``: where a GPU evaluates."""
     if choice != "auto":
         return choice == "shared"

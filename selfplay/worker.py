@@ -23,8 +23,21 @@ from .players import evaluator_player
 from .pool_match import MatchPart, MatchPlayed
 from .shards import pack_shard
 from .shared_evaluator import LANES, SharedEvaluator, shares_evaluator
-from .threads import choose_device, gpu_busy, spread_over_gpus, use_single_thread
+from .threads import choose_device, gpu_busy, num_cores, spread_over_gpus, use_single_thread
 from .weights import Weights
+
+
+def actors_here(config: RunConfig) -> int:
+    """How many actors play on this machine: as the configuration says, or as keep it busy.
+
+    That is one a core, and half as many again where GPUs evaluate for all: some then search while others wait.
+    """
+    settings = config.selfplay
+    if settings.actors != "auto":
+        return settings.actors
+    device = choose_device(config.device)
+    waiting = shares_evaluator(settings.evaluator, config.network, settings.backend, device) and device != "cpu"
+    return num_cores() * 3 // 2 if waiting else num_cores()
 
 
 class _StoppedError(Exception):
@@ -135,6 +148,6 @@ class Worker:
     def _new_evaluator(self, network: Network) -> NetworkEvaluator:
         backend = self._config.selfplay.backend
         device, turn = spread_over_gpus(choose_device(self._config.device), self._number)
-        if shares_evaluator(self._config.selfplay.evaluator, network, backend, device):
+        if shares_evaluator(self._config.selfplay.evaluator, network.config, backend, device):
             return SharedEvaluator(network, backend, device, turn % LANES)
         return make_evaluator(network, backend, device)

@@ -18,8 +18,10 @@ from engine.encoding import NUM_POLICY
 from learner.inference import BackendError, make_evaluator
 from learner.network import NETWORKS, Network, make_network
 from selfplay import shared_evaluator
+from selfplay.config import make_config
 from selfplay.shared_evaluator import SharedEvaluator, serve, shares_evaluator
 from selfplay.threads import gpu_busy, spread_over_gpus
+from selfplay.worker import actors_here
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
 
@@ -113,7 +115,19 @@ def test_it_ends_when_nobody_is_there(served: Path) -> None:
     ],
 )
 def test_what_a_gpu_computes_is_shared(choice: str, size: str, backend: str, device: str, shared: bool) -> None:
-    assert shares_evaluator(choice, network(size, 1), backend, device) == shared
+    assert shares_evaluator(choice, NETWORKS[size], backend, device) == shared
+
+
+@pytest.mark.parametrize(
+    ("device", "size", "actors", "expected"),
+    [("cpu", "2x32", "auto", 16), ("cuda", "2x32", "auto", 24), ("cuda", "wide32", "auto", 16), ("cuda", "2x32", 3, 3)],
+)
+def test_more_actors_than_cores_where_they_wait_for_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, device: str, size: str, actors: int | str, expected: int
+) -> None:
+    monkeypatch.setattr("selfplay.worker.num_cores", lambda: 16)
+    monkeypatch.setattr("selfplay.worker.choose_device", lambda name: device)
+    assert actors_here(make_config("quick", [f"network={size}", f"selfplay.actors={actors}"])) == expected
 
 
 def test_actors_are_divided_between_gpus_and_their_evaluators(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from engine.players.spec import BackendName, one_of
 
-from ..network import Network, WideNetwork
+from ..network import Network, NetworkConfig, WideNetwork
+from ..wide import WideConfig
 from .evaluator import BackendError, NetworkEvaluator
 from .numba_evaluator import NumbaEvaluator, can_compute
 from .torch_evaluator import TorchEvaluator
@@ -26,15 +27,15 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     name: BackendName = one_of(backend, BackendName, "backend", BackendError)
     if name == "student":
         raise BackendError("backend student is for players whose folder has a student beside the network")
-    if not uses_kernels(network, name, device):
+    if not uses_kernels(network.config, name, device):
         return TorchEvaluator(network, device, "float32" if name == "torch-float32" else "auto")
     if isinstance(network, WideNetwork):
         return WideEvaluator(network)
     return NumbaEvaluator(network, "float32" if name == "numba" else "int16", bounded=name == "auto")
 
 
-def uses_kernels(network: Network, backend: str, device: str) -> bool:
+def uses_kernels(config: NetworkConfig, backend: str, device: str) -> bool:
     """Whether ``make_evaluator`` chooses our own kernels, which compute on the CPU."""
     if backend == "auto":
-        return isinstance(network, WideNetwork) or (device == "cpu" and can_compute(network.config))
+        return isinstance(config, WideConfig) or (device == "cpu" and can_compute(config))
     return backend in KERNELS
