@@ -52,7 +52,7 @@ def main() -> int:
         return 2
     command, *arguments = sys.argv[1:]
     try:
-        install("dev" if command in DEVELOPMENT_COMMANDS else "chess,export,prometheus,ray")
+        install("dev" if command in DEVELOPMENT_COMMANDS else "export,papers,prometheus,ray")
         return subprocess.run([str(SCRIPTS / command), *arguments]).returncode
     except subprocess.CalledProcessError as error:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)

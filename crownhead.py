@@ -14,10 +14,10 @@ import typer
 from typer.core import TyperGroup
 
 from engine.errors import PartlyReadError
+from papers.command_line import reproduce
 from selfplay import requests
 from selfplay.command_line import endgames
 from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
-from selfplay.command_line.reproduce import reproduce
 from selfplay.requests import PlayRequest, TrainRequest
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from learner.expert.games import (
 from learner.expert.pretrain import Pretraining, expert_batch, output_batch
 from learner.loss import training_loss
 from learner.network import NETWORKS, make_network
-from learner.reproduce import larson
-from learner.reproduce.experiment import ReproduceError
-from learner.reproduce.larson import InceptionNetwork, larson_command, piece_numbers
+from papers import larson
+from papers.experiment import ReproduceError
+from papers.larson import InceptionNetwork, larson_command, piece_numbers
 
 
 def random_game(seed: int, plies: int = 30) -> PdnGame:

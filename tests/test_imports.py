@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("engine", "learner", "selfplay", "gui")
+ROOMS = ("engine", "learner", "selfplay", "gui", "papers")
 FRONT_DOOR = "crownhead"
 BARRED = {  # room → top-level modules it must not import
-    "engine": {"learner", "selfplay", "gui", FRONT_DOOR, "torch", "ray", "pygame", "pygame_menu"},
-    "learner": {"selfplay", "gui", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
-    "selfplay": {"gui", FRONT_DOOR, "pygame", "pygame_menu"},
-    "gui": {"learner", "selfplay", FRONT_DOOR, "torch", "ray"},
+    "engine": {"learner", "selfplay", "gui", "papers", FRONT_DOOR, "torch", "ray", "pygame", "pygame_menu"},
+    "learner": {"selfplay", "gui", "papers", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
+    "selfplay": {"gui", "papers", FRONT_DOOR, "pygame", "pygame_menu"},
+    "gui": {"learner", "selfplay", "papers", FRONT_DOOR, "torch", "ray"},
+    "papers": {"gui", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
     FRONT_DOOR: {"pygame", "pygame_menu"},
 }
 PICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

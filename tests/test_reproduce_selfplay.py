@@ -16,15 +16,15 @@ import pytest
 from test_interrupts import ROOT, interrupt
 
 import crownhead
-from learner.reproduce.experiment import Experiment
-from selfplay.command_line.reproduce import MaddocksRequest
+from papers import maddocks, popic
+from papers.command_line import MaddocksRequest
+from papers.experiment import Experiment
+from papers.maddocks import maddocks_command
+from papers.popic import popic_command
+from papers.runs import Version, read_run, train_run
 from selfplay.config import make_config
 from selfplay.elo import Tally
 from selfplay.match_pool import MatchPool
-from selfplay.reproduce import maddocks, popic
-from selfplay.reproduce.maddocks import maddocks_command
-from selfplay.reproduce.popic import popic_command
-from selfplay.reproduce.runs import Version, read_run, train_run
 from selfplay.run_folder import RunError, RunFolder, RunState
 
 TINY = (
@@ -182,7 +182,7 @@ def test_other_settings_are_another_run(done: tuple[Path, dict[str, Any]], tmp_p
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     endless = (*TINY, "loop.games_per_iteration=4", "loop.save_seconds=0.2")
     program = (
-        "from pathlib import Path; from selfplay.reproduce.popic import popic_command as run; "
+        "from pathlib import Path; from papers.popic import popic_command as run; "
         f"run('popic', 60, 2, 1, Path({str(tmp_path)!r}), True, {endless!r})"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)

@@ -13,7 +13,17 @@ from engine.console import progress_console
 from engine.players.spec import NetworkSpec, PlayerSpec
 from learner.network import ResidualConfig
 from learner.report import Figure, make_writable_folder
-from learner.reproduce.experiment import (
+from selfplay.config import RunConfig, make_config
+from selfplay.elo import Tally
+from selfplay.figures import ratings_image
+from selfplay.ladder import LadderPlayer, LadderResults, Standings
+from selfplay.ladder_commands import play_missing, results_table
+from selfplay.match_commands import open_pool, settings_of
+from selfplay.match_tasks import Pairing
+from selfplay.openings import make_openings
+from selfplay.run_folder import RunState
+
+from .experiment import (
     Experiment,
     Measure,
     ReproduceError,
@@ -22,16 +32,6 @@ from learner.reproduce.experiment import (
     print_experiments,
     report_experiments,
 )
-
-from ..config import RunConfig, make_config
-from ..elo import Tally
-from ..figures import ratings_image
-from ..ladder import LadderPlayer, LadderResults, Standings
-from ..ladder_commands import play_missing, results_table
-from ..match_commands import open_pool, settings_of
-from ..match_tasks import Pairing
-from ..openings import make_openings
-from ..run_folder import RunState
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
 
 POPIC = {
