@@ -10,7 +10,7 @@ from engine.players.spec import RolloutSpec
 from learner.checkpoint import load_checkpoint
 from learner.inference import make_evaluator
 from learner.report import Figure, make_writable_folder
-from selfplay.config import RunConfig, make_config
+from selfplay.config import RunConfig, config_from
 from selfplay.elo import Tally, fit_elo
 from selfplay.figures import ratings_image
 from selfplay.match import play_match
@@ -31,6 +31,7 @@ from .experiment import (
     report_experiments,
 )
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
+from .settings import MADDOCKS
 
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
@@ -66,7 +67,7 @@ def _config(request: MaddocksRequest, settings: Sequence[str]) -> RunConfig:
         "loop.minutes": request.minutes,
     }
     texts = [f"{key}={value}" for key, value in chosen.items()]
-    return make_config("maddocks", [*settings, *texts], seed=request.seed)
+    return config_from("maddocks", MADDOCKS, [*settings, *texts], seed=request.seed)
 
 
 class _MatchStudy:
