@@ -235,6 +235,13 @@ def main() -> None:
             raise
         print(": ".join(["crownhead: out of memory", *filter(None, [_one_line(str(error))])]), file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+    except ModuleNotFoundError as error:
+        from learner.report import REPORT_PACKAGES, missing_message
+
+        if (error.name or "").partition(".")[0] not in REPORT_PACKAGES:
+            raise
+        print(f"crownhead: {missing_message()}", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # an error of the command line itself
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):

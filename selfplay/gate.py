@@ -12,6 +12,7 @@ from .elo import Tally, TallyFigures, expected_score
 Decision = Literal["promote", "keep"]
 PAIR_SCORES = np.arange(5) / 4  # score of a pair with 0, 1/2, 1, 3/2, 2 points
 _EMPTY_COUNT = 1e-3  # stands for an outcome not seen yet, as in Fishtest
+_CUTS = 8  # by 64 each: below the precision of a float
 _ROUNDING = 1e-9  # points; 0.55 * 100 is a little more than 55 in floating point
 
 
@@ -70,16 +71,14 @@ def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
 
     With a Lagrange multiplier x for the mean it is p / (1 + x (score - mean)), where x makes the mean right.
     """
-    from scipy.optimize import brentq  # a quarter of a second that not every command has to wait for
-
     distance = PAIR_SCORES - mean
-    bounds = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
-
-    def excess(multiplier: float) -> float:
-        return float((frequencies * distance / (1 + multiplier * distance)).sum())
-
-    multiplier = brentq(excess, *bounds, xtol=1e-13, rtol=1e-13)
-    return frequencies / (1 + multiplier * distance)
+    low, high = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
+    for _ in range(_CUTS):  # the mean falls with the multiplier: cut to one piece in 64 each time
+        multipliers = np.linspace(low, high, 65)
+        excess = (frequencies * distance / (1 + multipliers[:, None] * distance)).sum(axis=1)
+        right = min(max(int(np.searchsorted(-excess, 0.0)), 1), 64)
+        low, high = multipliers[right - 1], multipliers[right]
+    return frequencies / (1 + high * distance)
 
 
 class GateFigures(TallyFigures):
