@@ -53,7 +53,7 @@ def install(extra: str) -> None:
     if not PYTHON.exists():
         print(f"Setting up {ENVIRONMENT} (a few minutes the first time)", file=sys.stderr)
         venv.create(ENVIRONMENT, with_pip=True, system_site_packages=has_torch)
-    # Python compiles what it imports; the rest of torch and others would be a sixth more to write, and half the time.
+    # Python compiles what it imports; compiling all of torch and the others takes long and fills the disk.
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     if not has_torch:
         subprocess.run([*pip, TORCH], check=True)
