@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fen import Color, format_fen
+from engine.outcomes import OUTCOMES
 from engine.tablebase.material import NUM_CODES, Material
 
 METHODS = ("network", "search", "oracle")
-OUTCOMES = ("win", "draw", "loss")  # class 0, 1, 2: one less the value
 FLAGS = ("none", "capture", "threatened capture")
 ACCURACY_KEYS = {"network": "accuracy", "search": "accuracy_search", "oracle": "accuracy_oracle"}
 
