@@ -22,12 +22,30 @@ PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 TORCH = "torch==2.13.0"
 DEVELOPMENT_COMMANDS = ("pytest", "ruff", "mypy")
+EXTRAS = {  # word of a command → the extra that it needs beside what playing and training take
+    "--address": "ray",
+    "--prometheus": "prometheus",
+    "abdalla": "papers",
+    "export": "export",
+    "ladder": "report",
+    "oracle": "report",
+    "ray": "ray",
+    "reproduce": "report",
+}
+
+
+def extras_of(command: str, arguments: list[str]) -> str:
+    """The extras that a command needs, with commas between them."""
+    if command in DEVELOPMENT_COMMANDS:
+        return "dev"
+    words = [word for argument in arguments for word in (argument, *argument.split("=", 1))]
+    return ",".join(sorted({EXTRAS[word] for word in words if word in EXTRAS}))
 
 
 def install(extra: str) -> None:
-    """Makes the environment and installs the project with one set of extras, unless that has been done already."""
+    """Makes the environment and installs the project with these extras, unless that has been done already."""
     definition = (ROOT / "pyproject.toml").read_bytes() + CONSTRAINTS.read_bytes()
-    stamp, key = ENVIRONMENT / f"installed-{extra}", hashlib.sha256(definition).hexdigest()
+    stamp, key = ENVIRONMENT / f"installed-{extra or 'core'}", hashlib.sha256(definition).hexdigest()
     if stamp.is_file() and stamp.read_text() == key:
         return
     # An active environment's torch is none for a new one beside it: that sees only what the Python itself has.
@@ -35,10 +53,13 @@ def install(extra: str) -> None:
     if not PYTHON.exists():
         print(f"Setting up {ENVIRONMENT} (a few minutes the first time)", file=sys.stderr)
         venv.create(ENVIRONMENT, with_pip=True, system_site_packages=has_torch)
-    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Python compiles what it imports; compiling all of torch and the others takes long and fills the disk.
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     if not has_torch:
         subprocess.run([*pip, TORCH], check=True)
-    subprocess.run([*pip, "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extra}]"], check=True)
+    subprocess.run(
+        [*pip, "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extra}]" if extra else str(ROOT)], check=True
+    )
     stamp.write_text(key)
 
 
@@ -52,7 +73,7 @@ def main() -> int:
         return 2
     command, *arguments = sys.argv[1:]
     try:
-        install("dev" if command in DEVELOPMENT_COMMANDS else "chess,export,prometheus,ray")
+        install(extras_of(command, arguments))
         return subprocess.run([str(SCRIPTS / command), *arguments]).returncode
     except subprocess.CalledProcessError as error:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)

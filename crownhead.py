@@ -14,10 +14,10 @@ import typer
 from typer.core import TyperGroup
 
 from engine.errors import PartlyReadError
+from papers.command_line import reproduce
 from selfplay import requests
 from selfplay.command_line import endgames
 from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
-from selfplay.command_line.reproduce import reproduce
 from selfplay.requests import PlayRequest, TrainRequest
 
 if TYPE_CHECKING:
@@ -234,6 +234,13 @@ def main() -> None:
         if os.environ.get("CROWNHEAD_DEBUG"):
             raise
         print(": ".join(["crownhead: out of memory", *filter(None, [_one_line(str(error))])]), file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
+    except ModuleNotFoundError as error:
+        from learner.report import REPORT_PACKAGES, missing_message
+
+        if (error.name or "").partition(".")[0] not in REPORT_PACKAGES:
+            raise
+        print(f"crownhead: {missing_message()}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # an error of the command line itself

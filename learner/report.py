@@ -2,6 +2,7 @@
 
 import base64
 import html
+import importlib.util
 import json
 import os
 import re
@@ -166,6 +167,26 @@ def make_writable_folder(folder: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise StorageError(error.errno, f"cannot write into {folder}: {os.strerror(error.errno or 0)}") from error
+
+
+REPORT_PACKAGES = ("matplotlib", "scipy", "tensorboard")
+"""Of the extra ``report``: figures, fits and curves, which playing and training do without."""
+
+
+def missing_packages(packages: Sequence[str] = REPORT_PACKAGES) -> list[str]:
+    """Those of the extra ``report`` that are not installed."""
+    return [name for name in packages if importlib.util.find_spec(name) is None]
+
+
+def missing_message() -> str:
+    """What to tell who asks for a report without the extra."""
+    return f"this needs {', '.join(missing_packages())}: pip install 'crownhead[report]'"
+
+
+def check_packages() -> None:
+    """Raises ``ReportError`` unless the extra ``report`` is installed: before the work and not after it."""
+    if missing_packages():
+        raise ReportError(missing_message())
 
 
 def write_report(folder: Path, report: Report) -> Path:

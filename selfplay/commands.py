@@ -14,6 +14,7 @@ from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, thoughts_of
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.report import missing_packages
 
 from .conditions import Conditions
 from .config import RunConfig, make_config
@@ -148,6 +149,10 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
 def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
     console.print(f"Best network: {best} ({figures['promotions']} promotions)")
+    if missing := missing_packages(("matplotlib", "tensorboard")):
+        console.print(
+            f"No picture or curves without {', '.join(missing)}: pip install 'crownhead[report]'", markup=False
+        )
     console.print(
         f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time; "
         f"together they used {figures['cores_used']:.2f} cores"

@@ -11,13 +11,15 @@ from engine.players.spec import NetworkSpec, parse_player
 from engine.sealed import sealed, unsealed
 from engine.search import SearchConfig
 from learner.inference import BackendName
-from learner.network import NETWORKS, NetworkConfig, ResidualConfig, setting_name
+from learner.network import NETWORKS, NetworkConfig, setting_name
 from learner.trainer import TrainerConfig
 
 from .gate import GateConfig
 from .replay import ReplayConfig
 from .retired import without_retired
 from .tree_samples import TreeSampleConfig
+
+DEFAULT_PRESET = "quick"
 
 
 class ConfigError(ValueError):
@@ -114,7 +116,7 @@ class Stage(_Settings):
 class RunConfig(_Settings):
     """Everything that determines a run; stored as ``config.json`` in its folder."""
 
-    preset: str = "quick"
+    preset: str = DEFAULT_PRESET
     seed: int = Field(1, ge=0)
     pool: Literal["local", "threads", "ray"] = Field(
         "local", description="actors as processes of this machine, as threads of the trainer, or as Ray's processes"
@@ -175,56 +177,6 @@ _QUICK: dict[str, Any] = {
     },
     "gate": {"max_games": 60, "elo1": 80},
     "replay": {"window_start": 400_000},
-}
-
-_POPIC: dict[str, Any] = {  # Popič, Bošković, Brest 2021; what they leave open is said in selfplay/reproduce/popic.py
-    "network": ResidualConfig(blocks=5, channels=75, board="8x8", kernel_size=4, activation="leaky_relu").model_dump(),
-    "search": {"num_simulations": 70, "temperature_plies": 25},
-    "match_search": {"num_simulations": 70},
-    "selfplay": {
-        "games_in_lockstep": 50,
-        "positions_per_shard": 200,
-        "full_search_fraction": 1.0,
-        "ballot_fraction": 0.0,
-        "random_opening_plies": 0,
-    },
-    "trainer": {
-        "optimizer": "sgd",
-        "learning_rate": 0.1,
-        "momentum": 0.9,
-        "batch_size": 256,
-        "weight_decay": 1e-4,
-        "warmup_steps": 0,
-        "ema_decay": 0.0,
-    },
-    "loop": {
-        "minutes": 75.0,
-        "games_per_iteration": 50,
-        "samples_before_training": 256,
-        "reuse": 4.0,
-        "anchor_games": 0,
-        "exam_positions": 0,
-    },
-    "gate": {"rule": "points", "points_factor": 1.3, "max_games": 20},
-    "replay": {"window_start": 60_000},
-}
-
-_MADDOCKS: dict[str, Any] = {  # the settings that Maddocks exposes, and the project's own for all else
-    "network": NETWORKS["3x32"].model_dump(),
-    "search": {"num_simulations": 50},
-    "match_search": {"num_simulations": 50},
-    "selfplay": {"games_in_lockstep": 50, "positions_per_shard": 200, "full_search_fraction": 1.0},
-    "trainer": {"learning_rate": 2e-3, "batch_size": 256, "wdl_search_weight": 0.5, "ema_decay": 0.998},
-    "loop": {
-        "max_iterations": 20,
-        "games_per_iteration": 100,
-        "samples_before_training": 256,
-        "reuse": 5.0,
-        "anchor_games": 0,
-        "exam_positions": 0,
-    },
-    "gate": {"rule": "winrate", "score_threshold": 0.55, "max_games": 40},
-    "replay": {"window_start": 60_000},
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -313,8 +265,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gate": {"max_games": 400, "elo1": 30},
         "replay": {"window_start": 500_000},
     },
-    "popic": _POPIC,
-    "maddocks": _MADDOCKS,
 }
 
 
@@ -350,7 +300,7 @@ def parse_setting(text: str) -> dict[str, Any]:
     return nested(key, parsed)
 
 
-def make_config(preset: str = "quick", settings: Sequence[str] = (), **changes: Any) -> RunConfig:
+def make_config(preset: str = DEFAULT_PRESET, settings: Sequence[str] = (), **changes: Any) -> RunConfig:
     """A preset with changes.
 
     Args:
@@ -362,7 +312,16 @@ def make_config(preset: str = "quick", settings: Sequence[str] = (), **changes: 
     """
     if preset not in PRESETS:
         raise ConfigError(f"no preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    fields = merged({**PRESETS[preset], "preset": preset}, changes)
+    return config_from(preset, PRESETS[preset], settings, **changes)
+
+
+def config_from(preset: str, fields: dict[str, Any], settings: Sequence[str] = (), **changes: Any) -> RunConfig:
+    """As ``make_config``, with a preset of one's own: its name and its fields, others are at their defaults.
+
+    Raises:
+        ConfigError: no such setting, or a value out of range.
+    """
+    fields = merged({**fields, "preset": preset}, changes)
     for text in settings:
         fields = merged(fields, parse_setting(text))
     return parse_config(fields)

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine import outcomes as sample
 from engine.board import REVERSIBLE_PLIES_TO_DRAW
 from engine.fen import Color, parse_fen
 from engine.movegen import jumpers_of
 from engine.search import LeafOracle
 from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
-from . import records
 from .config import RunConfig
 from .records import GAME, NO_RESULT, GameRecord
 
-_RESULTS = {WIN: records.WIN, DRAW: records.DRAW, LOSS: records.LOSS}  # of a sample, for its side to move
+_RESULTS = {WIN: sample.WIN, DRAW: sample.DRAW, LOSS: sample.LOSS}  # of a sample, for its side to move
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
     outcomes, plies = np.zeros(len(positions), np.uint8), np.full(len(positions), -1, np.int16)
     outcomes[inside], plies[inside] = table.judge(positions[inside])
     black_to_move = (np.arange(len(positions)) % 2 == 0) == (parse_fen(record.start_fen)[0] is Color.BLACK)
-    results = np.where(black_to_move, records.DRAW - record.result, records.DRAW + record.result)
+    results = np.where(black_to_move, sample.DRAW - record.result, sample.DRAW + record.result)
     reversible = positions[:, 3].astype(np.int64)
     first = 0
     for ply in inside[(outcomes[inside] != UNKNOWN) & (reversible[inside] == 0)]:
         result = _RESULTS[int(outcomes[ply])]
         for earlier in range(ply, first - 1, -1):
-            results[earlier] = result if (ply - earlier) % 2 == 0 else records.LOSS - result
+            results[earlier] = result if (ply - earlier) % 2 == 0 else sample.LOSS - result
         first = ply + 1
     for ply in inside[(outcomes[inside] != UNKNOWN) & (reversible[inside] > 0)]:
         result = _RESULTS[int(outcomes[ply])]
@@ -101,7 +101,7 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
         certain = 0 <= plies[ply] <= REVERSIBLE_PLIES_TO_DRAW - reversible[ply]
         stretch = positions[start : ply + 1, :3]
         repeated = any(len(np.unique(side, axis=0)) < len(side) for side in (stretch[::2], stretch[1::2]))
-        results[ply] = result if certain and not repeated else records.DRAW
+        results[ply] = result if certain and not repeated else sample.DRAW
     samples = record.samples
     corrected = np.where(samples.kind == GAME, results[samples.ply], NO_RESULT).astype(np.uint8)
     return replace(record, samples=replace(samples, result=corrected))

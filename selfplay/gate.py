@@ -12,6 +12,7 @@ from .elo import Tally, TallyFigures, expected_score
 Decision = Literal["promote", "keep"]
 PAIR_SCORES = np.arange(5) / 4  # score of a pair with 0, 1/2, 1, 3/2, 2 points
 _EMPTY_COUNT = 1e-3  # stands for an outcome not seen yet, as in Fishtest
+_CUTS = 8  # by 64 each: below the precision of a float
 _ROUNDING = 1e-9  # points; 0.55 * 100 is a little more than 55 in floating point
 
 
@@ -21,21 +22,20 @@ class GateConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     - ``sprt``: generalised sequential probability ratio test on colour-swapped pairs. Promotes once the results speak
       for a strength of ``elo1`` rather than ``elo0``, keeps once they speak for ``elo0``; at the limit of games the
       score decides.
-    - ``winrate``: promotes at a score of ``score_threshold`` (AlphaGo Zero: 0.55 of 400 games).
-    - ``points``: 3 points for a win, 1 for a draw; promotes at ``points_factor`` times the best's points (Popič,
-      Bošković and Brest 2021: 1.3 in 20 games).
+    - ``winrate``: promotes at a score of ``score_threshold`` (AlphaGo Zero: 0.55 of 400 games). It ends early once the
+      games left cannot change the decision.
 
-    ``winrate`` and ``points`` end early once the games left cannot change the decision.
+    A score is the candidate's share of all points: a win has ``win_points``, a draw 1 for each side.
     """
 
-    rule: Literal["sprt", "winrate", "points"] = "sprt"
+    rule: Literal["sprt", "winrate"] = "sprt"
     max_games: int = Field(200, ge=2, description="the most games played")
     elo0: float = Field(0.0, ge=-1000, le=1000, description="first hypothesis: Elo of the candidate above the best")
     elo1: float = Field(50.0, ge=-1000, le=1000, description="second hypothesis, likewise")
     alpha: float = Field(0.05, gt=0, lt=0.5, description="chance of promoting a candidate of strength elo0")
     beta: float = Field(0.05, gt=0, lt=0.5, description="chance of keeping the best if it has strength elo1")
     score_threshold: float = Field(0.55, ge=0, le=1, description="promotes; for sprt at the limit of games")
-    points_factor: float = Field(1.3, gt=0, description="see points")
+    win_points: float = Field(2.0, gt=1, le=100, description="for a win, where a draw has 1; above 2 wins count more")
 
     @model_validator(mode="after")
     def _hypotheses_in_order(self) -> "GateConfig":
@@ -71,16 +71,14 @@ def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
 
     With a Lagrange multiplier x for the mean it is p / (1 + x (score - mean)), where x makes the mean right.
     """
-    from scipy.optimize import brentq  # a quarter of a second that not every command has to wait for
-
     distance = PAIR_SCORES - mean
-    bounds = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
-
-    def excess(multiplier: float) -> float:
-        return float((frequencies * distance / (1 + multiplier * distance)).sum())
-
-    multiplier = brentq(excess, *bounds, xtol=1e-13, rtol=1e-13)
-    return frequencies / (1 + multiplier * distance)
+    low, high = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
+    for _ in range(_CUTS):  # the mean falls with the multiplier: cut to one piece in 64 each time
+        multipliers = np.linspace(low, high, 65)
+        excess = (frequencies * distance / (1 + multipliers[:, None] * distance)).sum(axis=1)
+        right = min(max(int(np.searchsorted(-excess, 0.0)), 1), 64)
+        low, high = multipliers[right - 1], multipliers[right]
+    return frequencies / (1 + high * distance)
 
 
 class GateFigures(TallyFigures):
@@ -142,10 +140,9 @@ class Gate:
 
     def _passes(self, wins: int, losses: int) -> bool:
         """Whether the candidate would pass with these wins and losses and the draws so far (``sprt``: at the limit)."""
-        draws = self.tally.draws
-        if self.config.rule == "points":
-            return 3 * wins + draws >= self.config.points_factor * (3 * losses + draws) - _ROUNDING
-        return wins + draws / 2 >= self.config.score_threshold * (wins + draws + losses) - _ROUNDING
+        draws, win_points = self.tally.draws, self.config.win_points
+        total = win_points * (wins + losses) + 2 * draws
+        return win_points * wins + draws >= self.config.score_threshold * total - _ROUNDING
 
     def report(self) -> GateFigures:
         sprt = self.config.rule == "sprt"

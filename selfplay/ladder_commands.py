@@ -9,7 +9,17 @@ from rich.table import Table
 
 from engine.console import Console
 from engine.players.spec import NetworkSpec, PlayerSpec, parse_network
-from learner.report import Cell, Figure, Report, Section, Text, make_writable_folder, percent, write_report
+from learner.report import (
+    Cell,
+    Figure,
+    Report,
+    Section,
+    Text,
+    check_packages,
+    make_writable_folder,
+    percent,
+    write_report,
+)
 from learner.report import Table as ReportTable
 
 from .figures import ratings_image
@@ -95,6 +105,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
         "seed": request.seed,
     }
     start_engines(specs.values())
+    check_packages()
     make_writable_folder(request.target)
     results = LadderResults(request.target / _RESULTS_FILE, settings)
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}

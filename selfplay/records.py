@@ -12,10 +12,9 @@ from numba import njit
 
 from engine import movegen
 from engine.fen import START_FEN, Color, format_fen, parse_fen
+from engine.outcomes import DRAW, NO_RESULT
 from engine.players.kernels import play
 
-WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
-NO_RESULT = 3  # of a sample that is no position of the game
 GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
 MAX_PLIES = 2**16 - 1
 ADJUDICATION = "TABLEBASE"  # by endgame tables

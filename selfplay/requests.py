@@ -401,7 +401,7 @@ class ExportRequest:
 class TrainRequest:
     """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""
 
-    preset: Annotated[str, typer.Option(help="smoke, quick, laptop, gpu, popic or maddocks.")] = "quick"
+    preset: Annotated[str, typer.Option(help="smoke, quick, laptop or gpu.")] = "quick"
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
     pool: Annotated[str | None, typer.Option(help="local (processes of this machine), threads, or ray.")] = None

@@ -14,8 +14,9 @@ from engine.retired import RETIRED_SEARCH, present_backend, present_oracle, pres
 _LOG = logging.getLogger(__name__)
 _SEARCHES = ("search", "match_search")
 _RETIRED_LOOP = frozenset({"bucket_steps"})
+_RETIRED_GATE = frozenset({"points_factor"})
 _DROPPED = frozenset(f"{search}.{name}" for search in _SEARCHES for name in RETIRED_SEARCH) | {
-    f"loop.{name}" for name in _RETIRED_LOOP
+    f"{part}.{name}" for part, names in (("loop", _RETIRED_LOOP), ("gate", _RETIRED_GATE)) for name in names
 }
 _REPLACED = {
     "selfplay.backend": present_backend,
@@ -38,12 +39,23 @@ def without_retired(fields: Any, source: str) -> Any:
             present[search] = present_search(present[search])
     if isinstance(present.get("loop"), Mapping):
         present["loop"] = {name: value for name, value in present["loop"].items() if name not in _RETIRED_LOOP}
+    if isinstance(present.get("gate"), Mapping):
+        present["gate"] = _present_gate(present["gate"])
     selfplay = present.get("selfplay")
     if isinstance(selfplay, Mapping) and "backend" in selfplay:
         present["selfplay"] = {**selfplay, "backend": present_backend(selfplay["backend"])}
     if isinstance(present.get("stages"), list):
         stages = ((stage, _present_stage(stage)) for stage in present["stages"])
         present["stages"] = [after for before, after in stages if after == before or after["changes"]]
+    return present
+
+
+def _present_gate(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """The rule ``points`` promoted at ``points_factor`` times the best's points, with 3 for a win and 1 for a draw."""
+    present = {name: value for name, value in gate.items() if name not in _RETIRED_GATE}
+    factor = gate.get("points_factor", 1.3)
+    if gate.get("rule") == "points" and isinstance(factor, int | float) and factor > 0:
+        present |= {"rule": "winrate", "win_points": 3.0, "score_threshold": factor / (1 + factor)}
     return present
 
 

@@ -1,12 +1,24 @@
 """Stages of a run: settings that it took on when it was resumed."""
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from learner.network import NETWORKS
 
-from .config import ConfigError, RunConfig, Stage, make_config, merged, nested, parse_config, parse_setting
+from .config import (
+    DEFAULT_PRESET,
+    PRESETS,
+    ConfigError,
+    RunConfig,
+    Stage,
+    make_config,
+    merged,
+    nested,
+    parse_config,
+    parse_setting,
+)
 
 KEPT = {
     "preset": "it is where its settings come from",
@@ -77,18 +89,26 @@ def config_at(config: RunConfig, steps: int) -> RunConfig:
 
 
 def training_commands(config: RunConfig) -> list[str]:
-    """The commands that train like this, one for each stage."""
+    """The commands that train like this, one for each stage; where the preset is one's own, all it sets is named."""
     first = config_at(config, 0)
-    preset, own = flat_settings(make_config(config.preset)), flat_settings(first)
+    name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
+    base = make_config(name)
+    preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
     changed = {key: own[key] for key in own if own[key] != preset.get(key) and not key.startswith("network.")}
-    if first.network != make_config(config.preset).network:
+    if first.network != base.network:
         names = [name for name, network in NETWORKS.items() if network == first.network]
         changed = {"network": names[0] if names else first.network.model_dump(), **changed}
     stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]
     return [
-        " ".join([command, *(f"--set {key}={json.dumps(value)}" for key, value in changes.items())])
+        " ".join([command, *(f"--set {_setting(key, value)}" for key, value in changes.items())])
         for command, changes in [
-            (f"crownhead train --preset {config.preset}", changed),
+            (f"crownhead train --preset {name}", changed),
             *(("crownhead train --resume", stage) for stage in stages),
         ]
     ]
+
+
+def _setting(key: str, value: Any) -> str:
+    """``key=value`` as ``parse_setting`` reads it, quoted for a shell where needed."""
+    plain = isinstance(value, str) and parse_setting(f"text={value}") == {"text": value}
+    return shlex.quote(f"{key}={value if plain else json.dumps(value)}")

@@ -15,10 +15,12 @@ from engine.interrupts import interrupt_held
 from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import make_evaluator
 from learner.network import Network, NetworkConfig, make_network
+from learner.report import missing_packages
 from learner.teacher import Teacher
 from learner.trainer import Trainer, TrainerConfig
 
 from .config import RunConfig
+from .curves import Curves
 from .figures import ratings_image
 from .judge import Judge
 from .mirror import Mirror
@@ -92,7 +94,6 @@ class Training:
         self.trainer = self._make_trainer()
         self.student = self._make_student()
         self._teacher = self._make_teacher()
-        self._writer: Any = None
         self._work = WorkDone(self.replay, self._started)
 
     @property
@@ -173,15 +174,13 @@ class Training:
                 self._mirror.push(self.folder, wait=True)
 
     def _run(self) -> TrainingFigures:
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer = SummaryWriter(str(self.folder.tensorboard))
+        self._curves = Curves(self.folder.tensorboard)
         pool = make_pool(self.config, self.replay)
         self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps, dashboard=pool.dashboard)
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # each of these, though another fails
             closing.enter_context(faults_logged(self.folder))
-            closing.callback(self._writer.close)
+            closing.callback(self._curves.close)
             closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
             self._judge.resume(pool)
@@ -210,6 +209,9 @@ class Training:
         }
 
     def _draw(self) -> None:
+        """The ratings as a picture, where matplotlib is installed; the run's log has them in any case."""
+        if missing_packages(("matplotlib",)):
+            return
         minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
         title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.3g} minutes"
         image = ratings_image(self.ratings.table(), self.ratings.reference, minutes, title)
@@ -307,7 +309,7 @@ class Training:
         self._listen("play", {**figures, **self.summary()})
         if stats.seconds > 0:
             rate = stats.evaluations / stats.seconds
-            self._writer.add_scalar("selfplay/evaluations_per_second", rate, self.replay.total_samples)
+            self._curves.add("selfplay/evaluations_per_second", rate, self.replay.total_samples)
 
     def _train_step(self) -> None:
         trainer, config, began = self.trainer, self.config.trainer, time.monotonic()
@@ -326,7 +328,7 @@ class Training:
         if trainer.steps % _LOG_STEPS == 0:
             self.folder.log("learn", steps=trainer.steps, **{key: round(value, 5) for key, value in figures.items()})
             for key, value in figures.items():
-                self._writer.add_scalar(f"learner/{key}", value, trainer.steps)
+                self._curves.add(f"learner/{key}", value, trainer.steps)
             self._listen("learn", {**figures, **self.summary()})
 
     def _save(self) -> None:
@@ -354,10 +356,10 @@ class Training:
         """Logs what the judge reports."""
         self.folder.log(event, **figures)
         if event == "exam":
-            self._writer.add_scalar("exam/endgame_accuracy", figures["accuracy"], self.trainer.steps)
+            self._curves.add("exam/endgame_accuracy", figures["accuracy"], self.trainer.steps)
             return
         if event == "gate" and figures["elo"] is not None:
-            self._writer.add_scalar("gate/elo", figures["elo"], figures["steps"])
+            self._curves.add("gate/elo", figures["elo"], figures["steps"])
         self._listen(event, {**figures, **self.summary()})
 
 

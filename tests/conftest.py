@@ -9,9 +9,50 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+FAST = {
+    "test_ballots",
+    "test_board",
+    "test_checkpoint",
+    "test_elo",
+    "test_encoding",
+    "test_fen",
+    "test_gate",
+    "test_hub_messages",
+    "test_imports",
+    "test_loss",
+    "test_movegen",
+    "test_pdn",
+    "test_pdn_writing",
+    "test_replay",
+    "test_retired",
+    "test_rules",
+    "test_sealed",
+    "test_search",
+    "test_search_graph",
+    "test_search_oracle",
+    "test_search_rules",
+    "test_shards",
+    "test_step_loop",
+    "test_tablebase_files",
+    "test_time_control",
+}
+"""Rules, notation, storage, the gate, and the search beside its slow references: what ``-m fast`` runs."""
+
 # The first call of a compiled function loads or compiles it: no limit on the time of a single example.
 settings.register_profile("crownhead", deadline=None)
 settings.load_profile("crownhead")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m fast`` other files are not even imported, nor what they need."""
+    is_test = collection_path.stem.startswith("test_")
+    return True if config.option.markexpr == "fast" and is_test and collection_path.stem not in FAST else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in FAST and item.get_closest_marker("slow") is None:
+            item.add_marker("fast")
 
 
 @pytest.fixture(autouse=True, scope="session")

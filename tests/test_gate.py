@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 from scipy.optimize import minimize
 
+from papers.settings import POPIC, share_of_points
 from selfplay.elo import expected_score
 from selfplay.gate import Gate, GateConfig, log_likelihood_ratio
 
@@ -127,9 +128,10 @@ def test_sprt_at_the_limit_goes_by_the_score(pair: tuple[float, float], threshol
 def wins_at_the_end(config: GateConfig, scores: tuple[float, ...]) -> bool:
     """The rule as it is stated, after all games."""
     wins, draws, losses = (sum(score == value for score in scores) for value in (1.0, 0.5, 0.0))
-    if config.rule == "winrate":
+    if config.win_points == 2:
         return round(100 * (wins + draws / 2), 6) >= round(100 * config.score_threshold * len(scores), 6)
-    return round(10 * (3 * wins + draws), 6) >= round(10 * config.points_factor * (3 * losses + draws), 6)
+    factor = config.score_threshold / (1 - config.score_threshold)  # of the other side's points
+    return round(10 * (3 * wins + draws), 6) >= round(10 * factor * (3 * losses + draws), 6)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +140,9 @@ def wins_at_the_end(config: GateConfig, scores: tuple[float, ...]) -> bool:
         GateConfig(rule="winrate", max_games=6, score_threshold=0.55),
         GateConfig(rule="winrate", max_games=6, score_threshold=0.5),
         GateConfig(rule="winrate", max_games=5, score_threshold=0.7),
-        GateConfig(rule="points", max_games=6, points_factor=1.3),
-        GateConfig(rule="points", max_games=6, points_factor=1.0),
-        GateConfig(rule="points", max_games=5, points_factor=2.0),
+        GateConfig(rule="winrate", max_games=6, win_points=3, score_threshold=share_of_points(1.3)),
+        GateConfig(rule="winrate", max_games=6, win_points=3, score_threshold=share_of_points(1.0)),
+        GateConfig(rule="winrate", max_games=5, win_points=3, score_threshold=share_of_points(2.0)),
     ],
 )
 def test_fixed_rules_for_every_course_of_a_match(config: GateConfig) -> None:
@@ -169,13 +171,13 @@ def test_rounding_does_not_decide() -> None:
             wins = round(threshold * games)
             scores = [0.0] * (games - wins) + [1.0] * wins
             assert add(gate, zip(scores[::2], scores[1::2], strict=True)) == "promote"
-    gate = Gate(GateConfig(rule="points", max_games=64, points_factor=1.1))
+    gate = Gate(GateConfig(rule="winrate", max_games=64, win_points=3, score_threshold=share_of_points(1.1)))
     assert add(gate, [(1, 0)] * 29 + [(1, 0.5)] * 3) == "promote"  # 99 points to 90: 1.1 exactly
 
 
 def test_popic_gate_of_twenty_games() -> None:
     def decide(wins: int, draws: int, losses: int) -> str | None:
-        gate = Gate(GateConfig(rule="points", max_games=20))
+        gate = Gate(GateConfig.model_validate(POPIC["gate"]))
         scores = [1.0] * wins + [0.5] * draws + [0.0] * losses
         return add(gate, zip(scores[::2], scores[1::2], strict=True))
 
@@ -215,11 +217,18 @@ def test_report() -> None:
         "llr_lower": gate.llr_bounds[0],
         "llr_upper": gate.llr_bounds[1],
     }
-    assert Gate(GateConfig(rule="points")).report()["llr"] is None
+    assert Gate(GateConfig(rule="winrate")).report()["llr"] is None
 
 
 def test_settings_are_checked() -> None:
-    for wrong in ({"rule": "coin"}, {"elo2": 3}, {"elo0": 5, "elo1": 5}, {"alpha": 0.5}, {"max_games": 1}):
+    for wrong in (
+        {"rule": "coin"},
+        {"win_points": 1},
+        {"elo2": 3},
+        {"elo0": 5, "elo1": 5},
+        {"alpha": 0.5},
+        {"max_games": 1},
+    ):
         with pytest.raises(ValidationError):
             GateConfig.model_validate(wrong)
     with pytest.raises(ValueError, match="no result"):

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("engine", "learner", "selfplay", "gui")
+ROOMS = ("engine", "learner", "selfplay", "gui", "papers")
 FRONT_DOOR = "crownhead"
 BARRED = {  # room → top-level modules it must not import
-    "engine": {"learner", "selfplay", "gui", FRONT_DOOR, "torch", "ray", "pygame", "pygame_menu"},
-    "learner": {"selfplay", "gui", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
-    "selfplay": {"gui", FRONT_DOOR, "pygame", "pygame_menu"},
-    "gui": {"learner", "selfplay", FRONT_DOOR, "torch", "ray"},
+    "engine": {"learner", "selfplay", "gui", "papers", FRONT_DOOR, "torch", "ray", "pygame", "pygame_menu"},
+    "learner": {"selfplay", "gui", "papers", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
+    "selfplay": {"gui", "papers", FRONT_DOOR, "pygame", "pygame_menu"},
+    "gui": {"learner", "selfplay", "papers", FRONT_DOOR, "torch", "ray"},
+    "papers": {"gui", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
     FRONT_DOOR: {"pygame", "pygame_menu"},
 }
 PICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
@@ -118,6 +119,26 @@ def test_importing_a_room_loads_no_barred_module() -> None:
     assert not {name.split(".")[0] for name in loaded.split()} & BARRED["engine"]
 
 
+def private_names(files: dict[str, ast.Module]) -> list[str]:
+    """Private names of other rooms that ``papers`` imports: it is a user of what is public."""
+    return [
+        f"{path}:{line}: {module}"
+        for path, tree in files.items()
+        if path.startswith("papers/")
+        for line, module in imported(path, tree)
+        if any(part.startswith("_") for part in module.split(".") if part != "__future__")
+    ]
+
+
+def test_the_core_knows_no_paper() -> None:
+    """Papers use public names only; the rooms under them work where ``papers`` is absent, and have no preset of it."""
+    assert private_names(sources(ROOT)) == []
+    assert private_names({"papers/x.py": ast.parse("from learner.trainer import _step")})
+    code = "import sys; sys.modules['papers'] = None\nfrom selfplay import commands, config; print(*config.PRESETS)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["smoke", "quick", "laptop", "gpu"]
+
+
 @pytest.mark.parametrize(
     ("path", "text", "named"),
     [
@@ -128,6 +149,8 @@ def test_importing_a_room_loads_no_barred_module() -> None:
         ("learner/x.py", "if TYPE_CHECKING:\n    from selfplay import match", "selfplay.match"),
         ("selfplay/x.py", "import importlib\nimportlib.import_module('pygame')", "pygame"),
         ("selfplay/x.py", "__import__(name)", "?"),
+        ("selfplay/x.py", "from papers.settings import POPIC", "papers.settings.POPIC"),
+        ("papers/x.py", "import ray", "ray"),
         ("gui/x.py", "from learner import checkpoint", "learner.checkpoint"),
         ("crownhead.py", "from pickle import loads", "pickle.loads"),
     ],

@@ -103,7 +103,7 @@ def test_a_build_of_tables_keeps_what_is_done(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not SYZYGY.is_dir(), reason="the folder ../shared with the Syzygy tables is not there")
 def test_experiments_that_are_done_stay_in_the_report(tmp_path: Path) -> None:
-    pytest.importorskip("chess", reason="python-chess is not installed (pip install 'crownhead[chess]')")
+    pytest.importorskip("chess", reason="python-chess is not installed (pip install 'crownhead[papers]')")
     page = tmp_path / "out" / "report.html"
     arguments = ("abdalla", "--syzygy", SYZYGY, "--minutes", 60, "--out", page.parent)
     said = interrupt(page.exists, "reproduce", *arguments)

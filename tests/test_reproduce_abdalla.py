@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 import torch
 
-from learner.reproduce.abdalla import EXPERIMENTS, abdalla_command
+from papers.abdalla import EXPERIMENTS, abdalla_command
 
-chess = pytest.importorskip("chess", reason="python-chess is not installed (pip install 'crownhead[chess]')")
+chess = pytest.importorskip("chess", reason="python-chess is not installed (pip install 'crownhead[papers]')")
 from chess.syzygy import tablenames  # noqa: E402
 
-from learner.reproduce import abdalla_experiments, chess_lab  # noqa: E402
-from learner.reproduce.abdalla_experiments import children_of, one_ply_search  # noqa: E402
-from learner.reproduce.chess_lab import NETWORKS, SETTINGS, ChessLab, PoolTrainer  # noqa: E402
-from learner.reproduce.chess_networks import AbdallaNetwork, ManPairNetwork, pair_features, planes_of  # noqa: E402
-from learner.reproduce.chess_positions import (  # noqa: E402
+from papers import abdalla_experiments, chess_lab  # noqa: E402
+from papers.abdalla_experiments import children_of, one_ply_search  # noqa: E402
+from papers.chess_lab import NETWORKS, SETTINGS, ChessLab, PoolTrainer  # noqa: E402
+from papers.chess_networks import AbdallaNetwork, ManPairNetwork, pair_features, planes_of  # noqa: E402
+from papers.chess_positions import (  # noqa: E402
     IMAGES,
     NO_MAN,
     TEST,
@@ -312,7 +312,7 @@ def test_bad_input_is_refused(tmp_path: Path, changes: dict[str, Any], message: 
 
 def test_without_python_chess_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"pip install 'crownhead\[chess\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'crownhead\[papers\]'"):
         run(tmp_path / "report")
 
 

@@ -16,15 +16,16 @@ import pytest
 from test_interrupts import ROOT, interrupt
 
 import crownhead
-from learner.reproduce.experiment import Experiment
-from selfplay.command_line.reproduce import MaddocksRequest
-from selfplay.config import make_config
+from papers import maddocks, popic
+from papers.command_line import MaddocksRequest
+from papers.experiment import Experiment
+from papers.maddocks import maddocks_command
+from papers.popic import popic_command
+from papers.runs import Version, read_run, train_run
+from papers.settings import POPIC
+from selfplay.config import config_from
 from selfplay.elo import Tally
 from selfplay.match_pool import MatchPool
-from selfplay.reproduce import maddocks, popic
-from selfplay.reproduce.maddocks import maddocks_command
-from selfplay.reproduce.popic import popic_command
-from selfplay.reproduce.runs import Version, read_run, train_run
 from selfplay.run_folder import RunError, RunFolder, RunState
 
 TINY = (
@@ -68,7 +69,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 def by_hand(tmp_path: Path, name: str = "popic", **changes: Any) -> popic._Found:
     """A run of an hour with three versions, of which the last has played four games with each of the others."""
-    system = popic._System(name, make_config(popic.SYSTEMS[name], ["loop.minutes=60"]), tmp_path, 4)
+    system = popic._System(name, popic.SYSTEMS[name](settings=["loop.minutes=60"]), tmp_path, 4)
     versions = [Version(f"v{number}", tmp_path, 20.0 * number) for number in range(3)]
     fields: dict[str, Any] = {"state": RunState(minutes=60.0), "versions": versions, "tallies": BY_HAND, "games": 120}
     return popic._Found(system, **{**fields, **changes})
@@ -79,9 +80,9 @@ def measured(experiment: Experiment) -> dict[str, dict[str, float]]:
 
 
 def test_the_published_table() -> None:
-    assert [sum(row) for row in popic.POPIC.values()] == [50] * 10
-    assert popic.POPIC["v0"] == (32, 13, 5)
-    assert list(popic.POPIC) == [f"v{number}" for number in range(10)]
+    assert [sum(row) for row in popic.PUBLISHED.values()] == [50] * 10
+    assert popic.PUBLISHED["v0"] == (32, 13, 5)
+    assert list(popic.PUBLISHED) == [f"v{number}" for number in range(10)]
 
 
 def test_a_table_worked_out_by_hand(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_table_worked_out_by_hand(tmp_path: Path) -> None:
         "v1": {"wins": 1, "draws": 1, "losses": 2, "score": 1.5 / 4},
     }
     assert dict(table.rows[0].published) == {"wins": 32, "draws": 13, "losses": 5, "score": 38.5 / 50}
-    assert [row.name for row in table.rows] == list(popic.POPIC)
+    assert [row.name for row in table.rows] == list(popic.PUBLISHED)
     theirs, ours = table.tables
     assert [row[:3] for row in theirs.rows] == [["W", 32, 27], ["D", 13, 18], ["L", 5, 5]]
     assert (ours.header, ours.rows) == (["opponent", "v0", "v1"], [["W", 3, 1], ["D", 1, 1], ["L", 0, 2]])
@@ -173,7 +174,7 @@ def test_other_settings_are_another_run(done: tuple[Path, dict[str, Any]], tmp_p
     with pytest.raises(RunError, match=r"own holds a run with seed 1, not 2"):
         popic_command(None, 60, 4, 2, only_own, quiet=True, settings=TWO_ITERATIONS)
     assert [path.name for path in only_own.iterdir()] == ["own"]  # the other one has not been trained for nothing
-    config = make_config("popic", [*TWO_ITERATIONS, "search.c_puct=2"])
+    config = config_from("popic", POPIC, [*TWO_ITERATIONS, "search.c_puct=2"])
     with pytest.raises(RunError, match=r"search.c_puct 1.5, not 2.0"):
         train_run(done[0] / "popic", config, quiet=True)
 
@@ -182,7 +183,7 @@ def test_other_settings_are_another_run(done: tuple[Path, dict[str, Any]], tmp_p
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     endless = (*TINY, "loop.games_per_iteration=4", "loop.save_seconds=0.2")
     program = (
-        "from pathlib import Path; from selfplay.reproduce.popic import popic_command as run; "
+        "from pathlib import Path; from papers.popic import popic_command as run; "
         f"run('popic', 60, 2, 1, Path({str(tmp_path)!r}), True, {endless!r})"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
@@ -192,11 +193,14 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     killed, before = read_run(tmp_path / "popic")
-    minutes = killed.minutes + 0.1
+    one_more = (*endless, f"loop.max_iterations={killed.iteration + 1}")
+    popic_command("popic", 60, 2, 1, tmp_path, quiet=True, settings=one_more)
+    state = read_run(tmp_path / "popic")[0]
+    assert state.iteration == killed.iteration + 1
+    minutes = state.minutes + 0.02
     figures = popic_command("popic", minutes, 2, 1, tmp_path, quiet=True, settings=endless)
     state, versions = read_run(tmp_path / "popic")
     assert state.minutes >= minutes
-    assert state.iteration > killed.iteration
     assert versions[: len(before)] == before
     rows = [row for row in figures["popic"]["rows"] if row["measured"]["wins"] is not None]
     assert [row["name"] for row in rows] == [version.name for version in versions[:-1]]

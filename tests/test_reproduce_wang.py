@@ -24,9 +24,9 @@ from learner.endgame.networks import EndgameNetwork, WangNetwork
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import DEFAULT_SETTINGS
 from learner.report import Figure, Report, write_report
-from learner.reproduce import figures as figures_module
-from learner.reproduce import published, wang, wang_experiments, wang_lab
-from learner.reproduce.experiment import (
+from papers import figures as figures_module
+from papers import published, wang, wang_experiments, wang_lab
+from papers.experiment import (
     Experiment,
     Measure,
     Row,
@@ -34,8 +34,8 @@ from learner.reproduce.experiment import (
     report_experiments,
     run_experiments,
 )
-from learner.reproduce.wang import EXPERIMENTS, wang_command
-from learner.reproduce.wang_lab import Answers, FixedSample, Lab, Training, one_ply_search
+from papers.wang import EXPERIMENTS, wang_command
+from papers.wang_lab import Answers, FixedSample, Lab, Training, one_ply_search
 
 PIECES = 4
 ACCURACIES = ("network", "search", "both", "pair")

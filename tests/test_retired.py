@@ -78,13 +78,23 @@ def test_a_bucket_that_is_gone(tmp_path: Path) -> None:
     assert read_config(path) == make_config("smoke")
 
 
+def test_the_gate_by_points(tmp_path: Path) -> None:
+    path = stored(tmp_path, make_config("smoke"))
+    fields = json.loads(path.read_text())
+    del fields["gate"]["win_points"]
+    for rule, settings in (("winrate", []), ("points", ["gate.win_points=3", f"gate.score_threshold={1.3 / 2.3}"])):
+        fields["gate"] |= {"rule": rule, "points_factor": 1.3}
+        path.write_text(json.dumps(fields))
+        assert read_config(path) == make_config("smoke", settings)
+
+
 def test_stages_without_what_is_gone(tmp_path: Path) -> None:
     fields = make_config("quick", ["search.c_puct=3"]).model_dump(mode="json")
     changes: list[dict[str, list[Any]]] = [
         {"search.gumbel_considered": [16, 8], "match_search.root": ["gumbel", "puct"]},
         {"search.c_scale": [0.1, 0.5], "search.c_puct": [1.5, 3.0], "selfplay.backend": ["openvino-int8", "auto"]},
         {"selfplay.backend": ["onnxruntime", "torch"], "search.oracle": ["network", "off"]},
-        {"loop.bucket_steps": [500, 50]},
+        {"loop.bucket_steps": [500, 50], "gate.points_factor": [1.3, 2.0]},
     ]
     fields["stages"] = [{"iteration": i, "steps": 10 * i, "changes": one} for i, one in enumerate(changes, start=1)]
     fields["selfplay"]["backend"] = "torch"

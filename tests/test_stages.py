@@ -1,12 +1,14 @@
 """Runs that take on other settings when they are resumed."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from test_training import FAST, assert_refused, crownhead
 
-from selfplay.config import ConfigError, RunConfig, make_config
+from learner.network import NETWORKS
+from selfplay.config import ConfigError, RunConfig, config_from, make_config
 from selfplay.run_folder import RunFolder
 from selfplay.stages import KEPT, config_at, next_stage, training_commands
 
@@ -15,8 +17,13 @@ def test_commands_of_a_run_without_stages() -> None:
     assert training_commands(make_config("laptop")) == ["crownhead train --preset laptop"]
     changed = make_config("quick", ["loop.anchors=[]", "selfplay.backend=torch"])
     assert training_commands(changed) == [
-        'crownhead train --preset quick --set selfplay.backend="torch" --set loop.anchors=[]'
+        "crownhead train --preset quick --set selfplay.backend=torch --set 'loop.anchors=[]'"
     ]
+    own = config_from("mine", {"network": NETWORKS["2x32"].model_dump(), "loop": {"minutes": 5, "anchors": ["random"]}})
+    (command,) = training_commands(own)
+    assert command.startswith("crownhead train --preset quick --set network=2x32 --set ")
+    settings = shlex.split(command)[5::2]
+    assert make_config("quick", settings) == own.model_copy(update={"preset": "quick"})
 
 
 def test_stages_can_be_undone_and_told() -> None:
@@ -33,7 +40,7 @@ def test_stages_can_be_undone_and_told() -> None:
     assert config_at(third, 601) == third
     assert training_commands(third) == [
         "crownhead train --preset quick --set search.c_puct=2.0",
-        "crownhead train --resume --set search.c_puct=3.0 --set loop.anchors=[]",
+        "crownhead train --resume --set search.c_puct=3.0 --set 'loop.anchors=[]'",
         "crownhead train --resume --set search.c_puct=2.0",
     ]
 

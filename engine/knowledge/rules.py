@@ -15,6 +15,7 @@ from numba import njit
 
 from ..bitboard import turned
 from ..files import StorageError, atomic_write
+from ..outcomes import OUTCOMES
 from ..sealed import sealed, unsealed
 from ..tablebase.layout import code_of
 from ..tablebase.material import NUM_CODES, Material, parse_name
@@ -22,7 +23,6 @@ from .features import FEATURES, WORDS, Lookup, new_lookup, write_features
 from .progress import NUM_QUANTITIES, QUANTITIES, write_quantities
 
 VERSION = 1
-OUTCOMES = ("win", "draw", "loss")
 RULES_FILE = "rules.json"
 _CONSTANT, _OTHERS = "constant", "others"
 _BITS = 64

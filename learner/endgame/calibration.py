@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from engine.tablebase.material import materials_between
 
@@ -47,6 +46,8 @@ def likelihood_loss(probabilities: np.ndarray, classes: np.ndarray) -> float:
 
 def fit_temperature(logits: np.ndarray, classes: np.ndarray) -> float:
     """The temperature that makes the right classes int64 [N] most likely under logits float32 [N, 3]."""
+    from scipy.optimize import minimize_scalar  # only training an oracle needs it
+
     low, high = np.log(_TEMPERATURES)
     found = minimize_scalar(
         lambda log: likelihood_loss(softmax(logits, float(np.exp(log))), classes), bounds=(low, high), method="bounded"

@@ -15,7 +15,7 @@ from engine.tablebase.folder import build_advice, default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 
 from ..checkpoint import whole_folder
-from ..report import make_writable_folder
+from ..report import check_packages, make_writable_folder
 from .calibration import DEFAULT_BUDGET, calibrate_oracle
 from .data import TRAIN, VALIDATION, EndgameSampler, Sampler, Values
 from .labels import FileTables
@@ -108,6 +108,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
         raise OracleCommandError(f"--fewest {lessons.fewest}: {MIN_PIECES} to --pieces {lessons.pieces} are possible")
     torch.manual_seed(lessons.seed)
     network = _network_to_train(beginning, lessons.pieces)
+    check_packages()
     make_writable_folder(out)
     try:
         with (

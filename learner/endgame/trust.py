@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, Field
-from scipy.optimize import minimize
 
 from .probabilities import bounded, log_probabilities, softmax
 from .resolve import CHANGED, Resolved
@@ -66,6 +65,7 @@ def believed(probabilities: np.ndarray, temperature: float, doubt: float) -> np.
 
 def fit_rule(probabilities: np.ndarray, classes: np.ndarray) -> _Fit:
     """Temperature, at least 1, and doubt that make the right classes int64 [N] most likely."""
+    from scipy.optimize import minimize  # only training an oracle needs it
 
     def loss(x: np.ndarray) -> float:
         right = believed(probabilities, float(np.exp(x[0])), float(x[1]))[np.arange(len(classes)), classes]

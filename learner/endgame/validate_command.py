@@ -11,7 +11,7 @@ from rich.table import Table
 
 from engine.console import Console
 
-from ..report import make_writable_folder
+from ..report import check_packages, make_writable_folder
 from .calibration import calibrate_oracle
 from .commands import (
     QUICK_BUDGET,
@@ -66,6 +66,7 @@ def oracle_validate_command(
     if positions < 1:
         raise OracleCommandError(f"{positions} positions to validate on: at least 1 is needed")
     if out is not None:
+        check_packages()
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net), None
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:

@@ -1,22 +1,26 @@
 """How good the endgame oracle is: statistics of its answers beside the exact values (the reports of Wang 2023)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.fen import Color, format_fen
+from engine.outcomes import OUTCOMES
 from engine.tablebase.material import NUM_CODES, Material
 
 METHODS = ("network", "search", "oracle")
-OUTCOMES = ("win", "draw", "loss")  # class 0, 1, 2: one less the value
 FLAGS = ("none", "capture", "threatened capture")
 ACCURACY_KEYS = {"network": "accuracy", "search": "accuracy_search", "oracle": "accuracy_oracle"}
 
 RELIABILITY_BINS = 15  # Guo et al. 2017, "On Calibration of Modern Neural Networks", section 3
 HISTOGRAM_EDGES = np.round(np.arange(0.32, 1.001, 0.02), 2)  # the largest of three probabilities is at least 1/3
+
+_Z95 = NormalDist().inv_cdf(0.975)  # half the width of a 95 % interval, in standard deviations
 
 
 class Judgements(NamedTuple):
@@ -197,10 +201,12 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
     Raises:
         ValueError: not 0 ≤ ``right`` ≤ ``count``, or ``count`` is 0.
     """
-    from scipy.stats import binomtest  # takes a second, and only reports need it
-
-    low, high = binomtest(right, count).proportion_ci(0.95, "wilson")
-    return float(low), float(high)
+    if not 0 <= right <= count or count == 0:
+        raise ValueError(f"{right} of {count}: count must be positive, and right at most as large")
+    share, z2 = right / count, _Z95**2
+    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
+    half = _Z95 * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2)) / (1 + z2 / count)
+    return (middle - half if right else 0.0), (middle + half if right < count else 1.0)
 
 
 def validate(judgements: Judgements, *, threshold: float | None, parameters: int, worst: int = 24) -> Validation:

@@ -11,11 +11,11 @@ import numpy as np
 from engine.board import Board
 from engine.fen import Color
 from engine.files import StorageError
+from engine.outcomes import DRAW, LOSS, NO_RESULT, WIN
 from engine.pdn import PdnGame, read_games
 
 from ..endgame.data import TEST, TRAIN, VALIDATION, held_out
 
-WIN, DRAW, LOSS, UNKNOWN = 0, 1, 2, 3
 _SPLIT_ENDS = (80, 90)  # of a hundred games, those below the first number are for training
 _BLACK_WON, _WHITE_WON, _DRAWN = "1-0", "0-1", "1/2-1/2"  # results with Black, who moves first, first
 _REPORT_GAMES = 100
@@ -32,7 +32,7 @@ class ExpertSamples(NamedTuple):
         positions: uint32 [N, 4], see ``engine.encoding``.
         moves: int16 [N], the move made, its place in ``Board.distinct_moves``.
         choices: int16 [N], how many distinct moves there were.
-        results: uint8 [N], ``WIN``, ``DRAW`` or ``LOSS`` for the side to move, ``UNKNOWN`` if the game has no result.
+        results: uint8 [N], ``WIN``, ``DRAW`` or ``LOSS`` for the side to move, ``NO_RESULT`` if the game has no result.
         games: int32 [N], number of the game.
     """
 
@@ -158,7 +158,7 @@ def _result(game: PdnGame, turn: Color) -> int:
     if game.result == _DRAWN:
         return DRAW
     if game.result not in (_BLACK_WON, _WHITE_WON):
-        return UNKNOWN
+        return NO_RESULT
     return WIN if (game.result == _BLACK_WON) == (turn is Color.BLACK) else LOSS
 
 

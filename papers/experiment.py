@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 import rich.table
 
 from engine.console import Console
-
-from ..report import Block, Cell, Figure, Report, Section, Table, Text, percent, title_in, write_report
+from learner.report import Block, Cell, Figure, Report, Section, Table, Text, percent, title_in, write_report
 
 Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"

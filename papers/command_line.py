@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, request_command
+from selfplay.command_line.options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, request_command
 
 reproduce = typer.Typer(
     help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
@@ -40,7 +40,7 @@ def reproduce_wang(
     quiet: Json = False,
 ) -> Any:
     """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
-    from learner.reproduce.wang import wang_command
+    from .wang import wang_command
 
     return wang_command(experiment, minutes, pieces, seed, folder, out, quiet, as_published)
 
@@ -63,7 +63,7 @@ def reproduce_popic(
     quiet: Json = False,
 ) -> Any:
     """Do the self-play of Popič, Bošković and Brest 2021 again, and this project's in the same time."""
-    from selfplay.reproduce.popic import popic_command
+    from .popic import popic_command
 
     return popic_command(experiment, minutes, games, seed, out, quiet)
 
@@ -91,7 +91,7 @@ class MaddocksRequest:
     seed: RunSeed = 1
 
     def execute(self, quiet: bool) -> Any:
-        from selfplay.reproduce.maddocks import maddocks_command
+        from .maddocks import maddocks_command
 
         return maddocks_command(self, quiet)
 
@@ -115,7 +115,7 @@ def reproduce_larson(
     quiet: Json = False,
 ) -> Any:
     """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
-    from learner.reproduce.larson import larson_command
+    from .larson import larson_command
 
     return larson_command(games, experiment, minutes, seed, out, quiet)
 
@@ -132,6 +132,6 @@ def reproduce_abdalla(
     quiet: Json = False,
 ) -> Any:
     """Do the experiments of Abdalla 2024 (chess endgame networks) again, beside the published figures."""
-    from learner.reproduce.abdalla import abdalla_command
+    from .abdalla import abdalla_command
 
     return abdalla_command(experiment, minutes, syzygy, seed, out, quiet)

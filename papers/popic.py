@@ -4,8 +4,9 @@ A training with each one's settings, then games of its last version against all 
 are read from the folder, so one that was broken off has a report, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,17 @@ from engine.console import progress_console
 from engine.players.spec import NetworkSpec, PlayerSpec
 from learner.network import ResidualConfig
 from learner.report import Figure, make_writable_folder
-from learner.reproduce.experiment import (
+from selfplay.config import RunConfig, config_from, make_config
+from selfplay.elo import Tally
+from selfplay.figures import ratings_image
+from selfplay.ladder import LadderPlayer, LadderResults, Standings
+from selfplay.ladder_commands import play_missing, results_table
+from selfplay.match_commands import open_pool, settings_of
+from selfplay.match_tasks import Pairing
+from selfplay.openings import make_openings
+from selfplay.run_folder import RunState
+
+from .experiment import (
     Experiment,
     Measure,
     ReproduceError,
@@ -22,19 +33,10 @@ from learner.reproduce.experiment import (
     print_experiments,
     report_experiments,
 )
-
-from ..config import RunConfig, make_config
-from ..elo import Tally
-from ..figures import ratings_image
-from ..ladder import LadderPlayer, LadderResults, Standings
-from ..ladder_commands import play_missing, results_table
-from ..match_commands import open_pool, settings_of
-from ..match_tasks import Pairing
-from ..openings import make_openings
-from ..run_folder import RunState
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
+from .settings import POPIC
 
-POPIC = {
+PUBLISHED = {
     "v0": (32, 13, 5),
     "v1": (27, 18, 5),
     "v2": (26, 19, 5),
@@ -49,8 +51,8 @@ POPIC = {
 """Published (table 2): wins, draws and losses of their last version, the ninth, in 50 games against each one, itself
 included."""
 _POPIC_HOURS = 14 * 24  # "about two weeks"
-SYSTEMS = {"popic": "popic", "own": "quick"}
-"""Experiment → preset."""
+SYSTEMS: dict[str, Callable[..., RunConfig]] = {"popic": partial(config_from, "popic", POPIC), "own": make_config}
+"""Experiment → what makes its configuration, of settings and top-level fields."""
 _NAMES = {"popic": "published settings", "own": "this project's settings"}
 _OPENINGS = "ballots"
 _OVERTIME = 1.1  # times the minutes: what is more is told
@@ -156,13 +158,13 @@ class _Found:
     def experiment(self) -> Experiment:
         """The last version against all before it."""
         name = self.system.name
-        published = {version: Tally.of_games(*wdl) for version, wdl in POPIC.items()} if name == "popic" else {}
+        published = {version: Tally.of_games(*wdl) for version, wdl in PUBLISHED.items()} if name == "popic" else {}
         rows = [
             Row(version, tally_figures(published.get(version)), tally_figures(self.tallies.get(version)))
             for version in dict.fromkeys([*published, *(version.name for version in self.versions[:-1])])
         ]
         theirs = "Published (table 2): games of version 9, won, drawn, lost"
-        tables = [results_table(theirs, [(version, *wdl) for version, wdl in POPIC.items()])]
+        tables = [results_table(theirs, [(version, *wdl) for version, wdl in PUBLISHED.items()])]
         figures = []
         if self.tallies:
             standings, ours = self.standings(), f"Measured: games of {self.last}, won, drawn, lost"
@@ -196,7 +198,10 @@ class _Found:
         """The last version against the first, and what it took to get there."""
         size = {"versions": len(self.versions) - 1, "games": self.games, "hours": self.state.minutes / 60}
         measured = tally_figures(self.tallies.get("v0")) | size
-        published = tally_figures(Tally.of_games(*POPIC["v0"])) | {"versions": len(POPIC) - 1, "hours": _POPIC_HOURS}
+        published = tally_figures(Tally.of_games(*PUBLISHED["v0"])) | {
+            "versions": len(PUBLISHED) - 1,
+            "hours": _POPIC_HOURS,
+        }
         return Row(f"{_NAMES[self.system.name]}, {self.last} v v0 (published: v9 v v0)", published, measured)
 
     def verdict(self) -> str:
@@ -204,10 +209,10 @@ class _Found:
         name, first = _NAMES[self.system.name], self.tallies.get("v0")
         if first is None:
             return f"With {name} there is no game of a promoted version against the first yet."
-        elo, published = first.elo_diff(), Tally.of_games(*POPIC["v0"]).elo_diff()
+        elo, published = first.elo_diff(), Tally.of_games(*PUBLISHED["v0"]).elo_diff()
         more = elo.score > published.score
         verdict = "more" if elo.elo - elo.elo_error > published.elo else "more, but within the error,"
-        wins, draws, losses = POPIC["v0"]
+        wins, draws, losses = PUBLISHED["v0"]
         said = (
             f"With {name} the games of {self.last} v v0 end {first.wins}–{first.draws}–{first.losses} "
             f"({100 * elo.score:.1f} %, Elo {elo.elo:+.0f} ± {elo.elo_error:.0f}), {verdict if more else 'no more'} "
@@ -248,7 +253,7 @@ def popic_command(
         raise ReproduceError(f"--games {games}: a pairing has 2 games at least")
     each = minutes / len(names)
     systems = [
-        _System(name, make_config(SYSTEMS[name], [*settings, f"loop.minutes={each}"], seed=seed), out, games)
+        _System(name, SYSTEMS[name](settings=[*settings, f"loop.minutes={each}"], seed=seed), out, games)
         for name in names
     ]
     for system in systems:

@@ -11,16 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..batch import TrainingBatch
-from ..endgame.progress import OracleProgress
-from ..expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy
-from ..expert.commands import read_with_progress, train_with_progress
-from ..expert.games import ExpertSamples, Split, split_by_game
-from ..expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
-from ..network import NETWORKS, Network, make_network
-from ..report import Figure, Table, make_writable_folder, percent
-from ..residual import ConvUnit, ResidualConfig, ResidualNetwork
-from ..trainer import TrainerConfig
+from learner.batch import TrainingBatch
+from learner.endgame.progress import OracleProgress
+from learner.expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy
+from learner.expert.commands import read_with_progress, train_with_progress
+from learner.expert.games import ExpertSamples, Split, split_by_game
+from learner.expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
+from learner.network import NETWORKS, Network, make_network
+from learner.report import Figure, Table, make_writable_folder, percent
+from learner.residual import ConvUnit, ResidualConfig, ResidualNetwork
+from learner.trainer import TrainerConfig
+
 from .experiment import Experiment, Facts, Measure, Row, chosen_experiments, print_experiments, run_experiments
 from .figures import draw_curves
 

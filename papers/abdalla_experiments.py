@@ -12,7 +12,8 @@ import numpy as np
 import safetensors.torch
 import torch
 
-from ..report import Figure
+from learner.report import Figure
+
 from .chess_lab import NAMES, NETWORKS, TESTED, ChessLab, Kind, Test
 from .chess_networks import ChessNetwork, pair_features
 from .chess_positions import CLASSES, MOST_MEN, TEST, Labelled, draw_boards, men_of

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.console import Console
+from learner.endgame.progress import OracleProgress
+from learner.report import make_writable_folder
 
-from ..endgame.progress import OracleProgress
-from ..report import make_writable_folder
 from .experiment import Facts, ReproduceError, Step, chosen_experiments, print_experiments, run_experiments
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def abdalla_command(
     """
     names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
     if importlib.util.find_spec("chess") is None:
-        raise ReproduceError("chess endgames need python-chess: pip install 'crownhead[chess]'")
+        raise ReproduceError("chess endgames need python-chess: pip install 'crownhead[papers]'")
     from .chess_lab import NAMES, NETWORKS, SETTINGS, TESTED, ChessLab
     from .chess_positions import SyzygyTables
 

@@ -10,7 +10,18 @@ from engine.players.spec import RolloutSpec
 from learner.checkpoint import load_checkpoint
 from learner.inference import make_evaluator
 from learner.report import Figure, make_writable_folder
-from learner.reproduce.experiment import (
+from selfplay.config import RunConfig, config_from
+from selfplay.elo import Tally, fit_elo
+from selfplay.figures import ratings_image
+from selfplay.match import play_match
+from selfplay.match_record import MatchGame
+from selfplay.openings import make_openings
+from selfplay.players import evaluator_player
+from selfplay.progress import MatchProgress
+from selfplay.threads import choose_device
+
+from .command_line import MaddocksRequest
+from .experiment import (
     Experiment,
     Measure,
     ReproduceError,
@@ -19,18 +30,8 @@ from learner.reproduce.experiment import (
     print_experiments,
     report_experiments,
 )
-
-from ..command_line.reproduce import MaddocksRequest
-from ..config import RunConfig, make_config
-from ..elo import Tally, fit_elo
-from ..figures import ratings_image
-from ..match import play_match
-from ..match_record import MatchGame
-from ..openings import make_openings
-from ..players import evaluator_player
-from ..progress import MatchProgress
-from ..threads import choose_device
 from .runs import RESULTS, Version, check_run, played_games, read_run, tally_figures, train_run, unfinished
+from .settings import MADDOCKS
 
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
@@ -66,7 +67,7 @@ def _config(request: MaddocksRequest, settings: Sequence[str]) -> RunConfig:
         "loop.minutes": request.minutes,
     }
     texts = [f"{key}={value}" for key, value in chosen.items()]
-    return make_config("maddocks", [*settings, *texts], seed=request.seed)
+    return config_from("maddocks", MADDOCKS, [*settings, *texts], seed=request.seed)
 
 
 class _MatchStudy:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure  # no pyplot: neither a window nor a global
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from ..endgame.figures import png_of, tidy
+from learner.endgame.figures import png_of, tidy
 
 PALE, DARK, OURS = "#b9c9da", "#1f4e79", "#c0504d"
 _MEASURED = (DARK, OURS, "#5fae9f", "#7a5c99")

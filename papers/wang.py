@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.tablebase.dense import load_tables
+from learner.endgame.progress import OracleProgress
+from learner.report import make_writable_folder
 
-from ..endgame.progress import OracleProgress
-from ..report import make_writable_folder
 from . import published, wang_experiments
 from .experiment import Experiment, Facts, ReproduceError, chosen_experiments, print_experiments, run_experiments
 from .wang_lab import NAMES, Lab

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from learner.reproduce.experiment import Measure
+from selfplay.config import RunConfig
+from selfplay.elo import Tally
+from selfplay.progress import TrainingProgress
+from selfplay.run_folder import RunError, RunFolder, RunState
+from selfplay.shards import SUFFIX, read_shard_info
+from selfplay.stages import flat_settings
 
-from ..config import RunConfig
-from ..elo import Tally
-from ..progress import TrainingProgress
-from ..run_folder import RunError, RunFolder, RunState
-from ..shards import SUFFIX, read_shard_info
-from ..stages import flat_settings
+from .experiment import Measure
 
 RESULTS = (
     Measure("wins", "won", "count"),
@@ -45,7 +45,7 @@ def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
 
     Raises ``RunError`` if the folder holds a run with other settings, or another process trains in it.
     """
-    from ..training import Training
+    from selfplay.training import Training
 
     check_run(folder, config)
     run = RunFolder(folder)

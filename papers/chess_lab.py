@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..endgame.data import ShuffledRows
-from ..endgame.progress import OracleProgress
-from ..endgame.timed_training import TimedTrainer, TrainingSettings
+from learner.endgame.data import ShuffledRows
+from learner.endgame.progress import OracleProgress
+from learner.endgame.timed_training import TimedTrainer, TrainingSettings
+
 from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
 from .chess_positions import TEST, TRAIN, Labelled, SyzygyTables, draw_boards, label
 

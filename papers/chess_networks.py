@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..endgame.kernels import CEILING
-from ..network_base import has_bf16
+from learner.endgame.kernels import CEILING
+from learner.network_base import has_bf16
+
 from .chess_positions import CLASSES, MOST_MEN, NO_MAN, NUM_KINDS, canonical
 
 _INFERENCE_BATCH = 2048

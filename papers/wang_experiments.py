@@ -7,13 +7,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from engine.tablebase.material import MIN_PIECES, materials_between
+from learner.endgame.calibration import calibrate_oracle
+from learner.endgame.codec_commands import train_codec_network
+from learner.endgame.codec_file import CodecError, CodecHeader, read_coded, write_coded
+from learner.endgame.data import TEST, VALIDATION, count_positions
+from learner.endgame.validation import OUTCOMES
+from learner.report import Figure
 
-from ..endgame.calibration import calibrate_oracle
-from ..endgame.codec_commands import train_codec_network
-from ..endgame.codec_file import CodecError, CodecHeader, read_coded, write_coded
-from ..endgame.data import TEST, VALIDATION, count_positions
-from ..endgame.validation import OUTCOMES
-from ..report import Figure
 from . import published
 from .experiment import Experiment, Measure, Row, comparison_note
 from .figures import draw_bars, draw_curves, draw_sizes

@@ -10,13 +10,13 @@ import torch
 
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import MIN_PIECES, Material, materials, materials_between
+from learner.endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler, ShuffledRows
+from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
+from learner.endgame.probabilities import softmax
+from learner.endgame.progress import OracleProgress
+from learner.endgame.resolve import children_of, resolve
+from learner.endgame.training import DEFAULT_SETTINGS, EndgameTrainer, TrainingSettings, accuracy_of
 
-from ..endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler, ShuffledRows
-from ..endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
-from ..endgame.probabilities import softmax
-from ..endgame.progress import OracleProgress
-from ..endgame.resolve import children_of, resolve
-from ..endgame.training import DEFAULT_SETTINGS, EndgameTrainer, TrainingSettings, accuracy_of
 from . import published
 
 Kind = Literal["wang", "pair"]

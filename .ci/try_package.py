@@ -1,0 +1,79 @@
+"""Builds the sdist, a wheel from it, and tries the wheel in a folder of its own: python try_package.py [PYTHON ...]
+
+The wheel goes into a new environment that sees this Python's packages. For each other PYTHON that is named and there,
+it is installed with all that it needs.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TRY_MATCH = (
+    "import crownhead, engine, learner, selfplay, gui, papers\n"
+    "from pathlib import Path\n"
+    "for room in (engine, learner, selfplay, gui, papers):\n"
+    "    folder = Path(room.__file__).parent\n"
+    "    assert not folder.is_relative_to({root!r}), folder\n"
+    "    assert (folder / 'py.typed').is_file(), folder\n"
+)
+
+
+def build(folder: Path) -> Path:
+    """The wheel of the sdist; what the sdist lacks, the wheel lacks."""
+    archive = _built("build_sdist", ROOT, folder)
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")
+    return _built("build_wheel", folder / archive.name.removesuffix(".tar.gz"), folder)
+
+
+def _built(what: str, sources: Path, folder: Path) -> Path:
+    """What a hook of the build system makes of the sources; it talks a lot, and says the name last."""
+    code = f"from setuptools import build_meta; print(build_meta.{what}({str(folder)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=sources, check=True, stdout=subprocess.PIPE, text=True)
+    return folder / done.stdout.split()[-1]
+
+
+def try_wheel(python: Path, folder: Path) -> None:
+    """Imports, the version and a short match, from another folder and without the sources' path."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(python.parent / "crownhead")]
+    for arguments in (
+        [str(python), "-c", TRY_MATCH.format(root=str(ROOT))],
+        [*command, "--version"],
+        [*command, "match", "random", "alphabeta:2", "--games", "2", "--jobs", "1"],
+    ):
+        subprocess.run(arguments, cwd=folder, env=environment, check=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wheel = build(folder)
+        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
+        venv.create(folder / "here", with_pip=False)
+        python = folder / "here" / "bin" / "python"
+        packages = next((folder / "here" / "lib").iterdir()) / "site-packages"
+        (packages / "packages.pth").write_text(sysconfig.get_path("purelib"))
+        pip = ["-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile", "--no-deps"]
+        subprocess.run([sys.executable, *pip, "--ignore-installed", str(wheel)], check=True)
+        try_wheel(python, folder)
+        for other in sys.argv[1:]:
+            if shutil.which(other) is None or subprocess.run([other, "--version"]).returncode:
+                print(f"{other} is not here: not tried with it", flush=True)
+                continue
+            subprocess.run([other, "-m", "venv", str(folder / other)], check=True)
+            python = folder / other / "bin" / "python"
+            constraints = ["--constraint", str(ROOT / "constraints.txt")]
+            subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *constraints, wheel], check=True)
+            try_wheel(python, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Published experiments done again: what was published beside what is measured here."""

@@ -1,1 +1,0 @@
-"""Systems of papers done again with self-play: configurations of the project's own parts, and their reports."""

@@ -1,0 +1,92 @@
+"""What an installation without extras can do, and which extras a command brings."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_training import FAST
+
+import bootstrap
+
+ROOT = Path(__file__).parent.parent
+SHORT = (*FAST, "--set", "loop.max_iterations=1")
+REPORT = ("matplotlib", "scipy", "tensorboard")
+MATCH = """
+import engine
+from engine.board import Board
+from engine.players.simple import make_simple_player
+from engine.players.spec import parse_player
+
+players = [make_simple_player(parse_player(text)) for text in ("random", "alphabeta:2")]
+for player in players:
+    player.seed(1)
+board = Board()
+while board.outcome() is None:
+    board.push(players[board.ply % 2].choose([board])[0])
+print(board.outcome().winner)
+"""
+
+
+def without(modules: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
+    """Runs code where these modules are not installed."""
+    hidden = (
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.split('.')[0] in {modules!r}: raise ModuleNotFoundError(name, name=name)\n"
+        "import importlib.util as util\n"
+        "found = util.find_spec\n"
+        f"util.find_spec = lambda name, *rest: None if name in {modules!r} else found(name, *rest)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+    )
+    command = [sys.executable, "-c", hidden + code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def crownhead_without(modules: tuple[str, ...], *arguments: object) -> subprocess.CompletedProcess[str]:
+    words = ["crownhead", *map(str, arguments)]
+    return without(modules, f"sys.argv = {words!r}\nimport crownhead\ncrownhead.main()")
+
+
+def test_the_engine_plays_without_torch() -> None:
+    done = without(("torch", "ray", "pygame", *REPORT), MATCH)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "White\n"
+
+
+def test_training_without_reports(tmp_path: Path) -> None:
+    done = crownhead_without(REPORT, "train", "--preset", "smoke", "--run", tmp_path / "run", "--json", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["iterations"] == 1
+    assert not (tmp_path / "run" / "tensorboard").exists()
+
+
+@pytest.mark.parametrize("arguments", [("reproduce", "wang"), ("oracle", "train")])
+def test_reports_say_what_they_need(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = crownhead_without(REPORT, *arguments, "--out", tmp_path / "out", "--minutes", 1)
+    assert done.returncode == 2
+    needs = "this needs matplotlib, scipy, tensorboard: pip install 'crownhead[report]'"
+    assert done.stderr == f"crownhead: {needs}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "extras"),
+    [
+        ("pytest -m fast", "dev"),
+        ("crownhead train", ""),
+        ("crownhead play --text", ""),
+        ("crownhead train --pool ray", "ray"),
+        ("crownhead train --set pool=ray", "ray"),
+        ("crownhead train --pool=ray", "ray"),
+        ("crownhead match a b --address=host:1", "ray"),
+        ("crownhead reproduce abdalla --syzygy d", "papers,report"),
+        ("crownhead ladder runs/quick", "report"),
+        ("crownhead export champion", "export"),
+        ("crownhead status runs/quick --prometheus 9000", "prometheus"),
+    ],
+)
+def test_bootstrap_brings_what_a_command_needs(line: str, extras: str) -> None:
+    command, *arguments = line.split()
+    assert bootstrap.extras_of(command, arguments) == extras
