@@ -61,7 +61,7 @@ def main() -> int:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
     except FileNotFoundError:
-        print(f"{command!r} is not among the installed commands: crownhead, pytest, ruff, mypy, mkdocs", file=sys.stderr)
+        print(f"{command!r} is not among the installed commands: crownhead, {', '.join(EXTRAS)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

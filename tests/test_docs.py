@@ -1,8 +1,8 @@
 """Every example of the documentation works: commands are read by the command line, quick ones and Python run.
 
-A ``console`` block holds commands behind ``$``; a ``python`` block runs after those above it on its page, and a ``text``
-block right after it holds what it prints. ``<!-- not run: WHY -->`` before a block says that it takes too long or needs
-something that is not here: its commands are read all the same.
+A ``console`` block holds commands behind ``$``; a ``python`` block runs after those above it on its page, and a
+``text`` block right after it holds what it prints. ``<!-- not run: WHY -->`` before a block says that it takes too long
+or needs something that is not here: its commands are read all the same.
 """
 
 import contextlib
