@@ -7,8 +7,10 @@ or needs something that is not here: its commands are read all the same.
 
 import contextlib
 import io
+import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,6 +116,16 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def _run(arguments: Sequence[str]) -> tuple[object, str]:
+    """Exit code and output of a command, run in this process."""
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+        patch.setattr("sys.argv", ["crownhead", *arguments])
+        patch.setattr("sys.stdin", io.StringIO("no position\n"))
+        with pytest.raises(SystemExit) as ended:
+            crownhead.main()
+    return ended.value.code, printed.getvalue()
+
+
 @pytest.mark.parametrize("blocks", _pages_with("python"))
 def test_python_runs(blocks: list[Block], somewhere: Path) -> None:
     names: dict[str, Any] = {"__name__": "example"}
@@ -129,15 +141,31 @@ def test_python_runs(blocks: list[Block], somewhere: Path) -> None:
 
 
 @pytest.mark.parametrize("blocks", _pages_with("console"))
-def test_quick_commands_run(blocks: list[Block], somewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_commands_run(blocks: list[Block], somewhere: Path) -> None:
     quick = [arguments for block in blocks if block.runs for arguments in commands_in(block.text)]
-    monkeypatch.setenv("COLUMNS", "120")
     for arguments in quick:
-        monkeypatch.setattr("sys.argv", ["crownhead", *arguments])
-        with contextlib.redirect_stdout(io.StringIO()) as printed, pytest.raises(SystemExit) as ended:
-            crownhead.main()
-        assert ended.value.code == 0, arguments
-        assert printed.getvalue().strip(), arguments
+        code, printed = _run(arguments)
+        assert code == 0, arguments
+        assert printed.strip(), arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("perft", "perft 2 --divide"),
+        ("tablebase build", "tablebase build --pieces 2 --dir tables"),
+        ("tablebase info", "tablebase info"),
+        ("tablebase verify", "tablebase verify --pieces 2"),
+        ("tablebase stats", "tablebase stats --pieces 2"),
+        ("probe", "probe W:WK10,K11:BK30 -"),
+    ],
+)
+def test_described_keys_are_those_printed(name: str, arguments: str, somewhere: Path) -> None:
+    described = tomllib.loads((ROOT / "docs/hooks/json_keys.toml").read_text("utf-8"))[name]["keys"]
+    code, printed = _run([*arguments.split(), "--json"])
+    found = json.loads(printed)
+    rows = found if isinstance(found, list) else [found]
+    assert {key for row in rows for key in row} == set(described), code
 
 
 def test_the_site_shows_every_page() -> None:
