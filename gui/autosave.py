@@ -53,7 +53,7 @@ class Autosave:
         self.keep = keep
         self.error = ""
         self._path: Path | None = None
-        self._game: int | None = None  # of the session; None: whichever is saved next
+        self._game: int | None = None  # number of the session's game; None: whichever is saved next
         self._ended: PdnGame | None = None  # the game in ``_path``, once it is over: that file stays as it is
         self._looked_over = False  # the file is for what is made of a game that was over before
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="autosave")

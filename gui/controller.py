@@ -188,7 +188,7 @@ class GameController:
         self._asked, self._asked_at = (number, mode, self._place()), self._now()
 
     def adviser(self) -> OpponentSpec:
-        """Who analyses, gives hints and reports: not the opponent, who may be weak."""
+        """The player that analyses, gives hints and reports: not the opponent, who may be weak."""
         return adviser_of(self.kinds)
 
     def _drop_request(self) -> None:

@@ -43,7 +43,7 @@ class Seats(BaseModel):
 
     @classmethod
     def of(cls, humans: frozenset[Color], agents: Mapping[Color, OpponentSpec], clock: Clock) -> "Seats":
-        """Those of a game in play."""
+        """The seats of a game in play."""
         left = {_SIDES[color]: clock.remaining(color) for color in Color}
         return cls(
             humans=tuple(_SIDES[color] for color in Color if color in humans),

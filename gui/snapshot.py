@@ -105,7 +105,7 @@ def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
         return snapshot
     searched = {row.move: row for row in snapshot.moves}
     places = {move: place for place, move in enumerate(searched)}
-    # of moves that are as good by the tables, those come first that the search prefers
+    # among moves that tables call equal, those come first that the search prefers
     known = sorted(verdict.moves, key=lambda known: (*known.rank, places.get(known.move, len(places))))
     rows = []
     for move, pdn, exact, plies in known:

@@ -15,7 +15,7 @@ from . import records
 from .config import RunConfig
 from .records import GAME, NO_RESULT, GameRecord
 
-_RESULTS = {WIN: records.WIN, DRAW: records.DRAW, LOSS: records.LOSS}  # of a sample, for its side to move
+_RESULTS = {WIN: records.WIN, DRAW: records.DRAW, LOSS: records.LOSS}  # result of a sample, for its side to move
 
 
 @dataclass(frozen=True)

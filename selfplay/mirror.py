@@ -19,7 +19,7 @@ from .shards import SUFFIX
 
 _LIST = "run.json"
 _VERSION = 1
-_LAST_S = 300.0  # that the end of a run waits for its copy
+_LAST_S = 300.0  # seconds that the end of a run waits for its copy
 _LOCAL = (".tmp", ".old", "lock")  # how names end that are this machine's own
 _LOG = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from engine.fen import START_FEN, Color, format_fen, parse_fen
 from engine.players.kernels import play
 
 WIN, DRAW, LOSS = 0, 1, 2  # as in the network's WDL output (engine.encoding)
-NO_RESULT = 3  # of a sample that is no position of the game
+NO_RESULT = 3  # result of a sample that is no position of the game
 GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
 MAX_PLIES = 2**16 - 1
 ADJUDICATION = "TABLEBASE"  # by endgame tables
@@ -148,7 +148,7 @@ class GameRecord:
     samples: Samples
 
     def positions(self) -> np.ndarray:
-        """Those of the game, from the first on: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
+        """The game's positions, from the first on: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
 
         Each is seen by its side to move. Raises ``RecordError`` if there is no such move.
         """

@@ -11,7 +11,7 @@ from engine.players.time_control import TimeControl, give_time, search_time
 
 from .openings import MatchError
 
-GRACE_S = 0.05  # a clock may be overrun by so much, which is what a busy machine takes now and then; it then shows 0
+GRACE_S = 0.05  # a clock may be overrun by this, which a busy machine takes now and then; it then shows 0
 
 
 class Answer(NamedTuple):

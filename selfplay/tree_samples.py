@@ -19,7 +19,7 @@ from engine.search.tree import UNKNOWN
 from .records import OFFSHOOT, TREE, Samples, found_samples
 
 _MOST_RANDOM_MOVES = 3
-_FEWEST_PIECES = 5  # of an offshoot: fewer are for the tables
+_FEWEST_PIECES = 5  # fewest pieces of an offshoot: positions with fewer are for the tables
 _LONGEST = 64  # moves of an offshoot, captures included
 
 

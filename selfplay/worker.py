@@ -64,7 +64,7 @@ class Worker:
         self._number = actor
         self._seed = seed
         self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
-        self._players: dict[str, Player] = {}  # of matches, by the digests of their networks
+        self._players: dict[str, Player] = {}  # players of matches, by the digests of their networks
         self._stopping = False
 
     def play(self, weights: Weights) -> Played | None:

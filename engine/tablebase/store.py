@@ -50,7 +50,7 @@ def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
 
 
 def find_copies(folders: Iterable[Path]) -> dict[tuple[Material, Kind], list[Path]]:
-    """As ``find_files``, with all that are alike, in the order of the folders."""
+    """As ``find_files``, with all files of the same pair, in the order of the folders."""
     found: dict[tuple[Material, Kind], list[Path]] = {}
     for folder in folders:
         try:

@@ -18,7 +18,7 @@ from .probabilities import bounded, log_probabilities, softmax
 from .resolve import CHANGED, Resolved
 from .validation import calibration_error, reliability_bins, wilson_interval
 
-WAYS = CHANGED + 1  # that are not proofs
+WAYS = CHANGED + 1  # number of ways to a verdict that are not proofs
 FEWEST = 200  # positions to fit a rule of its own on; below, it is fitted on all
 _SUREST = 10  # a tenth of the answers
 _LARGEST = 20.0  # temperature

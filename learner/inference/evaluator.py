@@ -93,7 +93,7 @@ class NetworkEvaluator(ABC):
 
     @property
     def config(self) -> NetworkConfig:
-        """Of the network."""
+        """Configuration of the network."""
         return self._network.config
 
     @property
