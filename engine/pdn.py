@@ -70,7 +70,7 @@ class PdnNode:
 
     @property
     def clock(self) -> float | None:
-        """Seconds on the mover's clock after the move (``[%clk h:mm:ss]``), if noted."""
+        """Seconds on the player's clock after the move (``[%clk h:mm:ss]``), if noted."""
         return self._seconds("clk")
 
     @property

@@ -1,4 +1,4 @@
-"""Games that save themselves after every move, so that a crash loses nothing. Several windows may share a folder."""
+"""Automatic saving of games after every move, so that a crash loses nothing. Several windows may share a folder."""
 
 import contextlib
 import secrets
@@ -76,7 +76,7 @@ class Autosave:
         self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
-        """Has the game written, and ``seats`` beside it, and returns at once. Without a move it is not worth a file.
+        """Has the game written, and ``seats`` beside it, and returns at once. A game without a move is not saved.
 
         The file of a game that is over is not changed any more: variations and comments go into another one with it.
         """

@@ -1,4 +1,4 @@
-"""A game in play without a window: who moves, when an agent thinks, clocks, hints, offers, what to say. No pygame."""
+"""A game in play without a window: turns, thinking agents, clocks, hints, draw offers, messages. No pygame."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Who can be played against: what an opponent is, how strong, and how it is made."""
+"""Opponents: what each is, how strong, and how it is made."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Who plays a game that was kept, with which clock: stored beside its file, so that it goes on as it was."""
+"""The players and the clock of a saved game, stored beside its file, so that it continues unchanged."""
 
 import math
 from collections.abc import Mapping, Sequence

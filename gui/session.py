@@ -1,4 +1,4 @@
-"""A game as the window holds it: the whole line with a cursor in it, how it ended, and its way to and from PDN."""
+"""A game in the window: its moves with a cursor, its ending, and its conversion to and from PDN."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""What a view shows of a search: one immutable picture of a moment."""
+"""An immutable snapshot of a search, for the views."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

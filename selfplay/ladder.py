@@ -1,4 +1,4 @@
-"""A ladder: the promoted networks of a run and fixed anchors, their games against each other, and what these say."""
+"""A ladder: the promoted networks of a run and fixed anchors, their games, and the ratings from these."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``crownhead matches``: a night's matches from a file, one after another, and their results in one table."""
+"""``crownhead matches``: the matches of a file, one after another, and their results in one table."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Who plays the games of a match: processes of this machine, each with one thread. Between them goes JSON alone."""
+"""Workers that play the games of a match: processes of this machine, each with one thread. Messages are JSON."""
 
 import contextlib
 import multiprocessing

@@ -70,7 +70,7 @@ class Mirror:
         )
 
     def check_writable(self) -> None:
-        """Writes the list as it is; raises ``RunError`` if that cannot be."""
+        """Writes the unchanged list; raises ``RunError`` if it cannot be written."""
         try:
             self._files.makedirs(f"{self._root}/objects", exist_ok=True)
             self._write_list(self._stored)

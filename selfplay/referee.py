@@ -1,4 +1,4 @@
-"""How players are asked for their moves: many boards at once, or one on a clock that the referee keeps."""
+"""Asking players for their moves: on many boards at once, or on one with a clock."""
 
 import time
 from collections.abc import Sequence

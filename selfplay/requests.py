@@ -1,4 +1,4 @@
-"""What commands are asked for: each request is a command, its fields the options, its docstring the help.
+"""Requests: each is a command, its fields are the options, its docstring is the help.
 
 A request checks itself. Nothing of the engine is loaded before one is made, so that help is quick.
 """
@@ -48,7 +48,7 @@ DistanceTables = Annotated[
 
 
 class RequestError(ValueError):
-    """What is asked for contradicts itself, or cannot be had."""
+    """A request that contradicts itself, or cannot be fulfilled."""
 
 
 class Limited:

@@ -1,6 +1,6 @@
 """What a pool runs once per actor: games with the networks it is sent, packed as shards, and games of matches.
 
-No Ray in sight.
+It does not depend on Ray.
 """
 
 import socket

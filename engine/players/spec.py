@@ -1,6 +1,6 @@
 """What a player's text on the command line says, as a value: nothing is opened, started or loaded here.
 
-Who asks what a player is like (whether it searches with a network, is a program of its own, minds the time) asks this.
+Code that needs to know what a player is (does it search with a network, run a program, use its time) asks this.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""``LockstepSearch``: many searches, one per slot, that always ask their evaluator together."""
+"""``LockstepSearch``: many searches, one per slot, whose leaves are evaluated in one batch."""
 
 import enum
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How far a search's probabilities are to be believed, by the way its verdict was reached, and beyond tested pieces.
+"""Corrections of a search's probabilities, by the way its verdict was reached, and beyond the tested number of pieces.
 
 A rule turns stated probabilities p into ``(1 - doubt) softmax(log p / temperature) + doubt / 3``. The temperature (Guo
 et al. 2017) corrects answers that are all somewhat too sure; the doubt is what goes wrong however sure the networks
