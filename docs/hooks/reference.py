@@ -22,6 +22,7 @@ from selfplay.config import PRESETS, RunConfig, make_config
 from selfplay.stages import flat_settings
 
 JSON_KEYS = Path(__file__).with_name("json_keys.toml")
+MEANINGS = Path(__file__).with_name("json_meanings.toml")
 Command = tuple[str, Any]
 
 
@@ -101,24 +102,48 @@ def _inner(hint: Any) -> Iterator[Any]:
         yield from _inner(argument)
 
 
-def _docs(kind: Any) -> list[str]:
-    """Docstrings of a typed dict and of those it extends, the latter first."""
-    found = [text for base in getattr(kind, "__orig_bases__", ()) if is_typeddict(base) for text in _docs(base)]
-    text = kind.__doc__
-    return found + ([inspect.cleandoc(text).replace("``", "`")] if text and not text.startswith("dict(") else [])
+def _about(kind: Any) -> str:
+    """The docstring of a typed dict as Markdown."""
+    return inspect.cleandoc(kind.__doc__ or "").replace("``", "`") + "\n"
 
 
-def _typed_section(kind: Any, seen: set[str], level: str = "###") -> list[str]:
-    """A table of a typed dict's keys, then the sections of those inside it that the page has not shown yet."""
-    seen.add(kind.__name__)
-    fields = get_type_hints(kind, include_extras=True)
-    optional = kind.__optional_keys__
-    rows = [(_code(key) + (" (optional)" if key in optional else ""), _type(hint)) for key, hint in fields.items()]
-    parts = [f"{level} {kind.__name__}\n", "\n\n".join(_docs(kind)) + "\n"]
-    parts.append(_table(("key", "type"), rows))
-    for inner in (one for hint in fields.values() for one in _inner(hint) if one.__name__ not in seen):
-        parts += _typed_section(inner, seen)
-    return parts
+class JsonTypes:
+    """Sections about typed dicts, each shown once on the page."""
+
+    def __init__(self) -> None:
+        self._meanings: dict[str, str] = tomllib.loads(MEANINGS.read_text("utf-8"))
+        self._used, self._seen = set[str](), set[str]()
+        self._missing: list[str] = []
+
+    def section(self, kind: Any) -> list[str]:
+        """A table of its keys, then the sections of the typed dicts inside it."""
+        if kind.__name__ in self._seen:
+            return []
+        self._seen.add(kind.__name__)
+        fields = get_type_hints(kind, include_extras=True)
+        rows = []
+        for key, hint in fields.items():
+            name = _code(key) + (" (optional)" if key in kind.__optional_keys__ else "")
+            rows.append((name, _type(hint), self._meaning(kind, key)))
+        parts = [f"### {kind.__name__}\n", _about(kind), _table(("key", "type", "meaning"), rows)]
+        for hint in fields.values():
+            for inner in _inner(hint):
+                parts += self.section(inner)
+        return parts
+
+    def _meaning(self, kind: Any, key: str) -> str:
+        found = next((name for name in (f"{kind.__name__}.{key}", key) if name in self._meanings), None)
+        if found is None:
+            self._missing.append(f"{kind.__name__}.{key}")
+            return ""
+        self._used.add(found)
+        return self._meanings[found]
+
+    def check(self) -> None:
+        """Raises ``ValueError`` unless every key has a meaning and every meaning a key."""
+        if self._missing or self._meanings.keys() - self._used:
+            spare = sorted(self._meanings.keys() - self._used)
+            raise ValueError(f"{MEANINGS.name}: no meaning for {self._missing}, no key for {spare}")
 
 
 def json_page() -> str:
@@ -137,16 +162,17 @@ def json_page() -> str:
         "These keys are an interface: a change of them stands in the list of changes. Outcomes, values and "
         "probabilities are those of the side to move.\n",
     ]
-    seen = set[str]()
+    types = JsonTypes()
     for name in with_json:
         parts.append(f"## {name}\n")
         entry = described[name]
         for path in entry.get("types", []):
             module, _, kind = path.partition(":")
-            parts += _typed_section(getattr(import_module(module), kind), seen)
+            parts += types.section(getattr(import_module(module), kind))
         if "keys" in entry:
             parts.append(_table(("key", "meaning"), [(_code(key), text) for key, text in entry["keys"].items()]))
         parts.append(entry.get("note", "") + "\n")
+    types.check()
     return "\n".join(parts)
 
 
