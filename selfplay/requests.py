@@ -148,7 +148,7 @@ class MatchesRequest:
     Each line holds the arguments of a crownhead match, like: champion alphabeta:8 --seconds 0.1 --games 200
     """
 
-    file: Annotated[Path, typer.Argument(help="A match a line; # begins a comment.")]
+    file: Annotated[Path, typer.Argument(help="One match a line; # begins a comment.")]
     out: Annotated[Path, typer.Option(help="Folder of the games.")] = Path("matches")
 
     def execute(self, quiet: bool) -> "QueueFigures":
@@ -254,8 +254,8 @@ class BlundersRequest(Limited):
     """
 
     player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
-    games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse games of which one cannot be read.")] = False
+    games: Annotated[Path | None, typer.Option(help="Take positions from these games (PDN), not random ones.")] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a file in which a game cannot be read.")] = False
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
     positions: Annotated[int, typer.Option(min=1, help="Number of positions that the player is asked about.")] = 500
     simulations: Simulations = None

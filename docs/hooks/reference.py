@@ -5,7 +5,7 @@ import json
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 import crownhead
 from engine.players.levels import LEVELS
 from learner.network import NETWORKS
-from selfplay.config import PRESETS, RunConfig, make_config
+from selfplay.config import PRESETS, RunConfig, StudentConfig, make_config
 from selfplay.stages import flat_settings
 
 JSON_KEYS = Path(__file__).with_name("json_keys.toml")
@@ -42,7 +42,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [heads, ("---",) * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
@@ -233,8 +233,8 @@ def _model_section(model: type[BaseModel], prefix: str, seen: dict[type[BaseMode
     for name, field in fields:
         key, below = _code(prefix + name), [] if name == "stages" else _models(field.annotation)
         if below and below[0] in seen:
-            default = field.default if isinstance(field.default, below[0]) else None
-            rows.append((key, "", "", _as_elsewhere(below[0], seen[below[0]], default)))
+            own = field.default if isinstance(field.default, below[0]) else None
+            rows.append((key, "", "", _as_elsewhere(below[0], seen[below[0]], own)))
         elif below:
             inner += [(one, f"{prefix}{name}.") for one in below]
             seen |= dict.fromkeys(below, prefix + name)
@@ -270,11 +270,12 @@ def configuration_page() -> str:
 
 def _changes(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Settings of a preset that differ from the defaults; a network counts as one setting."""
-    before = flat_settings(RunConfig.model_construct())
-    networks = {"network.": config.network, "student.network.": config.student and config.student.network}
+    before = flat_settings(RunConfig.model_construct(student=StudentConfig()))
+    networks = {"network.": config.network}
+    if config.student is not None:
+        networks["student.network."] = config.student.network
     for prefix, network in networks.items():
-        if network is not None:
-            yield prefix.rstrip("."), _value(network) if network in NETWORKS.values() else network.size
+        yield prefix.rstrip("."), _value(network) if network in NETWORKS.values() else network.size
     for key, value in flat_settings(config).items():
         if value != before.get(key) and not key.startswith((*networks, "preset")):
             yield key, _value(value)

@@ -9,7 +9,7 @@ import typer
 from .options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, request_command
 
 reproduce = typer.Typer(
-    help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
+    help="Reproduce the experiments of papers, beside their published figures.", no_args_is_help=True
 )
 Out = Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")]
 RunOut = Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")]
@@ -39,7 +39,7 @@ def reproduce_wang(
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
+    """Reproduce the experiments of Wang 2023 (endgame networks), beside the published figures."""
     from learner.reproduce.wang import wang_command
 
     return wang_command(experiment, minutes, pieces, seed, folder, out, quiet, as_published)
@@ -64,7 +64,7 @@ def reproduce_popic(
     seed: RunSeed = 1,
     quiet: Json = False,
 ) -> Any:
-    """Do the self-play of Popič, Bošković and Brest 2021 again, and this project's in the same time."""
+    """Reproduce the self-play of Popič, Bošković and Brest 2021, and this project's in the same time."""
     from selfplay.reproduce.popic import popic_command
 
     return popic_command(experiment, minutes, games, seed, out, quiet)
@@ -72,7 +72,7 @@ def reproduce_popic(
 
 @dataclass(frozen=True)
 class MaddocksRequest:
-    """Do Maddocks's agent again: train it, and let it play roll-out MCTS."""
+    """Reproduce Maddocks's agent: train it, and let it play roll-out MCTS."""
 
     selfplay_games: Annotated[int, typer.Option(min=1, help="Games of self-play in each iteration.")] = 100
     comparison_games: Annotated[int, typer.Option(min=2, help="Most games of a new network against the best.")] = 40
@@ -114,7 +114,7 @@ def reproduce_larson(
     ] = 1,
     quiet: Json = False,
 ) -> Any:
-    """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
+    """Reproduce Larson 2016: prediction of expert moves, by the published network and this project's."""
     from learner.reproduce.larson import larson_command
 
     return larson_command(games, experiment, minutes, seed, out, quiet)
@@ -131,7 +131,7 @@ def reproduce_abdalla(
     seed: Seed = 1,
     quiet: Json = False,
 ) -> Any:
-    """Do the experiments of Abdalla 2024 (chess endgame networks) again, beside the published figures."""
+    """Reproduce the experiments of Abdalla 2024 (chess endgame networks), beside the published figures."""
     from learner.reproduce.abdalla import abdalla_command
 
     return abdalla_command(experiment, minutes, syzygy, seed, out, quiet)
