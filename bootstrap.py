@@ -2,6 +2,7 @@
 
     python3 bootstrap.py crownhead train      installs what running needs, then trains
     python3 bootstrap.py pytest               installs what the tests need too, then runs them
+    python3 bootstrap.py docs                 builds the documentation into build/site; any warning is an error
 
 Versions are pinned by constraints.txt. A torch that this Python already has is kept; else the pinned one is installed
 (on Linux, pip takes a CPU build if it finds one on its configured sources).
@@ -21,7 +22,7 @@ SCRIPTS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 TORCH = "torch==2.13.0"
-DEVELOPMENT_COMMANDS = ("pytest", "ruff", "mypy")
+TOOLS = {"pytest": "dev", "ruff": "dev", "mypy": "dev", "mkdocs": "docs"}  # and the extras that they need
 EXTRAS = {  # word of a command → the extra that it needs beside what playing and training take
     "--address": "ray",
     "--prometheus": "prometheus",
@@ -36,8 +37,8 @@ EXTRAS = {  # word of a command → the extra that it needs beside what playing 
 
 def extras_of(command: str, arguments: list[str]) -> str:
     """The extras that a command needs, with commas between them."""
-    if command in DEVELOPMENT_COMMANDS:
-        return "dev"
+    if command in TOOLS:
+        return TOOLS[command]
     words = [word for argument in arguments for word in (argument, *argument.split("=", 1))]
     return ",".join(sorted({EXTRAS[word] for word in words if word in EXTRAS}))
 
@@ -72,6 +73,8 @@ def main() -> int:
         print(f"Crownhead needs Python 3.11 to 3.13; this is {sys.version.split()[0]}", file=sys.stderr)
         return 2
     command, *arguments = sys.argv[1:]
+    if command == "docs":
+        command, arguments = "mkdocs", ["build", "--strict", *arguments]
     try:
         install(extras_of(command, arguments))
         return subprocess.run([str(SCRIPTS / command), *arguments]).returncode
@@ -79,7 +82,7 @@ def main() -> int:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
     except FileNotFoundError:
-        print(f"{command!r} is not among the installed commands: crownhead, pytest, ruff, mypy", file=sys.stderr)
+        print(f"{command!r} is not among the installed commands: crownhead, {', '.join(EXTRAS)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

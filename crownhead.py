@@ -99,8 +99,12 @@ def pretrain(
     games: Annotated[Path, typer.Argument(help="A collection of games in PDN.")],
     out: Annotated[Path, typer.Option(help="Folder of the network.")],
     net: Annotated[str, typer.Option(help="Size of a new network, like 4x48, or the folder of one.")] = "4x48",
-    minutes: Annotated[float, typer.Option(min=0.01, help="Of training; reading and tests come on top.")] = 10.0,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the split and the order of the games.")] = 1,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Minutes of training; reading and tests come on top.")
+    ] = 10.0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Seed of the split and of the order of the games.")
+    ] = 1,
     quiet: Json = False,
 ) -> Any:
     """Learn moves and results from recorded games; measured on games that were left out. Ctrl-C saves."""
@@ -111,10 +115,10 @@ def pretrain(
 
 @app.command()
 def perft(
-    depth: Annotated[int, typer.Argument(min=0, max=30, help="Plies.")],
+    depth: Annotated[int, typer.Argument(min=0, max=30, help="Number of plies.")],
     fen: Fen = None,
     distinct: Annotated[bool, typer.Option("--distinct", help="Count captures to the same position once.")] = False,
-    divide: Annotated[bool, typer.Option("--divide", help="Also count below each move.")] = False,
+    divide: Annotated[bool, typer.Option("--divide", help="Also count the positions below each move.")] = False,
     quiet: Json = False,
 ) -> Any:
     """Count the positions after exactly DEPTH plies: the move generator's check and speed test."""

@@ -1,4 +1,4 @@
-"""The game: rules, notation, encoding, search and players. Knows nothing of networks, processes or windows."""
+"""The game: rules, notation, encoding, search and players. It imports no networks, processes or windows."""
 
 from .code_cache import provide_code_cache
 

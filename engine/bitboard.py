@@ -3,7 +3,7 @@
 A position is three 32-bit words, always seen by the side to move: ``own``, ``opp`` (the opponent) and ``kings`` (of
 both sides). The side to move starts on rows 0-2 and moves towards row 7, whichever colour it plays.
 
-Squares are counted 0-31 row by row from the mover's side, so for Black ``square = PDN number - 1`` and for White
+Squares are counted 0-31 row by row from the side to move, so for Black ``square = PDN number - 1`` and for White
 ``square = 32 - PDN number``. Bits are laid out so that a diagonal step is a *rotation*::
 
     bit = (u + 7 v + 4) mod 32        u, v: diagonals crossed going forward-right, forward-left

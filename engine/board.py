@@ -66,7 +66,7 @@ class _State(NamedTuple):
 
 
 class LegalMove(NamedTuple):
-    """A legal capture path or step: the move it is, every square of it, and the position it leads to (mover's view)."""
+    """A legal capture path or step: the move, every square of it, and the position after it, seen by its player."""
 
     move: Move
     after: tuple[int, int, int]

@@ -1,8 +1,8 @@
-"""What a network sees and says, channel by channel, and how its policy output becomes a number per legal move.
+"""Inputs and outputs of networks, channel by channel, and how the policy output becomes a logit per legal move.
 
 **Positions** travel as uint32 [N, 4]: ``own``, ``opp``, ``kings``, reversible plies; always seen by the side to move.
 
-**Planes** are float32 [N, 6, 8, 4], rows from the mover's home row forward, four dark squares a row:
+**Planes** are float32 [N, 6, 8, 4], rows from the home row of the side to move forward, four dark squares a row:
 
     0 own men | 1 own kings | 2 opponent's men | 3 opponent's kings | 4 reversible plies / 80 | 5 one on odd rows
 

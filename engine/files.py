@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writing, checksums, and one clear error when the disk says no."""
+"""Files that are whole or absent: atomic writing, checksums, and one clear error when the disk refuses."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""How much memory there is, asked before it is taken: what has been taken too much of ends in a kill without a word."""
+"""How much memory is free, asked beforehand: the system kills a process that takes too much without a message."""
 
 import os
 import re

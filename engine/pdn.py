@@ -21,7 +21,7 @@ from .files import bounded_lines
 from .pdn_tokens import MAX_LINE, SHOWN, Token, error_at, split_games, tokenize
 
 GAME_TYPE = "21,B,8,8,N1,0"
-OLD_RESULTS = {"2-0": "1-0", "1-1": "1/2-1/2", "0-2": "0-1"}  # of international draughts; PDN 3.0, "Result tag"
+OLD_RESULTS = {"2-0": "1-0", "1-1": "1/2-1/2", "0-2": "0-1"}  # as in international draughts; PDN 3.0, "Result tag"
 RESULTS = ("1-0", "0-1", "1/2-1/2", "0-0", "*")
 MAX_DEPTH = 100  # variations within variations
 ONLY_MOVE = 7  # NAG that PDN 3.0 puts in the place of a ``*`` behind a move
@@ -70,7 +70,7 @@ class PdnNode:
 
     @property
     def clock(self) -> float | None:
-        """Seconds on the mover's clock after the move (``[%clk h:mm:ss]``), if noted."""
+        """Seconds on the player's clock after the move (``[%clk h:mm:ss]``), if noted."""
         return self._seconds("clk")
 
     @property

@@ -9,15 +9,15 @@ from .errors import PdnError
 SHOWN = 40  # characters of a faulty text that an error repeats
 MAX_LINE = 1 << 20  # characters
 MAX_COMMENT = 1 << 20  # characters, over all of its lines
-MAX_TOKENS = 1 << 17  # of a game: tags, moves, their numbers, marks, comments, brackets
+MAX_TOKENS = 1 << 17  # most in one game: tags, moves, their numbers, marks, comments, brackets
 
 
 class Token(NamedTuple):
     kind: str  # the name of its group in _TOKEN
-    text: str  # of a tag its value, of a comment the words, of a bad token what is wrong
+    text: str  # a tag's value, a comment's words, a bad token's error
     line: int
     column: int
-    name: str = ""  # of a tag
+    name: str = ""  # a tag's name
 
 
 _RESULT = r"(?:1/2-1/2|1-0|0-1|0-0|2-0|0-2|1-1)(?![0-9x:/-])"

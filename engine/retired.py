@@ -15,7 +15,7 @@ RETIRED_SEARCH = frozenset(
         "c_visit",
         "c_scale",
         "rescale_q",
-        "oracle_pieces",  # of the oracle ``network``, which gained nothing beside tables
+        "oracle_pieces",  # a setting of the oracle ``network``, which gained nothing beside tables
         "oracle_confidence",
     }
 )

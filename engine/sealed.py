@@ -36,5 +36,5 @@ def unsealed(data: bytes | str) -> Any:
 
 
 def _checksum(fields: Mapping[str, Any]) -> str:
-    """Of the content: how it is laid out and ordered does not matter."""
+    """SHA-256 of the content; layout and order of keys do not matter."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -257,7 +257,7 @@ class App:
             events = [first, *pygame.event.get()] if first.type != pygame.NOEVENT else []
         events += self._repeated(events)
         kept: list[pygame.event.Event] = []
-        for event in events:  # of several motions in a row the last one counts
+        for event in events:  # only the last of several motions in a row counts
             if kept and event.type == kept[-1].type == pygame.MOUSEMOTION:
                 kept[-1] = event
             else:

@@ -1,4 +1,4 @@
-"""Games that save themselves after every move, so that a crash loses nothing. Several windows may share a folder."""
+"""Automatic saving of games after every move, so that a crash loses nothing. Several windows may share a folder."""
 
 import contextlib
 import secrets
@@ -53,7 +53,7 @@ class Autosave:
         self.keep = keep
         self.error = ""
         self._path: Path | None = None
-        self._game: int | None = None  # of the session; None: whichever is saved next
+        self._game: int | None = None  # number of the session's game; None: whichever is saved next
         self._ended: PdnGame | None = None  # the game in ``_path``, once it is over: that file stays as it is
         self._looked_over = False  # the file is for what is made of a game that was over before
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="autosave")
@@ -76,7 +76,7 @@ class Autosave:
         self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
-        """Has the game written, and ``seats`` beside it, and returns at once. Without a move it is not worth a file.
+        """Has the game written, and ``seats`` beside it, and returns at once. A game without a move is not saved.
 
         The file of a game that is over is not changed any more: variations and comments go into another one with it.
         """

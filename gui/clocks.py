@@ -11,7 +11,7 @@ from engine.fen import Color
 from engine.pdn import PdnNode
 from engine.players.time_control import TimeControl, move_budget
 
-_SHARE_OF_A_MOVE = 0.8  # of a time for every move: the rest is for animation and the unforeseen
+_SHARE_OF_A_MOVE = 0.8  # part of a time per move that is for thinking; the rest is for animation and delays
 _LEAST_SECONDS = 0.05
 TimeControlText = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""A game in play without a window: who moves, when an agent thinks, clocks, hints, offers, what to say. No pygame."""
+"""A game in play without a window: turns, thinking agents, clocks, hints, draw offers, messages. No pygame."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -188,7 +188,7 @@ class GameController:
         self._asked, self._asked_at = (number, mode, self._place()), self._now()
 
     def adviser(self) -> OpponentSpec:
-        """Who analyses, gives hints and reports: not the opponent, who may be weak."""
+        """The player that analyses, gives hints and reports: not the opponent, who may be weak."""
         return adviser_of(self.kinds)
 
     def _drop_request(self) -> None:

@@ -1,4 +1,4 @@
-"""What is known for certain, or almost, of an endgame: the tables' result and distance, and the oracle's verdict."""
+"""Facts about an endgame: the tables' result and distance, and the oracle's verdict."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Every key and what it does. The help page, the tooltips and the dispatch of keys all read this one table."""
+"""Every key and what it does. Help page, tooltips and the dispatch of keys read this table."""
 
 import enum
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Held keys that repeat. Only those that move something about do: a typed character never comes twice. No pygame."""
+"""Repetition of held keys. Only keys that move something repeat; typed characters do not. No pygame."""
 
 DELAY_S, INTERVAL_S = 0.35, 0.06
 KEYS = frozenset({"left", "right", "up", "down", "page up", "page down", "tab", "shift+tab", ",", "."})

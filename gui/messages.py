@@ -1,4 +1,4 @@
-"""What a game has to say to its players, in one line. No pygame."""
+"""Messages of a game to its players, of one line each. No pygame."""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple

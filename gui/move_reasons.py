@@ -1,4 +1,4 @@
-"""Why a try at moving is refused, in one line a player can act on."""
+"""Why a move is refused, in one line that helps the player."""
 
 from engine.board import Board
 from engine.fen import Color

@@ -1,4 +1,4 @@
-"""Who can be played against: what an opponent is, how strong, and how it is made."""
+"""Opponents: what each is, how strong, and how it is made."""
 
 import math
 import re
@@ -42,7 +42,7 @@ SHIPPED_NAME = "Crownhead"
 USUAL_LEVEL = "casual"  # where nobody has chosen one
 _INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
-_ADVISER_S = 0.5  # for a hint, and for each position of a report
+_ADVISER_S = 0.5  # seconds for a hint, and for each position of a report
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 _AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slider, the unit for one and for more
     "network": (
@@ -126,7 +126,7 @@ class OpponentSpec(BaseModel):
 
     @property
     def amount(self) -> int | float:
-        """Its strength: seconds, simulations, roll-outs or plies; 0 where there is none to set."""
+        """Strength in seconds, simulations, roll-outs or plies; 0 where there is none to set."""
         if self.by_time:
             return self.seconds
         amounts = {"network": self.search.num_simulations, "rollout": self.rollouts, "alphabeta": self.depth}
@@ -151,7 +151,7 @@ class OpponentSpec(BaseModel):
 
 
 def adviser_of(kinds: Sequence[str]) -> OpponentSpec:
-    """Who gives hints, analyses and reports, whoever plays: the champion, or alpha-beta where there are no networks."""
+    """The player that gives hints, analyses and reports: the champion, or alpha-beta where there are no networks."""
     return OpponentSpec(kind="network" if "network" in kinds else "alphabeta", timed=True, seconds=_ADVISER_S)
 
 

@@ -1,4 +1,4 @@
-"""PDN files as the window meets them: reading the text, listing many games without playing them through, clocks."""
+"""PDN files for the window: reading, listing many games without replaying them, clocks."""
 
 import re
 from io import StringIO
@@ -29,7 +29,7 @@ def fen_of(text: str) -> str:
 
 
 def note_clock(node: PdnNode, seconds: float | None) -> None:
-    """Notes the seconds left to a mover as ``[%clk 0:04:58.3]``, in place of an older note; None notes nothing."""
+    """Notes the seconds left to a player as ``[%clk 0:04:58.3]``, in place of an older note; None notes nothing."""
     if seconds is None:
         return
     tenths = max(0, round(seconds * 10))

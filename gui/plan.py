@@ -1,4 +1,4 @@
-"""What is settled before a game: who plays, from where, with which clock. No pygame."""
+"""Settings of a new game: players, position, clock. No pygame."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

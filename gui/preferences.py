@@ -1,4 +1,4 @@
-"""What the player likes, kept in the platform's place for settings; a broken file is set aside, never a crash."""
+"""The user's preferences, in the platform's folder for settings; a broken file is set aside."""
 
 import os
 from pathlib import Path

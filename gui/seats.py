@@ -1,4 +1,4 @@
-"""Who plays a game that was kept, with which clock: stored beside its file, so that it goes on as it was."""
+"""The players and the clock of a saved game, stored beside its file, so that it continues unchanged."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Seats(BaseModel):
 
     @classmethod
     def of(cls, humans: frozenset[Color], agents: Mapping[Color, OpponentSpec], clock: Clock) -> "Seats":
-        """Those of a game in play."""
+        """The seats of a game in play."""
         left = {_SIDES[color]: clock.remaining(color) for color in Color}
         return cls(
             humans=tuple(_SIDES[color] for color in Color if color in humans),

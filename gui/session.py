@@ -1,4 +1,4 @@
-"""A game as the window holds it: the whole line with a cursor in it, how it ended, and its way to and from PDN."""
+"""A game in the window: its moves with a cursor, its ending, and its conversion to and from PDN."""
 
 import datetime
 import re
@@ -73,8 +73,8 @@ class GameSession:
         self.version = 0
         self.game = 0
         self.comments: list[str] = []
-        self._ending: Ending | None = None  # of the main line
-        self._ending_here: Ending | None = None  # of the variation looked at
+        self._ending: Ending | None = None  # ending of the main line
+        self._ending_here: Ending | None = None  # ending of the variation looked at
         self.draw_offer: Color | None = None
         self.names = {Color.BLACK: "Black", Color.WHITE: "White"}
         self.new_game(fen, names)

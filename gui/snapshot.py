@@ -1,4 +1,4 @@
-"""What a view shows of a search: one immutable picture of a moment."""
+"""An immutable snapshot of a search, for the views."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -105,7 +105,7 @@ def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
         return snapshot
     searched = {row.move: row for row in snapshot.moves}
     places = {move: place for place, move in enumerate(searched)}
-    # of moves that are as good by the tables, those come first that the search prefers
+    # among moves that tables call equal, those come first that the search prefers
     known = sorted(verdict.moves, key=lambda known: (*known.rank, places.get(known.move, len(places))))
     rows = []
     for move, pdn, exact, plies in known:

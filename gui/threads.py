@@ -1,4 +1,4 @@
-"""Threads beside the window's: how they begin, and the end of the program while they are still at work. No pygame."""
+"""Background threads: how they begin, and how the program ends while they are still at work. No pygame."""
 
 import contextlib
 import logging

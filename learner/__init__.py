@@ -1,1 +1,1 @@
-"""The network and how it learns: model, loss, training step, checkpoints and batched inference. Knows no processes."""
+"""The network and how it learns: model, loss, training step, checkpoints and batched inference. No processes."""

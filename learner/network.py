@@ -1,7 +1,7 @@
 """Networks of all families: made from their configuration, or by the name of a size.
 
 A family is a module (``residual``, ``wide``) that has a configuration with the family's name, a ``Network`` and named
-sizes, and kernels in ``inference``. Configurations without a family are from the time when there was one.
+sizes, and kernels in ``inference``. Configurations without a family are residual: they are older than the others.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""What all families of networks have in common: what goes in and out, weights, and where they compute.
+"""What all families of networks have in common: inputs and outputs, weights, and the device.
 
-What goes in and out is written down in ``engine.encoding``.
+``engine.encoding`` describes inputs and outputs.
 """
 
 import copy
@@ -23,7 +23,7 @@ Precision = Literal["auto", "float32", "bf16"]
 
 
 class NetworkError(ValueError):
-    """Weights that do not belong to the network, or are no numbers."""
+    """Weights that do not fit the network, or are not finite."""
 
 
 class Network(nn.Module, ABC):

@@ -22,7 +22,7 @@ from engine.encoding import NUM_PLANES
 from .network_base import COLUMNS, ROWS, Network
 
 DARK_SQUARES = [8 * row + 2 * k + (1 - row % 2) for row in range(ROWS) for k in range(COLUMNS)]
-"""Place on the 8×8 board, row by row, of the squares 0-31, seen from the mover's side."""
+"""Place on the 8×8 board, row by row, of the squares 0-31, seen from the side to move."""
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": partial(nn.ReLU, inplace=True),

@@ -1,6 +1,6 @@
 """The student of a checkpoint: a second network in its folder, which plays where time limits a search.
 
-It is a checkpoint of its own, in the subfolder ``student``. Before all networks shared one format, it was one file of a
+It is a checkpoint of its own, in the subfolder ``student``. Older students are one file of a
 wide network; such files are still read.
 """
 

@@ -1,4 +1,4 @@
-"""A teacher: another network whose opinion is mixed into the targets (knowledge distillation, Hinton et al. 2015)."""
+"""A teacher: another network whose answers are mixed into the targets (knowledge distillation, Hinton et al. 2015)."""
 
 from dataclasses import replace
 

@@ -97,7 +97,7 @@ class StateInfo(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
 
 def _keep_compiled_code() -> None:
-    """In the user's cache; PyTorch's own choice is a folder in /tmp whose name anyone can tell, and make first."""
+    """Keeps compiled code in the user's cache: PyTorch's default is a folder in /tmp whose name others can foresee."""
     cache = platformdirs.user_cache_path("crownhead", appauthor=False) / "torch"
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))
 

@@ -24,7 +24,7 @@ NUM_PIECES = 4 * NUM_SQUARES
 """Inputs that are pieces: own men, own kings, the opponent's men and kings on each square."""
 KINGS = np.flatnonzero(np.repeat([False, True, False, True], NUM_SQUARES))
 """Which inputs are kings."""
-_SPREAD = 0.15  # of the first weights from pieces: some are on at once, each with about the same part in a unit
+_SPREAD = 0.15  # standard deviation of the pieces' first weights: several pieces share a unit
 _ENDS = ((20, 16, 12), (12, 9, 7))
 """Fewest pieces of the first three of four phases, without kings and with any."""
 NUM_PHASES = 8
@@ -185,6 +185,6 @@ class WideNetwork(Network):
 
 
 def _chosen(by_phase: Sequence[Tensor], numbers: Tensor) -> Tensor:
-    """Of [N, K] for every phase, the rows of each position's phase: [N, K]."""
+    """Selects each position's phase: [N, K] for every phase → [N, K]."""
     stacked = torch.stack(list(by_phase), 1)
     return stacked.gather(1, numbers[:, None, None].expand(-1, 1, stacked.shape[2])).squeeze(1)

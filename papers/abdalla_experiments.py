@@ -163,7 +163,7 @@ def accuracy(lab: ChessLab, kinds: Sequence[Kind]) -> Experiment:
     if "cnn" in kinds:
         notes.append(comparison_note(rows, [_ACCURACIES["cnn"]], _less_seen(lab)))
     if absent:
-        notes.append(f"No labelled position of so few men was a {' or a '.join(absent)}: these classes go unlearned.")
+        notes.append(f"No labelled position of this size was a {' or a '.join(absent)}: these classes go unlearned.")
     return Experiment(
         "accuracy",
         "Accuracy: a network in place of the tables",

@@ -24,7 +24,7 @@ NAMES: dict[Kind, str] = {"cnn": "Abdalla's network", "pair": "ManPairNetwork"}
 NETWORKS: dict[Kind, Callable[[], ChessNetwork]] = {"cnn": AbdallaNetwork, "pair": ManPairNetwork}
 SETTINGS: dict[Kind, TrainingSettings] = {
     "cnn": TrainingSettings(learning_rate=2e-3, weight_decay=0.01, batch_size=256, warmup_steps=100, report_s=2.0),
-    # So few vectors learn a pool by heart within minutes, were they not drawn back to nothing.
+    # Without weight decay this small set of vectors would learn its pool of positions by heart within minutes.
     "pair": TrainingSettings(learning_rate=1e-2, weight_decay=0.5, batch_size=4096, warmup_steps=100, report_s=2.0),
 }
 SHARES: dict[Kind | Literal["label"], float] = {"label": 0.25, "pair": 0.2, "cnn": 0.55}

@@ -46,7 +46,7 @@ class ChessNetwork(nn.Module):
 
 
 def planes_of(men: np.ndarray) -> Tensor:
-    """float32 [N, 12, 8, 8]: a plane for each kind, ranks and then files counted from the mover's left corner."""
+    """float32 [N, 12, 8, 8]: a plane for each kind, ranks and then files from the left corner of the side to move."""
     planes = torch.zeros(len(men), _NUM_PIECE_SQUARES + 1)
     planes.scatter_(1, torch.from_numpy(np.where(men == NO_MAN, _NUM_PIECE_SQUARES, men).astype(np.int64)), 1.0)
     return planes[:, :_NUM_PIECE_SQUARES].unflatten(1, (NUM_KINDS, 8, 8))

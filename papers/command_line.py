@@ -9,11 +9,11 @@ import typer
 from selfplay.command_line.options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, request_command
 
 reproduce = typer.Typer(
-    help="Do the experiments of papers again, beside their published figures.", no_args_is_help=True
+    help="Reproduce the experiments of papers, beside their published figures.", no_args_is_help=True
 )
 Out = Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")]
 RunOut = Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")]
-RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of weights, games and players.")]
+RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of weights, games and players.")]
 
 
 @reproduce.command("wang")
@@ -23,15 +23,15 @@ def reproduce_wang(
     ] = None,
     minutes: Annotated[
         float,
-        typer.Option(min=0.01, help="Of all trainings together; tables, tests and coding take 3 or more besides."),
+        typer.Option(min=0.01, help="Minutes of all trainings; tables, tests and coding take 3 or more on top."),
     ] = 30.0,
-    pieces: Annotated[int, typer.Option(min=4, max=6, help="The most pieces.")] = 5,
+    pieces: Annotated[int, typer.Option(min=4, max=6, help="Largest number of pieces.")] = 5,
     as_published: Annotated[
         bool,
         typer.Option(
             "--published-settings",
-            help="Train Wang's network at the published rate and batch, which want hours, not with such as learn in "
-            "minutes.",
+            help="Train Wang's network with the published learning rate and batch size, which takes hours, not with "
+            "settings that learn in minutes.",
         ),
     ] = False,
     out: Out = Path("wang-report"),
@@ -39,7 +39,7 @@ def reproduce_wang(
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Do the experiments of Wang 2023 (endgame networks) again, beside the published figures."""
+    """Reproduce the experiments of Wang 2023 (endgame networks), beside the published figures."""
     from .wang import wang_command
 
     return wang_command(experiment, minutes, pieces, seed, folder, out, quiet, as_published)
@@ -54,15 +54,17 @@ def reproduce_popic(
         float,
         typer.Option(
             min=0.01,
-            help="Of the trainings together, earlier ones here included; the last gate and the games come on top.",
+            help="Minutes of all trainings in this folder; the last gate and the games come on top.",
         ),
     ] = 30.0,
-    games: Annotated[int, typer.Option(min=2, max=MAX_GAMES, help="Of the last version against each before it.")] = 50,
+    games: Annotated[
+        int, typer.Option(min=2, max=MAX_GAMES, help="Games of the last version against each before it.")
+    ] = 50,
     out: RunOut = Path("popic-report"),
     seed: RunSeed = 1,
     quiet: Json = False,
 ) -> Any:
-    """Do the self-play of Popič, Bošković and Brest 2021 again, and this project's in the same time."""
+    """Reproduce the self-play of Popič, Bošković and Brest 2021, and this project's in the same time."""
     from .popic import popic_command
 
     return popic_command(experiment, minutes, games, seed, out, quiet)
@@ -70,23 +72,21 @@ def reproduce_popic(
 
 @dataclass(frozen=True)
 class MaddocksRequest:
-    """Do Maddocks's agent again: train it, and let it play roll-out MCTS."""
+    """Reproduce Maddocks's agent: train it, and let it play roll-out MCTS."""
 
-    selfplay_games: Annotated[int, typer.Option(min=1, help="Of self-play in each iteration.")] = 100
-    comparison_games: Annotated[int, typer.Option(min=2, help="The most, of a new network with the best.")] = 40
-    searches: Annotated[int, typer.Option(min=1, max=1_000_000, help="Per move, of the agent and its opponent.")] = 50
-    exploration: Annotated[float, typer.Option(min=0.01, max=20, help="Constant of the agent's search (PUCT).")] = 1.5
+    selfplay_games: Annotated[int, typer.Option(min=1, help="Games of self-play in each iteration.")] = 100
+    comparison_games: Annotated[int, typer.Option(min=2, help="Most games of a new network against the best.")] = 40
+    searches: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Searches per move, of the agent and its opponent.")
+    ] = 50
+    exploration: Annotated[float, typer.Option(min=0.01, max=20, help="PUCT constant of the agent's search.")] = 1.5
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="Score at which a new network takes the best one's place.")
     ] = 0.55
-    epochs: Annotated[
-        float, typer.Option(min=0.01, max=100, help="How often each sample is learnt from, on the mean.")
-    ] = 5.0
-    iterations: Annotated[int, typer.Option(min=1, help="New networks made and compared, at most.")] = 100
-    minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of the training, at most; earlier ones in this folder included.")
-    ] = 15.0
-    games: Annotated[int, typer.Option(min=1, help="Of the match with roll-out MCTS.")] = 100
+    epochs: Annotated[float, typer.Option(min=0.01, max=100, help="How often each sample is learnt from, mean.")] = 5.0
+    iterations: Annotated[int, typer.Option(min=1, help="Most new networks made and compared.")] = 100
+    minutes: Annotated[float, typer.Option(min=0.01, help="Most minutes of training in this folder.")] = 15.0
+    games: Annotated[int, typer.Option(min=1, help="Games of the match with roll-out MCTS.")] = 100
     out: RunOut = Path("maddocks-report")
     seed: RunSeed = 1
 
@@ -106,15 +106,15 @@ def reproduce_larson(
         str | None, typer.Option(help="published (its network) or own (this project's); both if left out.")
     ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of the trainings together; reading 10,000 games and tests take 2 more.")
+        float, typer.Option(min=0.01, help="Minutes of all trainings; reading 10,000 games and tests take 2 more.")
     ] = 30.0,
     out: Out = Path("larson-report"),
     seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of the split, the weights and the order of the games.")
+        int, typer.Option(min=0, max=MAX_SEED, help="Seed of the split, the weights and the order of the games.")
     ] = 1,
     quiet: Json = False,
 ) -> Any:
-    """Do Larson 2016 again: expert moves predicted, by the published network and this project's."""
+    """Reproduce Larson 2016: prediction of expert moves, by the published network and this project's."""
     from .larson import larson_command
 
     return larson_command(games, experiment, minutes, seed, out, quiet)
@@ -125,13 +125,13 @@ def reproduce_abdalla(
     syzygy: Annotated[Path, typer.Option(metavar="DIR", help="Folder of Syzygy tables of 3 and 4 men (*.rtbw).")],
     experiment: Annotated[str | None, typer.Option(help="time, accuracy, search or storage; all if left out.")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of labelling and both trainings together; tests take a minute more.")
+        float, typer.Option(min=0.01, help="Minutes of labelling and both trainings; tests take one more.")
     ] = 6.0,
     out: Out = Path("abdalla-report"),
     seed: Seed = 1,
     quiet: Json = False,
 ) -> Any:
-    """Do the experiments of Abdalla 2024 (chess endgame networks) again, beside the published figures."""
+    """Reproduce the experiments of Abdalla 2024 (chess endgame networks), beside the published figures."""
     from .abdalla import abdalla_command
 
     return abdalla_command(experiment, minutes, syzygy, seed, out, quiet)

@@ -11,7 +11,7 @@ from learner.endgame.figures import png_of, tidy
 
 PALE, DARK, OURS = "#b9c9da", "#1f4e79", "#c0504d"
 _MEASURED = (DARK, OURS, "#5fae9f", "#7a5c99")
-_LEGEND_LETTERS = 90  # of a line
+_LEGEND_LETTERS = 90  # letters in a line of the legend
 Curve = Sequence[tuple[float, float]]
 
 

@@ -219,7 +219,7 @@ def transfer(lab: Lab, pieces: int) -> Experiment:
 
 
 def _trainings(pieces: int) -> dict[str, Training]:
-    """By key of the measures."""
+    """Trainings by the key of their measure."""
     return {kind: Training(kind, MIN_PIECES, pieces) for kind in KINDS}
 
 

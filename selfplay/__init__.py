@@ -1,1 +1,1 @@
-"""Self-play and its outer loop: game records, shards, replay window, matches, gate, Elo. Knows nothing of pygame."""
+"""Self-play and its outer loop: game records, shards, replay window, matches, gate, Elo. Imports no pygame."""

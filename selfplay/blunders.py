@@ -128,7 +128,7 @@ def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list
 
 
 def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decision]:
-    """So many different ones, or all, in random order."""
+    """At most this number of different positions, in random order."""
     different = list({(one.board.turn, one.board.words()): one for one in decisions}.values())
     order = np.random.default_rng(seed).permutation(len(different))
     return [different[index] for index in order[:number]]

@@ -21,7 +21,7 @@ from .requests import BenchRequest
 TIMES_S = (0.1, 1.0, 10.0)
 POSITIONS = 5
 _WARM_UP_S = 0.02  # what has been compiled is read from disk, and touched for the first time
-_PLIES = (6, 12, 18, 24, 30)  # of random games that the positions come from
+_PLIES = (6, 12, 18, 24, 30)  # plies of the random games that the positions come from
 _SEED = 1
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import platformdirs
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
-_ANSWER_S = 5.0  # that a cluster's head node gets to answer
+_ANSWER_S = 5.0  # seconds that a cluster's head node gets to answer
 _LONGEST_FOLDER = 40  # characters; the paths of Ray's sockets have 62 more, and may have 103
 
 
@@ -124,7 +124,7 @@ def _connect(ray: Any, address: str | None) -> str | None:
 
 
 def _own_folder() -> dict[str, str]:
-    """Where Ray puts logs and sockets: a folder that is closed to others, for Ray opens what lies in it to all."""
+    """Folder for Ray's logs and sockets, closed to other users: Ray itself makes what lies in it readable to all."""
     folder = platformdirs.user_cache_path("crownhead", appauthor=False) / "ray"
     if len(str(folder)) > _LONGEST_FOLDER:
         return {}

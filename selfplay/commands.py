@@ -28,7 +28,7 @@ from .stages import next_stage
 from .threads import choose_device
 from .training import Training, TrainingFigures
 
-_BOARD_S = 0.1  # of the searches that self-play is compared with
+_BOARD_S = 0.1  # seconds of the searches that self-play is compared with
 
 
 class TrainFigures(TrainingFigures):

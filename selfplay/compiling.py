@@ -16,7 +16,7 @@ P = TypeVar("P")
 
 
 def made_beside_compiling(make: Callable[[], P]) -> P:
-    """Makes a player; where the search is not compiled yet and there is a second core, that happens beside it.
+    """Makes a player; meanwhile a second process compiles the search, if that is needed and there is a second core.
 
     This process compiles a part of the search, too, and waits until the opening can be searched; the tables follow
     while the game begins. What goes wrong in the other process does no harm: this one compiles then.

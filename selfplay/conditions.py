@@ -1,4 +1,4 @@
-"""What players are made for."""
+"""Conditions under which a player is made: limits of its search, backend, seed."""
 
 from dataclasses import dataclass
 

@@ -62,7 +62,7 @@ class SelfPlayConfig(_Settings):
 class LoopConfig(_Settings):
     """How self-play, learning and gating take turns."""
 
-    minutes: float | None = Field(None, gt=0, description="the run ends after so long; none: after max_iterations")
+    minutes: float | None = Field(None, gt=0, description="length of the run; none: it ends after max_iterations")
     max_iterations: int | None = Field(None, ge=1, description="candidates made and judged")
     steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
     games_per_iteration: int | None = Field(

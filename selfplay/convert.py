@@ -24,7 +24,7 @@ from .openings import Opening
 from .progress import MatchProgress
 from .requests import ConvertRequest
 
-PIECES = 5  # of the exact values that come with the package
+PIECES = 5  # most pieces of the exact values that come with the package
 _DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
 _SHOWN = 10  # positions that were not won
 
@@ -138,7 +138,7 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
 
 
 def _positions(request: ConvertRequest) -> list[Board]:
-    """Those to be won; a missing table of the defence is told here, before the first game."""
+    """Positions to be won; a missing table of the defence is reported here, before the first game."""
     with open_tablebase(request.folder) as tables:
         tables.probe_distance(board_of(request.pieces))  # if all are missing, at once
         values, numbers = load_tables(SHIPPED, request.pieces), range(2, request.pieces + 1)

@@ -101,7 +101,7 @@ def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, in
     behind, ends = np.zeros((MAX_MOVES * len(positions), 3), np.uint32), np.zeros(len(positions), np.int64)
     _positions_behind(positions, new_moves(), behind, ends)
     behind = behind[: ends[-1] if len(ends) else 0]
-    values = np.ones(len(behind), np.int8)  # of those that have taken the last piece
+    values = np.ones(len(behind), np.int8)  # a move that takes the last piece wins
     goes_on = behind[:, 0] != 0
     values[goes_on] = -tables.probe_wdl_many(behind[goes_on])
     worth = list(zip(zip(*behind.T.tolist(), strict=True), values.tolist(), strict=True))

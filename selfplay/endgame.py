@@ -15,7 +15,7 @@ from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from .config import RunConfig
 from .records import GAME, NO_RESULT, GameRecord
 
-_RESULTS = {WIN: sample.WIN, DRAW: sample.DRAW, LOSS: sample.LOSS}  # of a sample, for its side to move
+_RESULTS = {WIN: sample.WIN, DRAW: sample.DRAW, LOSS: sample.LOSS}  # result of a sample, for its side to move
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from engine.tablebase.probe import SHIPPED
 from learner.endgame.data import TEST, EndgameSampler
 from learner.endgame.oracle import open_oracle
 
-PIECES = 4  # of the tables that come with the package
+PIECES = 4  # most pieces of the tables with distances that come with the package
 _SEED = 20_230  # the same questions for every network of every run
 
 

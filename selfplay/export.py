@@ -1,4 +1,4 @@
-"""``crownhead export``: a network as a file for other programs, and on request how true that file is."""
+"""``crownhead export``: a network as a file for other programs, and on request how close its answers are."""
 
 import time
 from typing import NotRequired, TypedDict

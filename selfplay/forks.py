@@ -15,7 +15,7 @@ from engine.movegen import DISTINCT, generate, new_moves
 
 from .records import GAME, Samples
 
-FEWEST_PIECES = 9  # of a position to begin at: endgames are reached from there
+FEWEST_PIECES = 9  # fewest pieces of a position to begin at: endgames are reached from there
 _KEPT = 1000
 
 

@@ -61,7 +61,7 @@ class Judge:
         return self._open is not None
 
     def behind(self, shard: ShardInfo) -> int:
-        """How many networks have been promoted since the newest of those with which its games were played."""
+        """Number of promotions since the newest network that its games were played with."""
         known = [self._promoted.index(network) for network in shard.networks if network in self._promoted]
         return len(self._promoted) - 1 - max(known) if known else 0
 

@@ -1,4 +1,4 @@
-"""A ladder: the promoted networks of a run and fixed anchors, their games against each other, and what these say."""
+"""A ladder: the promoted networks of a run and fixed anchors, their games, and the ratings from these."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class StandingsFigures(TypedDict):
 
 
 def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
-    """So many of the names at equal distances, the first and the last among them; all if there are no more."""
+    """``number`` of the names at equal distances, the first and the last among them; all if there are no more."""
     if number is None or number >= len(names):
         return list(names)
     if number < 2:
@@ -74,7 +74,7 @@ def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
 
 
 def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple[LadderPlayer, LadderPlayer]]:
-    """Who meets whom of networks, from the first to the last, and anchors after them.
+    """The pairings of networks, from the first to the last, and of anchors after them.
 
     Neighbours meet, the last network all others, and every network the anchors; or everybody everybody.
     """

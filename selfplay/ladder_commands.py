@@ -45,12 +45,12 @@ class LadderFigures(StandingsFigures):
 
 
 class _Climbers(NamedTuple):
-    """Those whose ladder it is, from the first to the last.
+    """The networks that are rated, from the first to the last.
 
     Attributes:
         specs: name → player.
         places: name → where it stands along the figure's axis: minutes of training, or simulations per move.
-        what: they are, for the report.
+        what: a phrase for the report that says what they are.
         axis: the axis's name; ``doubling``: in steps of twice as much.
     """
 
@@ -62,7 +62,7 @@ class _Climbers(NamedTuple):
 
 
 def _climbers(request: LadderRequest) -> _Climbers:
-    """Those that are asked for: a run's promoted networks, or one network with more and more simulations."""
+    """What is to be rated: a run's promoted networks, or one network with more and more simulations."""
     if request.doublings is not None:
         first = _FIRST_DOUBLED if request.simulations is None else request.simulations
         numbers = [first << doubling for doubling in range(request.doublings + 1)]

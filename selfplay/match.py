@@ -78,7 +78,7 @@ class Running:
             _LOG.warning("game %d: %s", self.index + 1, self.ended[2])
 
     def _lose_on_time(self, answer: Answer, who: str) -> bool:
-        """Whether the mover's flag has fallen; then the game is over."""
+        """Whether the player's time has run out; then the game is over."""
         turn = self.board.turn
         over = (answer.elapsed_s or 0.0) - self.clocks[turn]
         if self.control.kind != "fischer" or over <= GRACE_S:

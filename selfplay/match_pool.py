@@ -14,8 +14,8 @@ from .match_tasks import Pairing, Task
 from .match_workers import MatchWorker, ProcessStaff, Staff
 from .openings import MatchError
 
-_PATIENCE_S = 1.0  # for a word of a process; on some systems Ctrl-C waits for the end of it
-_MOST_DEATHS = 2  # of processes with the same game
+_PATIENCE_S = 1.0  # seconds to wait for a message; on some systems Ctrl-C waits for the end of it
+_MOST_DEATHS = 2  # processes that may die with the same game
 
 
 class MatchPool:

@@ -1,4 +1,4 @@
-"""``crownhead matches``: a night's matches from a file, one after another, and their results in one table."""
+"""``crownhead matches``: the matches of a file, one after another, and their results in one table."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ from .command_line.options import request_command
 from .match_commands import MatchFigures, match_command, pairing_of, settings_of
 from .requests import MatchesRequest, MatchRequest, RequestError
 
-_NAME_LENGTH = 60  # of a file of games, of what its line says
+_NAME_LENGTH = 60  # characters of a match's line in the name of its file of games
 
 
 class QueuedFigures(MatchFigures):
@@ -68,7 +68,7 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
             seen.add(line)
             yield line, _match_of(words, folder / _file_name(line))
         except Exception as error:
-            usage = getattr(error, "format_message", None)  # of an error of the command line itself
+            usage = getattr(error, "format_message", None)  # an error of the command line itself has it
             if usage is None and not isinstance(error, ValueError):
                 raise
             raise RequestError(f"{file}, line {number}: {usage() if usage else error}") from error

@@ -1,4 +1,4 @@
-"""What is kept of a match: its games, move by move, and what they come to."""
+"""Records of a match: its games, move by move, and its result."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Which games a match has, shared out in tasks that travel to other processes and machines as JSON."""
+"""The games of a match, divided into tasks that are sent to other processes and machines as JSON."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Who plays the games of a match: processes of this machine, each with one thread. Between them goes JSON alone."""
+"""Workers that play the games of a match: processes of this machine, each with one thread. Messages are JSON."""
 
 import contextlib
 import multiprocessing
@@ -19,7 +19,7 @@ from .match_tasks import Task
 from .openings import MatchError
 from .processes import follow_parent, no_interrupt
 
-_LEAVE_S = 2.0  # that a process gets to end its engines and itself
+_LEAVE_S = 2.0  # seconds that a process gets to end its engines and itself
 _MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
 """What a worker says: a game that is over, what went wrong, or that it has played all."""
 
@@ -57,7 +57,7 @@ class MatchWorker(ABC):
 
     @abstractmethod
     def _listen(self) -> bytes:
-        """Its next word; see ``receive``."""
+        """The worker's next message; see ``receive``."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class Staff(Protocol):
     def hire(self) -> MatchWorker: ...
 
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
-        """Those with something to say, or that have died; waits up to ``timeout`` seconds for the first."""
+        """Workers with a message, or that have died; waits up to ``timeout`` seconds for the first."""
 
 
 class ProcessStaff:

@@ -19,7 +19,7 @@ from .shards import SUFFIX
 
 _LIST = "run.json"
 _VERSION = 1
-_LAST_S = 300.0  # that the end of a run waits for its copy
+_LAST_S = 300.0  # seconds that the end of a run waits for its copy
 _LOCAL = (".tmp", ".old", "lock")  # how names end that are this machine's own
 _LOG = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Mirror:
         )
 
     def check_writable(self) -> None:
-        """Writes the list as it is; raises ``RunError`` if that cannot be."""
+        """Writes the unchanged list; raises ``RunError`` if it cannot be written."""
         try:
             self._files.makedirs(f"{self._root}/objects", exist_ok=True)
             self._write_list(self._stored)

@@ -37,7 +37,7 @@ from .threads import choose_device, describe_machine
 
 CARD_FILE, DATA_FILE, CONFIG_FILE = "README.md", "card.json", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
-HEAD_POSITIONS = 5_000  # for each number of pieces
+HEAD_POSITIONS = 5_000  # positions for each number of pieces
 ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED = 5, 40_000, 250, 400, 1
 
 

@@ -16,7 +16,7 @@ from engine.pdn import PdnGame, read_games
 
 MAX_RANDOM_PLIES = 40
 _FILE = "file:"
-_GAME_PLIES = 6  # of a finished game in a file; an unfinished one is an opening as a whole
+_GAME_PLIES = 6  # plies of a finished game that are its opening; an unfinished game is an opening as a whole
 _RANDOM_ATTEMPTS = 20  # tries to find an opening that no pair has had yet
 _FEN_LINE = re.compile(r"\s*[BW]:[BW]", re.IGNORECASE)
 

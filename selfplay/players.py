@@ -30,7 +30,7 @@ from .threads import choose_device, use_single_thread
 RUNS = Path("runs")
 _WIDE_SHOT_VISITS = 32  # wide networks look for shots later, which take as long as several of their evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
-_NODES = 20_000  # of alpha-beta, per move, where nobody says how many or how long
+_NODES = 20_000  # nodes of alpha-beta per move, where neither a number nor a time is given
 DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
 
 

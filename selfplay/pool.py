@@ -21,7 +21,7 @@ from .weights import Weights
 from .worker import Played, Worker, actors_here
 
 REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
-_MOST_FAILURES = 5  # of every actor, one after the other, without a shard in between
+_MOST_FAILURES = 5  # failures of every actor in a row, without a shard in between
 _LONGEST_PAUSE_S = 60.0  # before an actor is started again
 _LOOK_S = 2.0  # between two looks at where actors could play
 _LOG = logging.getLogger(__name__)
@@ -265,7 +265,7 @@ class Pool(ABC):
         actor.requests.clear()
 
     def _places(self) -> Sequence[Hashable]:
-        """Where actors should play now, one each."""
+        """The places where actors should play now, one for each actor."""
         return range(actors_here(self._config))
 
     def _where(self, actor: PoolActor) -> str:

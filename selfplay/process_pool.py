@@ -56,11 +56,11 @@ class ProcessPool(Pool):
 
 
 def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> None:
-    """In the actor's process, once."""
+    """Prepares the actor's process; runs there once."""
     global _worker
     follow_parent()
     give_way()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for all processes of a job, of which the first saves what there is
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a scheduler sends it to all processes of a job; the trainer saves
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 
     def stop() -> None:
@@ -71,7 +71,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
 
 
 def _play(weights: Weights) -> Played | None:
-    """In the actor's process, for each request."""
+    """Plays one request; runs in the actor's process."""
     assert _worker is not None
     return _worker.play(weights)
 

@@ -1,4 +1,4 @@
-"""What processes started from here have in common: Ctrl-C is not for them, and they do not outlive who started them."""
+"""Child processes: they ignore Ctrl-C, and end when the process that started them has ended."""
 
 import contextlib
 import multiprocessing
@@ -25,7 +25,7 @@ def no_interrupt() -> Iterator[None]:
 
 
 def follow_parent() -> None:
-    """In a new process: deaf to Ctrl-C, and ended when the one that started it has gone, however it went."""
+    """Makes a new process ignore Ctrl-C, and end when the one that started it has gone for any reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
     threading.Thread(target=_leave_with_parent, daemon=True).start()

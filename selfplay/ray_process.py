@@ -29,8 +29,8 @@ from .processes import no_interrupt
 from .weights import Weights
 
 _MOST_DEATHS = 5  # in a row, without a shard in between
-_START_S = 180.0  # that Ray gets to start
-_LEAVE_S = 20.0  # that it gets to end
+_START_S = 180.0  # seconds that Ray gets to start
+_LEAVE_S = 20.0  # seconds that it gets to end
 _LOG = logging.getLogger(__name__)
 
 
@@ -230,7 +230,7 @@ class _Warnings(logging.Handler):
 
 def _serve(connection: Connection, config: RunConfig, start: int) -> None:
     """The process: a ``RayPool``, and answers to what it is told."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # for all processes of a job, of which the first saves what there is
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a job; the trainer saves
         signal.signal(number, signal.SIG_IGN)
     if not os.environ.get("CROWNHEAD_DEBUG"):
         nowhere = os.open(os.devnull, os.O_WRONLY)

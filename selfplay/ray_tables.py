@@ -26,7 +26,7 @@ from .cluster import Cluster, ClusterError
 
 _WAIT_S = 1.0
 _LOOK_S = 2.0  # between two looks at the cluster
-_MOST_DEATHS = 5  # of processes with the same pair
+_MOST_DEATHS = 5  # processes that may die with the same pair
 _LOG = logging.getLogger(__name__)
 
 
@@ -61,7 +61,7 @@ class _Build:
     def __init__(self, folder: Path, pieces: int, cluster: Cluster) -> None:
         self.folder, self.pieces, self.cluster = folder, pieces, cluster
         self.pairs = pairs_up_to(pieces)
-        self.files: dict[Material, Any] = {}  # of pairs that are done: references to their contents
+        self.files: dict[Material, Any] = {}  # finished pairs: references to their contents
         self.deaths: dict[Material, int] = {}
         self.nodes: dict[str, _Node] = {}
         self._class: Any = cluster.ray.remote(max_restarts=0)(_RayBuilder)

@@ -147,7 +147,7 @@ class GameRecord:
     samples: Samples
 
     def positions(self) -> np.ndarray:
-        """Those of the game, from the first on: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
+        """The game's positions, from the first on: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
 
         Each is seen by its side to move. Raises ``RecordError`` if there is no such move.
         """

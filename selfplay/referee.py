@@ -1,4 +1,4 @@
-"""How players are asked for their moves: many boards at once, or one on a clock that the referee keeps."""
+"""Asking players for their moves: on many boards at once, or on one with a clock."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from engine.players.time_control import TimeControl, give_time, search_time
 
 from .openings import MatchError
 
-GRACE_S = 0.05  # a clock may be overrun by so much, which is what a busy machine takes now and then; it then shows 0
+GRACE_S = 0.05  # a clock may be overrun by this, which a busy machine takes now and then; it then shows 0
 
 
 class Answer(NamedTuple):

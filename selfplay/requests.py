@@ -1,4 +1,4 @@
-"""What commands are asked for: each request is a command, its fields the options, its docstring the help.
+"""Requests: each is a command, its fields are the options, its docstring is the help.
 
 A request checks itself. Nothing of the engine is loaded before one is made, so that help is quick.
 """
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from .sprt import Sprt
 
 Net = Annotated[str, typer.Argument(help="Folder of a checkpoint or a run, or champion.")]
-Simulations = Annotated[int | None, typer.Option(min=0, help="Per move of network players [64].")]
-Seconds = Annotated[float | None, typer.Option(min=0.001, help="Per move, instead of simulations.")]
+Simulations = Annotated[int | None, typer.Option(min=0, help="Simulations per move of network players [64].")]
+Seconds = Annotated[float | None, typer.Option(min=0.001, help="Seconds per move, instead of simulations.")]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes; one a core if left out, or 1 for networks without a time, in step."),
+    typer.Option(min=1, help="Processes; if left out one per core, or 1 where networks play by simulations."),
 ]
 Address = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="Play on this Ray cluster, a process for each CPU."),
 ]
-GameSeed = Annotated[int, typer.Option(min=0, help="Of openings and players.")]
+GameSeed = Annotated[int, typer.Option(min=0, help="Seed of openings and players.")]
 DistanceTables = Annotated[
     Path | None,
     typer.Option("--dir", help="Tables with distances, for perfect defence; if left out, those in the user's cache."),
@@ -48,7 +48,7 @@ DistanceTables = Annotated[
 
 
 class RequestError(ValueError):
-    """What is asked for contradicts itself, or cannot be had."""
+    """A request that contradicts itself, or cannot be fulfilled."""
 
 
 class Limited:
@@ -105,10 +105,11 @@ class MatchRequest(Limited):
         str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
     ] = "ballots"
     sprt: Annotated[
-        str | None, typer.Option(metavar="ELO0,ELO1", help="End as soon as the results speak for one of the two.")
+        str | None,
+        typer.Option(metavar="ELO0,ELO1", help="Stop as soon as the results decide between these two Elo differences."),
     ] = None
     pdn: Annotated[Path | None, typer.Option(help="Write the games to this file, while they are played.")] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that --pdn has already.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that the file of --pdn has already.")] = False
     jobs: Jobs = None
     address: Address = None
     seed: GameSeed = 1
@@ -147,7 +148,7 @@ class MatchesRequest:
     Each line holds the arguments of a crownhead match, like: champion alphabeta:8 --seconds 0.1 --games 200
     """
 
-    file: Annotated[Path, typer.Argument(help="A match a line; # begins a comment.")]
+    file: Annotated[Path, typer.Argument(help="One match a line; # begins a comment.")]
     out: Annotated[Path, typer.Option(help="Folder of the games.")] = Path("matches")
 
     def execute(self, quiet: bool) -> "QueueFigures":
@@ -164,19 +165,19 @@ class LadderRequest(Limited):
 
     run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings a network's, or champion.")]
     games: Annotated[
-        int, typer.Option(min=1, max=MAX_GAMES, help="Of every two who meet, in colour-swapped pairs.")
+        int, typer.Option(min=1, max=MAX_GAMES, help="Games of each pairing, in colour-swapped pairs.")
     ] = 20
     anchors: Annotated[str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")] = (
         "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12"
     )
     networks: Annotated[
-        int | None, typer.Option(min=2, help="So many promoted networks, evenly spaced; all if left out.")
+        int | None, typer.Option(min=2, help="Number of promoted networks, evenly spaced; all if left out.")
     ] = None
     doublings: Annotated[
         int | None,
-        typer.Option(min=1, max=12, help="Instead: one network with --simulations [32], doubled this often."),
+        typer.Option(min=1, max=12, help="Rate one network instead, with --simulations [32] doubled this many times."),
     ] = None
-    everybody: Annotated[bool, typer.Option("--all", help="Everybody meets everybody.")] = False
+    everybody: Annotated[bool, typer.Option("--all", help="Every player meets every other.")] = False
     simulations: Simulations = None
     seconds: Seconds = None
     openings: Annotated[str, typer.Option(help="As for match.")] = "random:3"
@@ -223,7 +224,7 @@ class ConvertRequest(Limited):
     folder: DistanceTables = None
     jobs: Jobs = None
     address: Address = None
-    seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 1
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the positions.")] = 1
 
     def __post_init__(self) -> None:
         from .convert import PIECES
@@ -253,10 +254,10 @@ class BlundersRequest(Limited):
     """
 
     player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
-    games: Annotated[Path | None, typer.Option(help="Positions of these games (PDN), not drawn ones.")] = None
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse games of which one cannot be read.")] = False
+    games: Annotated[Path | None, typer.Option(help="Take positions from these games (PDN), not random ones.")] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a file in which a game cannot be read.")] = False
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
-    positions: Annotated[int, typer.Option(min=1, help="That the player is asked about.")] = 500
+    positions: Annotated[int, typer.Option(min=1, help="Number of positions that the player is asked about.")] = 500
     simulations: Simulations = None
     seconds: Seconds = None
     folder: Tables = None
@@ -291,8 +292,8 @@ class AnalyseRequest:
 
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")]
     net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion"
-    simulations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 800
-    oracle: Annotated[str | None, typer.Option(help="Of endgames: off, tablebase (the default) or network.")] = None
+    simulations: Annotated[int, typer.Option(min=1, help="Simulations of the search.")] = 800
+    oracle: Annotated[str | None, typer.Option(help="What decides endgames: off or tablebase (the default).")] = None
     backend: Backend = "auto"
 
     def __post_init__(self) -> None:
@@ -320,7 +321,9 @@ class EngineRequest:
     """Serve other programs: speak the Hub protocol (version 2, English draughts) on standard input and output."""
 
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion"
-    simulations: Annotated[int, typer.Option(min=1, help="Of a network, per move, where no level is set.")] = 400
+    simulations: Annotated[
+        int, typer.Option(min=1, help="Simulations of a network per move, where no level is set.")
+    ] = 400
     backend: Backend = "auto"
 
     def __post_init__(self) -> None:
@@ -347,7 +350,7 @@ class BenchRequest:
 
     net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48"
     board: Annotated[
-        str | None, typer.Option(metavar="NET", help="Instead: how fast this network searches one position.")
+        str | None, typer.Option(metavar="NET", help="Measure instead how fast this network searches one position.")
     ] = None
     backend: Backend = "auto"
 
@@ -363,7 +366,7 @@ class BenchRequest:
 
 @dataclass(frozen=True)
 class CardRequest:
-    """Measure a network as a whole and write its model card: matches, endgames, 8 bits, first move.
+    """Measure a network as a whole and write its model card: matches, endgames, first move.
 
     Takes about 40 minutes on two cores. Given again, it goes on; if the student is another by then, its matches are
     played again.
@@ -406,20 +409,24 @@ class TrainRequest:
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
     pool: Annotated[str | None, typer.Option(help="local (processes of this machine), threads, or ray.")] = None
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Train so long; with --resume, longer.")] = None
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Minutes of training; with --resume, in addition.")
+    ] = None
     backend: Annotated[
-        str | None, typer.Option(help="Of inference, like numba-int16; short for --set selfplay.backend=...")
+        str | None, typer.Option(help="Backend of inference, like numba-int16; short for --set selfplay.backend=...")
     ] = None
     init: Annotated[
         str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
     ] = None
     teacher: Annotated[
         str | None,
-        typer.Option(metavar="NET", help="Mix this network's opinion into what is learnt; see --set teacher.*"),
+        typer.Option(metavar="NET", help="Learn from this network's answers as well; see --set teacher.*"),
     ] = None
     mirror: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Keep a copy there (s3://...); with --resume and no run, go on from it."),
+        typer.Option(
+            metavar="URL", help="Keep a copy of the run there (s3://...); with --resume and no run, go on from it."
+        ),
     ] = None
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
@@ -460,8 +467,8 @@ class StatusRequest:
     """Show where a run stands, while it trains or afterwards: machines, rates, losses, gates, faults."""
 
     run: Annotated[Path, typer.Argument(help="Folder of the run.")]
-    minutes: Annotated[float, typer.Option(min=0.1, help="That rates are taken over.")] = 5.0
-    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every two seconds.")] = False
+    minutes: Annotated[float, typer.Option(min=0.1, help="Minutes over which rates are taken.")] = 5.0
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds.")] = False
     prometheus: Annotated[
         int | None,
         typer.Option(
@@ -480,10 +487,10 @@ class PlayRequest:
     """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
 
     opponent: Annotated[str | None, typer.Option(metavar="PLAYER", help=PLAYER)] = None
-    simulations: Annotated[int | None, typer.Option(min=1, help="Of a network, per move.")] = None
-    seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Per move, instead.")] = None
+    simulations: Annotated[int | None, typer.Option(min=1, help="Simulations of a network per move.")] = None
+    seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Seconds per move, instead.")] = None
     backend: Backend = "auto"
-    side: Annotated[str | None, typer.Option(help="Yours: black, white, both or none.")] = None
+    side: Annotated[str | None, typer.Option(help="Your side: black, white, both or none.")] = None
     fen: Fen = None
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False
     text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False

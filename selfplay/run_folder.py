@@ -1,4 +1,4 @@
-"""A run on disk: one folder with everything that a run is, written so that a kill at any moment loses nothing of it."""
+"""A run on disk: one folder with all of its state, written so that a kill at any moment loses nothing."""
 
 import json
 import logging

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from .ratings import Ratings
 from .run_folder import RunFolder
 
-_TAIL_BYTES = 1 << 22  # of the log: some ten thousand events
+_TAIL_BYTES = 1 << 22  # end of the log that is read: some ten thousand events
 _SHOWN = 5  # gates and faults
 
 Event = Mapping[str, Any]
@@ -141,7 +141,7 @@ def _of(events: Sequence[Event], kind: str) -> list[Event]:
 
 
 def _machines(plays: Sequence[Event]) -> list[MachineFigures]:
-    """By name. What the first shard holds was played before the time that is counted."""
+    """Figures of each machine, by name. The first shard was played before the time that is counted."""
     found: list[MachineFigures] = []
     for machine in sorted({event.get("machine", "") for event in plays}):
         own = [event for event in plays if event.get("machine", "") == machine]

@@ -1,4 +1,4 @@
-"""A file that follows its content while that grows: written anew after every change, or a moment later."""
+"""A file that is rewritten while its content grows: after every change, or a moment later."""
 
 import threading
 import time

@@ -20,7 +20,7 @@ from .requests import PlayRequest
 SHOWN = 5
 SIDES = {"black": (Color.BLACK,), "white": (Color.WHITE,), "both": tuple(Color), "none": ()}
 HELP = "a move like 11-15 or 22x15; moves, undo, fen, pdn, resign, help, quit"
-_MOST_PLIES = 400  # of a game that nobody at the keyboard can end
+_MOST_PLIES = 400  # longest game of two programs, which nobody at the keyboard can end
 
 
 class TextPlayError(DraughtsError):
@@ -84,7 +84,7 @@ class TextGame:
         self.board.push(move)
 
     def _ask(self) -> str:
-        """One line of the keyboard; the result if it ends the game."""
+        """Reads one line of the keyboard; returns the result if it ends the game."""
         try:
             text = self._read(f"{self.board.turn}: ").strip()
         except EOFError:

@@ -17,7 +17,7 @@ _CPU_INFO = "/proc/cpuinfo"
 def use_single_thread() -> None:
     """Makes torch compute with the calling thread alone, in this process."""
     torch.set_num_threads(1)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes started from here
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by processes started from here
 
 
 def num_cores() -> int:

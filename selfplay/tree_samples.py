@@ -3,7 +3,7 @@
 A search judges every position of its tree that it has visited often, so a tree gives many samples where a game's moves
 give one. A sample's win/draw/loss is the mean of its visits, its policy their shares where there are enough of them.
 Positions a few random moves further on come with the network's own opinion: a search meets many that no good search has
-visited often, and must know that a man less is a man less.
+visited often, such as those after a man was lost, and must judge them right.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from engine.search.tree import UNKNOWN
 from .records import OFFSHOOT, TREE, Samples, found_samples
 
 _MOST_RANDOM_MOVES = 3
-_FEWEST_PIECES = 5  # of an offshoot: fewer are for the tables
+_FEWEST_PIECES = 5  # fewest pieces of an offshoot: positions with fewer are for the tables
 _LONGEST = 64  # moves of an offshoot, captures included
 
 

@@ -45,7 +45,7 @@ class WorkDone:
         self._size = self.in_flight = self._evaluations = 0
 
     def at_work(self, size: int, in_flight: int) -> None:
-        """So many actors are at work now."""
+        """Notes that ``size`` actors are at work now, with ``in_flight`` shards asked for."""
         self._size, self.in_flight = size, in_flight
         self._count()
 

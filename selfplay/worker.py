@@ -1,6 +1,6 @@
 """What a pool runs once per actor: games with the networks it is sent, packed as shards, and games of matches.
 
-No Ray in sight.
+It does not depend on Ray.
 """
 
 import socket
@@ -77,7 +77,7 @@ class Worker:
         self._number = actor
         self._seed = seed
         self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
-        self._players: dict[str, Player] = {}  # of matches, by the digests of their networks
+        self._players: dict[str, Player] = {}  # players of matches, by the digests of their networks
         self._stopping = False
 
     def play(self, weights: Weights) -> Played | None:

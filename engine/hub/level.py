@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from ..players.time_control import clock_share
 from .messages import HubError, shown
 
-_GREATEST = 1e15  # of any number here
+_GREATEST = 1e15  # largest number accepted in a level
 Number = TypeVar("Number", int, float)
 
 

@@ -36,7 +36,7 @@ def shown(text: str) -> str:
 
 
 def parse_message(line: str) -> Message:
-    """Reads a line, or raises ``HubError``; an argument given twice counts as it is given last."""
+    """Reads a line, or raises ``HubError``; of an argument given twice the last one counts."""
     if len(line) > MAX_LINE:
         raise HubError(f"a line of more than {MAX_LINE} characters")
     line = line.rstrip()

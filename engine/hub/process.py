@@ -63,7 +63,7 @@ class LineProcess:
         except queue.Empty:
             return None
         if line is None:
-            self._incoming.put(None)  # for the next who asks
+            self._incoming.put(None)  # the next reader must see the end, too
             raise EOFError
         return line
 

@@ -5,7 +5,7 @@ import math
 MEN_PER_LOGIT = 3.2  # score = MEN_PER_LOGIT * atanh(value); as ``players.alphabeta`` turns its scores into values
 DECIDED = 90.0  # scores from here on are wins: 100 minus a hundredth for every ply to the end
 _UNKNOWN_PLIES = 100
-_MOST = 80.0  # of a score that is no proof
+_MOST = 80.0  # largest score that is no proof
 
 
 def score_of_value(value: float) -> float:

@@ -96,7 +96,7 @@ class _Worker:
     def __init__(self, make_player: PlayerMaker, write: Callable[[str], None]) -> None:
         self._make_player, self._write = make_player, write
         self._player: Player | None = None
-        self._values: dict[str, Value] = {}  # that the player was made of
+        self._values: dict[str, Value] = {}  # parameters that the present player was made with
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="hub search", daemon=True)
         self._thread.start()

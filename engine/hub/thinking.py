@@ -117,7 +117,7 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
 
 
 def _begin(player: WatchablePlayer, search: Search) -> Thinking:
-    """The search as the level wants it: one that goes as far as it is let, or the player's own."""
+    """Begins the search for a level: one without a limit of its own, or the player's."""
     if search.level is None and search.mode != "analyze":
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")

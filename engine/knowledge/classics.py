@@ -15,7 +15,7 @@ from .diagram import board_svg
 from .lines import Proof, Prover, Step
 
 PAGE = "classics.md"
-_FOLDER = "classics"  # of the pictures, beside the page
+_FOLDER = "classics"  # folder of the pictures, beside the page
 
 
 class Classic(NamedTuple):

@@ -4,8 +4,8 @@ from ..bitboard import row_column
 from ..board import Board
 from ..fen import Color
 
-_SIDE = 32  # of a square
-_STYLE = {Color.BLACK: ("#2b2b2b", "#f4ead2"), Color.WHITE: ("#faf6ea", "#2b2b2b")}  # of pieces: inside, and line
+_SIDE = 32  # pixels of a square
+_STYLE = {Color.BLACK: ("#2b2b2b", "#f4ead2"), Color.WHITE: ("#faf6ea", "#2b2b2b")}  # fill and outline of pieces
 
 
 def board_svg(board: Board) -> str:

@@ -1,4 +1,4 @@
-"""How near the end a won position is: quantities that players count, and estimates of the plies that are left.
+"""How near its end a won position is: quantities that players count, and estimates of the plies left.
 
 A quantity is worth other points with other pieces on the board, so every material has points of its own. How far a
 hunt of a lone piece by one king or two has got is no sum of distances: for that there are tables, each over two or

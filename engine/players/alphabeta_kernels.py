@@ -59,7 +59,7 @@ FRAME = np.dtype(
     [
         ("key", np.uint64),
         ("depth", np.int32),
-        ("alpha", np.int32),  # of the window the node was opened with
+        ("alpha", np.int32),  # lower bound of the window the node was opened with
         ("beta", np.int32),
         ("best", np.int32),  # score
         ("best_move", np.int32),  # number of the move in the order of generate(distinct=True)
@@ -76,7 +76,7 @@ ENTRY = np.dtype(
     [
         ("key", np.uint64),
         ("score", np.int16),  # wins and losses counted from this position, not from the root
-        ("age", np.uint16),  # of the search that wrote it
+        ("age", np.uint16),  # number of the search that wrote the entry
         ("depth", np.uint8),
         ("bound", np.uint8),
         ("move", np.uint8),
@@ -88,7 +88,7 @@ SEARCH = np.dtype(
         ("salt", np.uint64),  # gives every search its own keys and its own noise
         ("nodes", np.int64),
         ("root", np.int64),  # index of the root in the line
-        ("ply", np.int32),  # of the present frame
+        ("ply", np.int32),  # ply of the present frame
         ("first_move", np.int32),  # to try first at the root
         ("noise", np.int32),  # greatest random number added to or taken from a leaf's score
         ("age", np.uint16),

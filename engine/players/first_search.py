@@ -1,8 +1,8 @@
 """Searches once with tables and a stand-in for a network, so that the search's compiled functions are on disk.
 
 ``python -m engine.players.first_search`` compiles them, which takes some twenty seconds, and as long again for those of
-the tables. In between it writes a line: what the first moves of a game need is there. It gets to what is done once a
-leaf is evaluated late; ``compile_backup`` may have compiled that by then in another process.
+the tables. In between it writes a line: what the first moves of a game need is there. The functions for evaluated
+leaves come late; ``compile_backup`` may have compiled that by then in another process.
 """
 
 from collections.abc import Iterator

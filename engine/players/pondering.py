@@ -7,7 +7,7 @@ from ..board import Board, Move
 from .search_player import SearchPlayer, TreeSearch
 from .watching import Purpose
 
-_SLICE_S = 0.02  # of search between two looks at whether the opponent has moved
+_SLICE_S = 0.02  # search this long, then look whether the opponent has moved
 
 
 class PonderingPlayer:

@@ -21,7 +21,7 @@ from .watching import MoveThought, Purpose, Thought, Unit
 NODE = np.dtype(
     [
         ("total", np.float64),  # sum of values for the side that moved into the node
-        ("value", np.float64),  # of a finished game, for its side to move
+        ("value", np.float64),  # result of a finished game, for its side to move
         ("visits", np.int32),
         ("move", np.int32),  # number of the move that leads here, in the order of generate(distinct=True)
         ("num_moves", np.int32),  # 0 where the game is over
@@ -34,7 +34,7 @@ NODE = np.dtype(
 NO_NODE = -1
 MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each
 ENDLESS = 200_000  # roll-outs where the player is not to stop at its own limit
-_LEAST_VISITS = 10  # of a reply that is shown as expected
+_LEAST_VISITS = 10  # a reply with fewer visits is not shown as expected
 _SLICE = 32  # roll-outs between two looks at the clock, about a millisecond
 MAX_ROLL_OUT_PLIES = 1000  # a longer roll-out counts as a draw; random games seldom reach 200
 SQRT_2 = 2.0**0.5  # UCB1 (Auer, Cesa-Bianchi & Fischer 2002) for rewards in [0, 1]

@@ -13,7 +13,7 @@ from .base import OneByOne
 
 _WON = 10_000.0
 _SEEN = 4_500.0  # what a position that has occurred before is worth less: a win must get on
-_MORE = 1_000.0  # of a piece, where the rules say draw
+_MORE = 1_000.0  # worth of a piece where the rules say draw
 _UNRULY = 4  # plies that a position which is not quiet is followed, beyond the two
 
 Words = tuple[int, int, int]

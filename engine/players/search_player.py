@@ -20,7 +20,7 @@ ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB whe
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
 _FASTEST = 2_000_000  # simulations per second; memory for them is taken when it is needed
 _SLICE = 512  # simulations between two looks at the clock where no leaf needs its evaluation
-_PLANNING = 0.5  # of a move's time at most is for the way to convert a win, see ``engine.search.conversion``
+_PLANNING = 0.5  # largest part of a move's time for planning how to convert a win, see ``engine.search.conversion``
 _FIRST = 64  # simulations of the searches that only load what is compiled
 _ENDGAMES = "B:W22,25:B3,K10", "W:WK12,K23,21:BK11,K22", "B:W13,14,21,22:B2,5,6"  # decided, to be converted, on the way
 _PROOFS: tuple[Proof | None, ...] = (None, "win", "draw", "loss")
@@ -80,7 +80,7 @@ class SearchPlayer:
     def prepare(self, endgames: bool = True) -> None:
         """Loads or compiles what searches need, and those of endgames, so that no move's time passes with that."""
         self._search.steps(self.evaluator, 0)
-        self.evaluator.evaluate(np.array([[*Board().words(), 0]], np.uint32))  # of leaves that waited for a table
+        self.evaluator.evaluate(np.array([[*Board().words(), 0]], np.uint32))  # as for leaves that waited for a table
         if endgames and self._leaf_oracle is not None:
             search = LockstepSearch(self.config, 1, _FIRST, leaf_oracle=self._leaf_oracle)
             for fen in _ENDGAMES:

@@ -1,6 +1,6 @@
 """What a player's text on the command line says, as a value: nothing is opened, started or loaded here.
 
-Who asks what a player is like (whether it searches with a network, is a program of its own, minds the time) asks this.
+Code that needs to know what a player is (does it search with a network, run a program, use its time) asks this.
 """
 
 import re
@@ -26,7 +26,7 @@ BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "num
 
 ``torch`` uses bf16 where the device has it, ``numba`` float32 (wide networks always take 16-bit integers).
 """
-MAX_SIMULATIONS = 200_000  # of a search per move; it also may be 0
+MAX_SIMULATIONS = 200_000  # most simulations per move; 0 is allowed, too
 OPTIONS = "behind @ stands off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
 _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
 _ALPHABETA = "alphabeta:"
@@ -46,7 +46,7 @@ class _Spec:
 
     @property
     def text(self) -> str:
-        """As on the command line, in its shortest form."""
+        """The player's text on the command line, in its shortest form."""
         return ":".join([self.kind, *(str(value) for value in self.__dict__.values() if value is not None)])
 
 
@@ -128,7 +128,7 @@ class NetworkSpec:
 
     @property
     def text(self) -> str:
-        """As on the command line, without what goes without saying."""
+        """The player's text on the command line, without options that are the default."""
         if self.level is not None:
             return f"{_LEVEL}{self.level.name}"
         oracle = None if self.oracle == DEFAULT_ORACLE else self.oracle

@@ -13,9 +13,9 @@ _NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
 _GAME_MOVES = 40  # moves of a player that a game is planned to take
 _LEAST_MOVES = 15  # the fewest still to come, wherever the game stands
 _INCREMENT_SHARE = 0.8
-_MOST = 0.5  # of what a clock holds, for one move
-_OVERHEAD_S = 0.03  # of a clock's time is left for a move's way to it
-_ANSWER_S = 0.003  # of a move's time is left to read the answer from the tree: 1 to 2 ms
+_MOST = 0.5  # largest part of a clock's time for one move
+_OVERHEAD_S = 0.03  # seconds left on the clock for sending the move
+_ANSWER_S = 0.003  # seconds of a move's time left to read the answer from the tree, which takes 1 to 2 ms
 _SHOWN = 40
 
 
@@ -77,7 +77,7 @@ class TimeControl:
 
     @property
     def label(self) -> str:
-        """For people: ``no clock``, ``10 s per move``, ``5 min + 3 s``."""
+        """Text for people: ``no clock``, ``10 s per move``, ``5 min + 3 s``."""
         if self.kind == "none":
             return "no clock"
         if self.kind == "move":

@@ -1,4 +1,4 @@
-"""Leaves of one tree that wait for their evaluation together.
+"""Leaves of one tree that wait for their evaluation at the same time.
 
 Where a tree has several lanes, a waiting leaf counts as a visit of every node of its path already, with a value that is
 ``virtual_loss`` below the node's own mean, so that the next leaf is another one (0: like "watch the unobserved" of Liu

@@ -1,4 +1,4 @@
-"""What the tables' verdict does to the trees: proofs at leaves, and at the moves of a root inside the tables.
+"""Effects of the tables' values on the trees: proofs at leaves, and at the moves of a root inside the tables.
 
 Outcomes are those of ``leaf_oracle.LeafOracle``: for the side to move.
 """

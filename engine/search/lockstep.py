@@ -1,4 +1,4 @@
-"""``LockstepSearch``: many searches, one per slot, that always ask their evaluator together."""
+"""``LockstepSearch``: many searches, one per slot, whose leaves are evaluated in one batch."""
 
 import enum
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from .step_loop import CompiledEvaluator
 from .tree import LOSS, MAX_PLIES, NODE, WIN
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
-_MOST_NODES = 16_000_000  # of a tree, 0.9 GB; memory is taken as it fills, at the board by some 4 in a simulation
+_MOST_NODES = 16_000_000  # in one tree, 0.9 GB; memory is taken as it fills, at the board some 4 nodes a simulation
 _SPARE_NODES = 4 * MAX_MOVES
-MOST_STEPS = 8  # of one board in one call: more gain nothing, and signals wait for its end
-_MOST_LEAVES = 1 << 14  # of one call of many games, for the same reason
+MOST_STEPS = 8  # steps of one board in one call: more gain nothing, and signals wait for the call's end
+_MOST_LEAVES = 1 << 14  # leaves in one call for many games, for the same reason
 
 
 class Ending(enum.IntEnum):

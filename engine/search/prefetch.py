@@ -1,4 +1,4 @@
-"""Memory that will be written soon is asked for in time."""
+"""Prefetching: memory that will be written soon is fetched into the cache beforehand."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from ..bitboard import mask_of, popcount, turned
 from ..movegen import DISTINCT, generate, is_capture, jumpers_of, new_moves
 
 MAX_OFFERS = 4
-MAX_NODES = 2000  # of one search; a line that is not finished then counts for nothing
+MAX_NODES = 2000  # most nodes of one search; a line that is not finished by then does not count
 MOST_TOGETHER = 0.9  # probability of all shots of a position that have theirs raised
 _PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24 pieces
 _BEST = 1000
@@ -27,7 +27,7 @@ FRAME = np.dtype(
         ("beta", np.int32),  # and the defender this
         ("move", np.int32),  # next to be tried
         ("num_moves", np.int32),
-        ("offers", np.int32),  # that the attacker may still make
+        ("offers", np.int32),  # sacrifices that the attacker may still make
     ],
     align=True,
 )

@@ -1,4 +1,4 @@
-"""The evaluator that costs nothing."""
+"""An evaluator without a network: equal priors and even chances, to measure the search alone."""
 
 import numpy as np
 from numba import njit

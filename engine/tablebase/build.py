@@ -38,7 +38,7 @@ def _tables(folder: Path, pieces: int) -> DenseTables:
     try:
         check_disk(folder, pieces, peak_bytes(pieces, False, on_disk=True), tables.disk_bytes())
     except ValueError:
-        if tables.filled():  # of a build that was killed nothing is lost
+        if tables.filled():  # nothing is lost of a build that was killed
             tables.close()
         else:
             tables.remove()

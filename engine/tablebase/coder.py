@@ -11,9 +11,9 @@ A *model* is one uint32: the probability of a one in its upper 22 bits, and how 
 import numpy as np
 from numba import njit
 
-LOW, HIGH, CODE, PLACE, END = range(5)  # of a coder's state, int64 [5]
+LOW, HIGH, CODE, PLACE, END = range(5)  # places in a coder's state, int64 [5]
 STATE_SIZE = 5
-LIMIT = 255  # of how many bits, about, a model remembers
+LIMIT = 255  # about how many bits a model remembers
 _PROBABILITY_BITS = 22
 _COUNT_BITS = 10
 _RATES = np.array([65536 / (n + 1.6) for n in range(LIMIT + 1)], np.int64)

@@ -22,7 +22,7 @@ from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier
 
-_WORTH_TELLING_S = 10.0  # of a core's time
+_WORTH_TELLING_S = 10.0  # cost in seconds of one core from which a build says it beforehand
 
 
 class StepProgress:

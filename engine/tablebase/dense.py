@@ -118,7 +118,7 @@ class _Dense:
         StorageError: the file cannot be made.
     """
 
-    row: ClassVar[np.dtype[Any]]  # of one word
+    row: ClassVar[np.dtype[Any]]  # dtype of one word
 
     def __init__(self, pieces: int, file: Path | None = None) -> None:
         check_pieces(pieces)
@@ -320,7 +320,7 @@ def load_tables(
 
     Raises:
         TableFileError: a file in the folder is damaged or foreign.
-        ValueError: there is not so much memory.
+        ValueError: there is not enough memory.
     """
     place, tables = folder or default_folder(), DenseTables(pieces)
     check_memory(tables.words.nbytes, f"values of 2-{pieces} pieces", "choose fewer pieces")

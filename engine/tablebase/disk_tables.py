@@ -16,7 +16,7 @@ from .material import MIN_PIECES, Material, materials_between, parse_name, slice
 from .solver import Problem
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
-_SAVE_S = 60.0  # of work on a pair that a kill may cost
+_SAVE_S = 60.0  # most work on a pair, in seconds, that a kill may cost
 
 
 class _Record(BaseModel):

@@ -94,7 +94,7 @@ class KnownSlices(NamedTuple):
 
 
 class Dating(NamedTuple):
-    """One side to move of the slice that is being dated.
+    """The slice whose distances are being computed, with one side to move.
 
     Attributes:
         values: uint32 [words, 2], won and lost positions.

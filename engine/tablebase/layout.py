@@ -33,7 +33,7 @@ from ..bitboard import (
 from .material import MAX_PIECES, NUM_CODES, Material
 
 NUM_KINDS = 4  # first side's men and kings, second side's men and kings: side = kind // 2, king = kind % 2
-FIRST_SQUARE = (0, 0, 4, 0)  # of each kind, in the first side's view
+FIRST_SQUARE = (0, 0, 4, 0)  # lowest square of each kind, seen by the first side
 NUM_PLACES = (28, 32, 28, 32)
 DIRECTIONS = ((0, 1), (0, 1, 2, 3), (2, 3), (0, 1, 2, 3))
 ALL_SQUARES = 0xFFFFFFFF

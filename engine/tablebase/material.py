@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 MIN_PIECES, MAX_PIECES = 2, 8
-EVEN_PIECES = 8  # of which there are only tables of four against four
+EVEN_PIECES = 8  # with this number there are tables of four against four only
 NUM_CODES = 4096  # three bits for each of the four counts
 
 

@@ -12,8 +12,8 @@ from .layout import Layout, layout_of
 from .material import Material, pairs_up_to, slices_of
 from .parts import parts_of, waves_of
 
-_OPEN_BYTES = 2 * DenseTables.row.itemsize  # of each word that is being solved: what is still open, for both sides
-_DATING_BYTES = 2 * (2 * DenseTables.row.itemsize + DenseDistances.row.itemsize)  # of each word, beside the values
+_OPEN_BYTES = 2 * DenseTables.row.itemsize  # bytes per word being solved: what is still open, for both sides
+_DATING_BYTES = 2 * (2 * DenseTables.row.itemsize + DenseDistances.row.itemsize)  # bytes per word, beside the values
 
 
 @cache

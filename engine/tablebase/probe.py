@@ -1,4 +1,4 @@
-"""Exact endgame values for everyone: open the tables of a folder and ask.
+"""Exact endgame values: open the tables of a folder and probe them.
 
     with open_tablebase() as tables:
         tables.probe_wdl(Board("W:WK10:BK19"))

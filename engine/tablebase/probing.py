@@ -19,7 +19,7 @@ from .layout import code_of, locate, no_slices
 from .material import MAX_PIECES
 from .wdl_codec import BLOCK_WORDS
 
-FULL = 1000  # of scores with distances: more than any game is long
+FULL = 1000  # scores with distances count down from here: more plies than any game has
 UNLOADED, WANTED, NO_FILE = -1, -2, -3  # what ``slots`` says of blocks that are not in memory
 KNOWN, NOT_LOADED, ABSENT = 0, 1, 2  # states of a probe; NOT_LOADED | ABSENT may both hold below a position
 MAX_DEPTH = 4 * MAX_PIECES

@@ -43,7 +43,7 @@ class TableFileError(ValueError):
 class SliceCounts(BaseModel):
     """What a slice holds, for its side to move.
 
-    ``longest_win`` is in plies, with a position (Black to move) that takes so long; None without distances.
+    ``longest_win`` is in plies, with a position (Black to move) that takes that long; None without distances.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -141,7 +141,7 @@ def free_places(roamer, taken):
 
 @njit(cache=True)
 def canonical_places(roamer, taken, fellows):
-    """Those of them that are below all fellows of its kind, so that each position is met once."""
+    """The places that are below all other pieces of the same kind, so that each position is met once."""
     places = free_places(roamer, taken)
     return places if fellows == 0 else np.uint32(places & ((fellows & (~fellows + np.uint32(1))) - np.uint32(1)))
 

@@ -20,7 +20,7 @@ Over = Callable[[range, Work], int]  # does work on rows, see ``Workers.over``
 _CHUNKS_PER_THREAD = 16
 WHOLE_WORDS = 1 << 20  # smaller pairs are solved as one part: two threads share its rows better than small parts
 NO_MARKS = np.zeros(0, np.uint8)  # every word is looked at
-_WORDS_A_CHANGE = 64  # marking what a change reaches takes about as long as looking at so many words
+_WORDS_A_CHANGE = 64  # marking what a change reaches takes about as long as looking at this many words
 _JOB_WORDS = 1 << 18  # parts of fewer words are solved in one go
 
 

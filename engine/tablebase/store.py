@@ -1,4 +1,4 @@
-"""The blocks of a folder's table files that are in memory: a bounded cache that forgets what was read longest ago."""
+"""Blocks of a folder's table files in memory: a bounded cache that drops the block that was read longest ago."""
 
 import contextlib
 import logging
@@ -50,7 +50,7 @@ def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
 
 
 def find_copies(folders: Iterable[Path]) -> dict[tuple[Material, Kind], list[Path]]:
-    """As ``find_files``, with all that are alike, in the order of the folders."""
+    """As ``find_files``, with all files of the same pair, in the order of the folders."""
     found: dict[tuple[Material, Kind], list[Path]] = {}
     for folder in folders:
         try:
@@ -186,7 +186,7 @@ class BlockStore:
             list(pool.map(part, edges[:-1].tolist(), edges[1:].tolist()))
 
     def _without_wishes(self) -> Blocks:
-        """The blocks for who does not ask for those that are missing."""
+        """The blocks for a reader that does not ask for missing ones."""
         return self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
 
     def _load_wanted(self, most: int) -> None:

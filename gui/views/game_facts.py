@@ -73,7 +73,7 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     parts.append(f"{short_count(round(snapshot.per_second))}/s" if snapshot.per_second else "")
     wdl, score = snapshot.wdl_of(Color.BLACK), snapshot.score
     hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
-    if score is not None:  # of an engine that does not tell wins from draws
+    if score is not None:  # an engine that gives a score and no win/draw/loss
         hint = f"Black may expect {100 * score:.0f} % of the points"
     return ThoughtHead(wdl, text, tuple(filter(None, parts)), verdict, hint)
 

@@ -135,7 +135,7 @@ class GameScene(SceneWithBoard):
         self.tools.buttons = self._buttons()
 
     def _balance(self) -> tuple[float, float, float] | None:
-        """Of the position shown; while nobody has thought about it, of the one before."""
+        """Win/draw/loss of the position shown, or of the one before while nothing is known of it."""
         controller, snapshot = self.controller, self.controller.thinker.snapshot
         ply = controller.session.ply
         if snapshot is not None and controller.thought() is None and snapshot.ply != ply - 1:
@@ -224,7 +224,7 @@ class GameScene(SceneWithBoard):
         controller = self.controller
         self.motion.pointer = point
         if self.board_rect.collidepoint(point):
-            self.motion.animation = None  # who plays on has seen enough
+            self.motion.animation = None  # a player who moves on need not see the animation's end
             controller.say("")
             move = controller.input.press(self._square(point))
             if move is not None:

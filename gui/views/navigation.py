@@ -1,4 +1,4 @@
-"""The stack of scenes: what is shown, what lies below it, and the ways from one to another."""
+"""The stack of scenes: which is shown, which lie below, and the transitions."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

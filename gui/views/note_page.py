@@ -1,4 +1,4 @@
-"""The page of what is said of a move, and of the variation that it belongs to."""
+"""The page for the comment on a move, and for its variation."""
 
 from functools import partial
 

@@ -14,7 +14,7 @@ from .theme import Theme, mix
 from .widgets import Panel, Style
 
 Wdl = tuple[float, float, float]  # Black wins, draw, White wins
-_BOLD_LINES, _MOST_LINES = 2, 7  # of a message
+_BOLD_LINES, _MOST_LINES = 2, 7  # lines of a message
 
 
 class StatusPanel(Panel[Message]):
@@ -181,7 +181,7 @@ class ThoughtPanel(Panel[ThoughtHead]):
             style.text.draw(surface, text, (inner.x, y), unit, theme.accent, width=inner.w)
 
     def effort(self, style: Style, room: int) -> str:
-        """As much of the effort as fits beside the value."""
+        """The text of the effort, cut to what fits beside the value."""
         parts = self.state.effort
         texts = (" · ".join(parts[:count]) for count in range(len(parts), 0, -1))
         return next((text for text in texts if style.text.width(text, max(8, style.unit * 5 // 6)) <= room), "")

@@ -10,7 +10,7 @@ from engine.fen import Color
 from .shapes import smooth
 from .theme import RGB, PieceColors, Theme, mix
 
-DIAMETER = 0.80  # of a square
+DIAMETER = 0.80  # part of a square's width
 _RISE = 0.07  # height of a disc's rim, in squares
 
 

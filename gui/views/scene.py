@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 _ANSWERS = {Action.ACCEPT: "yes", Action.DECLINE: "no"}
-TIP_SECONDS = 0.45  # that the pointer rests before a tooltip shows
+TIP_SECONDS = 0.45  # seconds that the pointer rests before a tooltip shows
 
 
 def key_of(event: pygame.event.Event) -> str:

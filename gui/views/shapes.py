@@ -1,4 +1,4 @@
-"""Smooth vector shapes: drawn several times too large and scaled down, each kept for the next time."""
+"""Smooth vector shapes: drawn several times too large, scaled down, and cached."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ class Text:
     """Renders and measures text; sizes are heights of body text in pixels."""
 
     def __init__(self) -> None:
-        # Of this object: fonts must not outlive the pygame that made them.
+        # Kept in this object: fonts must not outlive the pygame that made them.
         self.font = cache(lambda size, bold=False: pygame.font.Font(BOLD if bold else REGULAR, max(6, size)))
         self._rendered = lru_cache(maxsize=_KEPT)(
             lambda text, size, color, bold: self.font(size, bold).render(text, True, color)

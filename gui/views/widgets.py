@@ -125,7 +125,7 @@ class Buttons(Panel[ButtonsState]):
 def paint_button(
     surface: pygame.Surface, rect: Rect, button: Button, style: Style, hovered: bool = False, focused: bool = False
 ) -> None:
-    """One button; the one that has the keyboard wears an outline, one that is switched on a bar below its picture."""
+    """One button; one with keyboard focus has an outline, one that is switched on a bar below its icon."""
     theme = style.theme
     fill, ink = theme.panel, theme.text
     if not button.enabled:

@@ -31,7 +31,7 @@ from engine.tablebase.solver import Workers
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
 from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
 
-NUM_INPUTS = 9  # of the mixer: the network, and a model in each of eight families of contexts
+NUM_INPUTS = 9  # inputs of the mixer: the network, and a model in each of eight families of contexts
 _FAMILY_BITS = 16
 _NUM_DECISIONS = 4  # won? and lost?, where a loss is possible and where it is not
 _MAX_KNOWN = 7
@@ -39,9 +39,9 @@ _FIRST_WEIGHT = (3 << WEIGHT_BITS) // 10
 _MAX_NEIGHBOURS = 40
 _CHUNK_WORDS = 1 << 13
 _WORD_BYTES = 28 * 2 * 3  # at most three bytes a bit, two bits a position
-_PLACE = 3  # of the coder's state
+_PLACE = 3  # length of the coder's state
 _NEAR = 9  # states of positions with the roamer elsewhere, see ``_look_around``
-_TWO_STEPS = np.array([[2, 2], [3, 3], [2, 3], [2, 1], [3, 0]])  # of the roamer: back, and sideways
+_TWO_STEPS = np.array([[2, 2], [3, 3], [2, 3], [2, 1], [3, 0]])  # two steps of the roamer: back, and sideways
 WON, LOST, DRAWN, UNKNOWN = range(4)
 
 

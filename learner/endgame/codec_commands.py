@@ -23,9 +23,9 @@ from .progress import OracleProgress
 from .training import EndgameTrainer, TrainingSettings
 
 WIDTH, EXPERTS, HIDDEN = 16, 32, 16
-_ROUNDED_SHARE = 0.4  # of the training, with the pairs rounded
+_ROUNDED_SHARE = 0.4  # part of the training with the pairs rounded
 _RATE, _ROUNDED_RATE = 8e-3, 4e-3
-CHINOOK_BYTES, WANG_BYTES = 1_590_303, 6_460_000  # of 2-5 pieces: Chinook's codec; Wang 2023
+CHINOOK_BYTES, WANG_BYTES = 1_590_303, 6_460_000  # tables of 2-5 pieces by Chinook's codec; by Wang 2023
 
 
 def train_codec_network(

@@ -1,4 +1,4 @@
-"""All tables of 2 to N pieces in one file, and back: a network, and what corrects it (``codec``).
+"""All tables of 2 to N pieces in one file, and back: a network, and corrections of its errors (``codec``).
 
     8 bytes magic | uint32 length | header, JSON | weights | corrections | SHA-256 of all before
 

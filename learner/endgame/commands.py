@@ -36,17 +36,17 @@ from .training import CurvePoint, EndgameTrainer
 from .widening import sizes_of, widened
 
 DENSE_PIECES = 6  # most pieces of tables that are held in memory: of seven they take gigabytes, and minutes to read
-REACHED_FRACTION = 0.6  # of the samples of a training with games
+REACHED_FRACTION = 0.6  # part of the samples, in a training with games
 REACHED_FRACTION_OF_LISTS = 0.9  # where both are lists: the uniform one is short, since each value is a block to read
 _UNIFORM_LIST = 1 << 17
 STATE_FILE, NETWORK_FOLDER = "training.safetensors", "network"
 CALIBRATION_POSITIONS = 100_000
 _FEWEST_CALIBRATION, _CALIBRATION_RATE = 5_000, 20_000  # least, and per minute of training: half a minute at most
-QUICK_BUDGET, QUICK_POSITIONS = 4.0, 5_000  # of calibrating networks that are slow, or come alone
+QUICK_BUDGET, QUICK_POSITIONS = 4.0, 5_000  # for calibrating networks that are slow, or come alone
 _CURVE_POSITIONS = 20_000
 CURVE, CURVES = "learning_curve", "learning_curves"
 """Names among the figures of a network's card, and of an oracle's: there by the pieces that the member is for."""
-MOST_POINTS = 24  # of a curve on an oracle's card: some two kilobytes
+MOST_POINTS = 24  # points of a curve on an oracle's card: some two kilobytes
 Curve = list[dict[str, Any]]
 
 

@@ -26,7 +26,7 @@ SPLIT_ENDS = (70, 80)
 VALIDATED_PIECES = 6  # most pieces of the samples that the shipped oracle is validated on
 FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
 
-_MAX_TRIES = 1_000_000  # of one draw, before its conditions are taken to admit no position
+_MAX_TRIES = 1_000_000  # tries of one draw before its conditions are taken to admit no position
 _HOME_MEN = 4  # squares where only the mover's men may stand, and as many where only the opponent's
 _MEN_PLACES = 28
 WEIGHT_SCALE = 2.0**50

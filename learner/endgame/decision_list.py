@@ -186,7 +186,7 @@ class ListLearner:
         return best.rule if best.gain > 0 else None
 
     def _widest(self, found: list[_Candidate]) -> list[Rule]:
-        """Those that may begin a good rule: the best by each weight, as many of each."""
+        """Conditions that may begin a good rule: the best by each weight, the same number of each."""
         beam: dict[tuple[frozenset[Literal], int], Rule] = {}
         for weight in _WEIGHTS:
             ranked = sorted(found, key=lambda one: (weight * one.lost - one.won, one.rule))

@@ -28,7 +28,7 @@ NUM_PAIRS = NUM_FEATURES * (NUM_FEATURES + 1) // 2
 NUM_GROUPS = 6
 MAX_FEATURES = 24  # twelve pieces a side
 _OFFSETS = (0, 28, 60, 88)
-_LARGEST_COUNT = 7  # of one kind in ``Material.code``
+_LARGEST_COUNT = 7  # most pieces of one kind in ``Material.code``
 _ODD_ROWS = mask_of(square for square in range(32) if square // 4 % 2)
 
 

@@ -1,4 +1,4 @@
-"""What a self-play network's win/draw/loss head knows of endgames by itself, number of pieces by number of pieces."""
+"""How often a self-play network's win/draw/loss head alone judges endgames right, by number of pieces."""
 
 from collections.abc import Callable
 from pathlib import Path

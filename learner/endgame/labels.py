@@ -73,7 +73,7 @@ class FileTables:
 
 @cache
 def _directory() -> np.ndarray:
-    """Where each slice would begin if the files lay one behind the other; both slices of a pair begin in one place."""
+    """Offset of each slice if the files lay one behind the other; both slices of a pair have the same."""
     slices, start = no_slices(), 0
     for pair in pairs_up_to(MAX_PIECES):
         for material in slices_of(pair):

@@ -21,7 +21,7 @@ ONE = 1 << PROBABILITY_BITS
 COUNT_BITS = 10
 FRESH_MODEL = (ONE // 2) << COUNT_BITS  # a model that has seen nothing; see ``engine.tablebase.coder``
 WEIGHT_BITS = 16
-_MEMORY = (1 << COUNT_BITS) - 1  # of how many bits, about, a model remembers
+_MEMORY = (1 << COUNT_BITS) - 1  # about how many bits a model remembers
 _STRETCH_SHIFT = 6
 _LEARNING_SHIFT = 21
 _DECIMAL = Context(prec=20)

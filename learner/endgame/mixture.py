@@ -1,6 +1,6 @@
 """Samples from lists, and of two sources at once: positions drawn uniformly, and positions that games reach.
 
-Endgames of games are closer fights than uniform samples, and lie in other slices; a network learns what it is shown.
+Endgames of games are more balanced than uniform samples, and lie in other slices.
 """
 
 from collections.abc import Sequence

@@ -108,7 +108,7 @@ def _probed(board: Board, oracle: Oracle, tables: Tablebase) -> dict[str, Any]:
 
 
 def _shown(answer: dict[str, Any], console: Console) -> dict[str, Any]:
-    """The answer, printed as soon as it is known: who reads through a pipe need not wait for the others."""
+    """The answer, printed as soon as it is known: a reader of a pipe need not wait for the others."""
     distance = "" if answer["distance"] is None else answer["distance"]
     shares = (f"{share:.2%}" for share in answer["wdl"])
     console.print(

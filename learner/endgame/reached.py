@@ -33,7 +33,7 @@ def around(
 
     Args:
         fewest, most: pieces of the positions given and returned.
-        count: at most so many are returned.
+        count: most positions that are returned.
     """
     known = some(positions, fewest, most)
     if count is not None:  # walks from more would be thrown away
@@ -61,7 +61,7 @@ def reached_sampler(positions: np.ndarray, uniform: EndgameSampler, dense: bool,
 
 
 def with_tables(positions: np.ndarray) -> np.ndarray:
-    """Those of the positions uint32 [N, 4] of whose slices there can be tables."""
+    """The positions, of uint32 [N, 4], whose slices can have tables."""
     return positions[_solvable()[codes_of(positions)]]
 
 

@@ -36,13 +36,13 @@ from .data import FLAG_THREATENED, flags_of
 Judge = Callable[[np.ndarray], np.ndarray]
 """Positions uint32 [N, 4] → probabilities float32 [N, 3] of win, draw and loss for the side to move."""
 
-STATIC_WEIGHT = 0.2  # of a position's own judgement beside that of its moves; 0 would be plain negamax
+STATIC_WEIGHT = 0.2  # weight of a position's own judgement beside that of its moves; 0 would be plain negamax
 EVERYWHERE = 2.0  # a threshold that no confidence reaches
 MOST_EVALUATIONS = 2000  # a position that has taken as many gets no further round, where nothing else is said
 AT_ONCE, STEADY, CHANGED, PROVEN = range(4)
 """How a verdict was reached: by captures alone; by rounds that agreed with it all along; by rounds that did not; or
 by moves that win, or lose, whatever the judge may say."""
-_FLOOR = np.float32(1e-6)  # of a probability, before its logarithm is taken
+_FLOOR = np.float32(1e-6)  # least probability whose logarithm is taken
 _SUREST = np.nextafter(np.float32(1), np.float32(0))  # no judgement is as certain as a proof
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
 _MOST_AT_ONCE = 1 << 22  # evaluations of the positions searched at a time: bounds the memory, to some hundred MB
@@ -217,7 +217,7 @@ def _classify(positions, states):
 
 @njit(cache=True, nogil=True)
 def _count_children(positions, frontier):
-    """At least as many as ``_fill_children`` will write."""
+    """An upper bound of the number of children that ``_fill_children`` will write."""
     moves = np.empty(MAX_MOVES, MOVE)
     n = 0
     for i in frontier:

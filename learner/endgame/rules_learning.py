@@ -19,7 +19,7 @@ from engine.tablebase.solve import Grid, canonical_places, grid_of, place_word, 
 from .data import FLAG_NONE, EndgameSampler
 from .decision_list import ListLearner, classes_of, decide, gather
 
-EXHAUSTED_PIECES = 4  # all quiet positions of up to so many pieces are looked at; of one more, a sample
+EXHAUSTED_PIECES = 4  # all quiet positions with at most this number of pieces are looked at; of one more, a sample
 _CHUNK = 100_000  # positions between two reports
 _RIDGE = 1e-3
 _PAIRS_COUNT, _PART, _OF_FIVE = 10, 0.12, 100_000
@@ -89,7 +89,7 @@ def _quiet_slice(grid: Grid, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quiet_sample(tables: DenseTables, pieces: int, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """So many quiet positions of exactly that number of pieces, all equally likely; shaped as ``quiet_positions``."""
+    """Random quiet positions with exactly this number of pieces, all equally likely; shaped as ``quiet_positions``."""
     sampler = EndgameSampler(tables, materials(pieces), seed, quiet=True)
     words, values = np.zeros((0, 3), np.uint32), np.zeros(0, np.int8)
     while len(words) < number:

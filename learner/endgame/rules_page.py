@@ -15,7 +15,7 @@ from engine.knowledge.rules import OUTCOMES, RuleList
 from .rules_learning import Positions, measure
 
 PAGE = "rules.md"
-_FOLDER = "rules"  # of the pictures, beside the page
+_FOLDER = "rules"  # folder of the pictures, beside the page
 _HEAD = """# Rules found in the tables
 
 {rules} rules say who wins a quiet endgame, one in which neither side could capture, were it to move. They stand in

@@ -150,7 +150,7 @@ class TimedTrainer(ABC):
         """The loss of a fresh batch, and its number of positions."""
 
     def _accuracy(self) -> float | None:
-        """For a point of the curve."""
+        """Accuracy for a point of the curve."""
         return None
 
     @property
@@ -161,7 +161,7 @@ class TimedTrainer(ABC):
 
     @property
     def learning_rate(self) -> float:
-        """Of the next step."""
+        """Learning rate of the next step."""
         rate = self.settings.learning_rate
         if self.settings.schedule == "cosine":
             rate *= 0.5 * (1 + math.cos(math.pi * self.progress))

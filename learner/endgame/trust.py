@@ -1,4 +1,4 @@
-"""How far a search's probabilities are to be believed, by the way its verdict was reached, and beyond tested pieces.
+"""Corrections of a search's probabilities, by the way its verdict was reached, and beyond the tested number of pieces.
 
 A rule turns stated probabilities p into ``(1 - doubt) softmax(log p / temperature) + doubt / 3``. The temperature (Guo
 et al. 2017) corrects answers that are all somewhat too sure; the doubt is what goes wrong however sure the networks
@@ -17,7 +17,7 @@ from .probabilities import bounded, log_probabilities, softmax
 from .resolve import CHANGED, Resolved
 from .validation import calibration_error, reliability_bins, wilson_interval
 
-WAYS = CHANGED + 1  # that are not proofs
+WAYS = CHANGED + 1  # number of ways to a verdict that are not proofs
 FEWEST = 200  # positions to fit a rule of its own on; below, it is fitted on all
 _SUREST = 10  # a tenth of the answers
 _LARGEST = 20.0  # temperature

@@ -16,7 +16,7 @@ from engine.pdn import PdnGame, read_games
 
 from ..endgame.data import TEST, TRAIN, VALIDATION, held_out
 
-_SPLIT_ENDS = (80, 90)  # of a hundred games, those below the first number are for training
+_SPLIT_ENDS = (80, 90)  # per cent: games below the first number are for training
 _BLACK_WON, _WHITE_WON, _DRAWN = "1-0", "0-1", "1/2-1/2"  # results with Black, who moves first, first
 _REPORT_GAMES = 100
 
@@ -43,7 +43,7 @@ class ExpertSamples(NamedTuple):
     games: np.ndarray
 
     def take(self, rows: np.ndarray) -> "ExpertSamples":
-        """These rows, by number or by truth."""
+        """Rows by an array of indices or of booleans."""
         return ExpertSamples(*(column[rows] for column in self))
 
 

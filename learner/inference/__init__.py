@@ -1,4 +1,4 @@
-"""Batched inference: one interface, ``NetworkEvaluator``, over PyTorch and kernels of our own.
+"""Batched inference: one interface, ``NetworkEvaluator``, over PyTorch and own kernels.
 
 ``make_evaluator`` opens one of them by name or by a rule; ``export`` writes networks for other programs.
 """

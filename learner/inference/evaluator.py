@@ -82,7 +82,7 @@ class NetworkEvaluator(ABC):
             return self._evaluate_all(positions)
 
     def _evaluate_all(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``evaluate`` for whoever holds the lock."""
+        """``evaluate``; the caller holds the lock."""
         n = len(positions)
         policy_logits, wdl_logits = np.empty((n, NUM_POLICY), np.float32), np.empty((n, 3), np.float32)
         largest = int(self._buckets[-1])
@@ -93,7 +93,7 @@ class NetworkEvaluator(ABC):
 
     @property
     def config(self) -> NetworkConfig:
-        """Of the network."""
+        """Configuration of the network."""
         return self._network.config
 
     @property

@@ -1,4 +1,4 @@
-"""Networks as ONNX files for other programs; and how true such a file is.
+"""Networks as ONNX files for other programs; and how close such a file's answers are.
 
 Inputs and outputs are those of ``INTERFACE``, which is part of every file as documentation of the model and of each
 input and output.
@@ -107,7 +107,7 @@ def evaluate_export(path: str | os.PathLike[str], positions: np.ndarray) -> Answ
 
 
 def check_export(path: str | os.PathLike[str], network: Network, positions: int = 500) -> Fidelity:
-    """How true an exported file is to its network in float32; raises what ``evaluate_export`` does.
+    """How close an exported file's answers are to its network's in float32; raises what ``evaluate_export`` does.
 
     Args:
         positions: of random games, to compare the answers on.

@@ -1,4 +1,4 @@
-"""How true a backend is to the network it runs: divergences of its answers on the same positions."""
+"""How close a backend's answers are to those of the network it runs, on the same positions."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,7 @@
 """Vectors of eight float32 numbers as a type of Numba's, for kernels that leave nothing to LLVM's vectoriser.
 
 Values of type ``Lanes`` live in one register with AVX, in two or more elsewhere. Arrays are one-dimensional and
-contiguous, places in them are counted in numbers, and nothing looks whether a place lies inside the array.
+contiguous, places in them are counted in numbers, and bounds are not checked.
 """
 
 import operator

@@ -1,4 +1,4 @@
-"""Inference by our own kernels (``winograd``): needs no other package, and any batch size is as good as another."""
+"""Inference by own kernels (``winograd``): it needs no other package and has no preferred batch size."""
 
 import copy
 import logging
@@ -63,7 +63,7 @@ def can_compute(config: NetworkConfig) -> bool:
 
 
 class NumbaEvaluator(NetworkEvaluator):
-    """Evaluates with kernels of our own, for networks of 3 by 3 convolutions over the dark squares.
+    """Evaluates with own kernels, for networks of 3 by 3 convolutions over the dark squares.
 
     With 16-bit integers the convolutions' points and filters are rounded to them: each convolution's points with one
     step, twice what the calibration positions need, each filter point with a step for every output. The heads stay in

@@ -1,6 +1,6 @@
 """Sums and products of 16-bit integers, sixteen at a time, as intrinsics of Numba's; see ``lanes`` and ``tiles``.
 
-Rows of a table lie one after the other; places are counted in numbers, and nothing looks whether they lie inside. What
+Rows of a table lie one after the other; places are counted in numbers, and bounds are not checked. What
 ``sum_rows`` adds up may be negative; the products take zero in place of such numbers.
 """
 

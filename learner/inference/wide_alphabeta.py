@@ -26,11 +26,11 @@ from .wide_kernels import WideBuffers, WideWeights, change_units, list_hops, pha
 _TABLE_WIN = 10_000  # less than a win that the search has seen
 _MOST_MISSED = 256
 _FARTHEST_BACK = 6  # plies; from farther ones nearly as much has changed as there is to add up
-_PLIES_PER_NAT = np.float32(0.9)  # that a move is searched less deep, by how much less likely than the likeliest it is
+_PLIES_PER_NAT = np.float32(0.9)  # plies less for a move, per nat that it is less likely than the likeliest
 _FROM_THE_FIRST = np.float32(0.8)  # plies that come on top before rounding down
 _MOST_REDUCED = 5
 _FARTHEST = np.float32(500.0)  # nats
-_ORDERS_PER_NAT = np.float32(1000.0)  # of the numbers by which moves are put in order
+_ORDERS_PER_NAT = np.float32(1000.0)  # scale of the integers by which moves are sorted
 _SURE = 1e-4  # least expected score, and most behind 1, that is told apart
 
 

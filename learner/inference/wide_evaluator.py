@@ -1,4 +1,4 @@
-"""The wide network as the search's evaluator, by kernels of our own."""
+"""The wide network as the search's evaluator, by own kernels."""
 
 import numpy as np
 from torch import Tensor

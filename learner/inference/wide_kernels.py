@@ -23,7 +23,7 @@ from .shorts import DOTS, OUTPUTS, STRIP, dot_rows, multiply_positive, sum_rows
 
 BEGINNINGS = REVERSIBLE_PLIES_TO_DRAW + 1
 """Rows of a phase before those of pieces: bias and reversible plies, by the number of these."""
-_KINDS = 4  # of pieces
+_KINDS = 4  # kinds of pieces
 PHASE_ROWS = BEGINNINGS + _KINDS * NUM_SQUARES
 """Rows of a phase."""
 _STATES = NUM_NEIGHBOUR_ROWS // _KINDS

@@ -80,7 +80,7 @@ class Buffers(NamedTuple):
 
 @njit(inline="always")
 def place(row, channel, channels):
-    """Where eight channels of a row begin; ``channel`` and ``channels`` are multiples of eight."""
+    """Offset of eight channels of a row; ``channel`` and ``channels`` are multiples of eight."""
     return (row // ROWS * channels + channel) * ROWS + row % ROWS * WIDTH
 
 
@@ -298,7 +298,7 @@ def forward(positions, weights, buffers, policy_logits, wdl_logits):
     channels = buffers.zeros.size
     source, to, depth, at = buffers.planes, buffers.x, WIDTH, 0
     for layer in range(weights.biases.size // channels):
-        second = layer > 0 and layer % 2 == 0  # of its block
+        second = layer > 0 and layer % 2 == 0  # second convolution of its block
         _convolve(source, depth, weights, at, layer, to, second, to, buffers, n)
         at += POINTS * depth * channels
         source, to, depth = to, buffers.x if layer % 2 else buffers.y, channels

@@ -18,9 +18,10 @@ oracle = typer.Typer(
 def tablebase_build(
     pieces: Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Tables of 2 to this many pieces.")] = 5,
     folder: Tables = None,
-    distance: Annotated[bool, typer.Option("--distance", help="Also how many plies every win takes.")] = False,
+    distance: Annotated[bool, typer.Option("--distance", help="Also store how many plies every win takes.")] = False,
     slices: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Only these, like 4400,4301, and those that they need.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Build only these slices, like 4400,4301, and those that they need."),
     ] = None,
     address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Spread slices over the nodes of this Ray cluster.")
@@ -84,9 +85,9 @@ def tablebase_encode(
     folder: Tables = None,
     net: Annotated[Path | None, typer.Option(help="Pair network to code with; trained now if left out.")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Of training, without --net, in processor time; coding takes minutes more.")
+        float, typer.Option(min=0.01, help="Minutes of processor time of training without --net; coding comes on top.")
     ] = 12.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the training.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 1,
     quiet: Json = False,
 ) -> Any:
     """Code all tables into one small file: a network and its corrections, exact value for value."""
@@ -109,7 +110,8 @@ def tablebase_decode(
 
 def probe(
     fens: Annotated[
-        list[str] | None, typer.Argument(metavar="[FEN]...", help="Positions; - reads more, a line each.")
+        list[str] | None,
+        typer.Argument(metavar="[FEN]...", help="Positions; - reads more from standard input, one a line."),
     ] = None,
     net: Net = None,
     folder: Tables = None,
@@ -143,7 +145,7 @@ def rules(
     learn: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Learn rules anew and write them there: a quarter of an hour.")
     ] = None,
-    most: Annotated[int, typer.Option("--rules", min=2, max=200, help="At most so many are learnt.")] = 60,
+    most: Annotated[int, typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn.")] = 60,
     seed: Seed = 1,
     folder: Tables = None,
     quiet: Json = False,
@@ -162,18 +164,18 @@ class OracleTrainRequest:
     """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
 
     out: Annotated[Path, typer.Option(help="Folder of the training; given again, it goes on.")]
-    kind: Annotated[str | None, typer.Option(help="Of a new network: pair (the default) or wang.")] = None
+    kind: Annotated[str | None, typer.Option(help="Kind of a new network: pair (the default) or wang.")] = None
     net: Annotated[str | None, typer.Option(help="Train this network on instead.")] = None
-    freeze_body: Annotated[bool, typer.Option("--freeze-body", help="Only the WDL head of a self-play network.")] = (
-        False
-    )
+    freeze_body: Annotated[
+        bool, typer.Option("--freeze-body", help="Train only the win/draw/loss head of a self-play network.")
+    ] = False
     pieces: Pieces = 5
     fewest: Annotated[int, typer.Option(min=2, help="Leave out positions of fewer pieces.")] = 2
     width: Annotated[
-        int | None, typer.Option(min=2, help="Numbers per pair of pieces, even: 64 at first; --net is widened.")
+        int | None, typer.Option(min=2, help="Numbers per pair of pieces, even (a new network: 64); --net is widened.")
     ] = None
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Train so long; tables and calibration take minutes more.")
+        float, typer.Option(min=0.01, help="Minutes of training; tables and calibration come on top.")
     ] = 30.0
     games: Games = None
     seed: Seed = 1
@@ -205,7 +207,7 @@ oracle.command("train")(request_command(OracleTrainRequest, OracleTrainRequest.e
 def oracle_calibrate(
     nets: Annotated[list[Path], typer.Argument(metavar="NETWORK...", help="Folders of endgame networks.")],
     out: Annotated[Path, typer.Option(help="Folder of the oracle.")],
-    budget: Annotated[float, typer.Option(min=1, help="Evaluations per position, on the mean.")] = 64.0,
+    budget: Annotated[float, typer.Option(min=1, help="Network evaluations per position, mean.")] = 64.0,
     positions: Positions = 100_000,
     seed: Seed = 1,
     games: Games = None,

@@ -21,19 +21,21 @@ Tables = Annotated[
 ]
 Net = Annotated[
     str | None,
-    typer.Option("--net", help="Folder of an oracle, a network or a run, or best: a run's best; if none, as shipped."),
+    typer.Option(
+        "--net", help="Folder of an oracle, network or run; best: of the run worked on last; else the shipped oracle."
+    ),
 ]
-MOST_PIECES = 8  # of tables: ``engine.tablebase.material.MAX_PIECES``, which takes a second to import
+MOST_PIECES = 8  # most pieces of tables: ``engine.tablebase.material.MAX_PIECES``, which takes a second to import
 Pieces = Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Positions of 2 to this many pieces.")]
 Games = Annotated[
-    Path | None, typer.Option(help="Games whose positions count as well: a run's folder, one of shards, or PDN.")
+    Path | None, typer.Option(help="Games whose positions are used as well: folder of a run or of shards, or PDN.")
 ]
-Positions = Annotated[int, typer.Option(min=1, help="How many positions.")]
+Positions = Annotated[int, typer.Option(min=1, help="Number of positions.")]
 MAX_SEED = (1 << 32) - 1
 MAX_GAMES = 20_000  # the openings of all are made beforehand
-Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the positions drawn.")]
+Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the positions drawn.")]
 Backend = Annotated[
-    str, typer.Option(help="What computes networks, like torch or numba-int16; auto: the fastest for them.")
+    str, typer.Option(help="Backend that computes networks, like torch or numba-int16; auto: the fastest for them.")
 ]
 PLAYER = (
     "random, rollout:N, alphabeta:N, tablebase, rules, level:NAME, hub:COMMAND, champion, FOLDER, alphabeta:FOLDER; "
