@@ -17,6 +17,7 @@ from engine.errors import PartlyReadError
 from selfplay import requests
 from selfplay.command_line import endgames
 from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
+from selfplay.command_line.puzzles import puzzles
 from selfplay.command_line.reproduce import reproduce
 from selfplay.requests import PlayRequest, TrainRequest
 
@@ -214,7 +215,12 @@ for request in (
 app.command()(endgames.probe)
 app.command()(endgames.classics)
 app.command()(endgames.rules)
-for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracle), ("reproduce", reproduce)):
+for name, group in (
+    ("tablebase", endgames.tablebase),
+    ("oracle", endgames.oracle),
+    ("puzzles", puzzles),
+    ("reproduce", reproduce),
+):
     app.add_typer(group, name=name)
 
 
