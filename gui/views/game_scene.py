@@ -152,7 +152,7 @@ class GameScene(SceneWithBoard):
         if self._seen is not None and self._seen[:2] == seen[:2]:
             return
         if self._seen is not None and seen[:2] == (self._seen[0], self._seen[1] + 1) and session.last_move is not None:
-            self._sound(session.last_move, self._seen[2], session.board)
+            self.sound(session.last_move, self._seen[2], session.board)
             hop = self.app.preferences.animation_ms / 1000
             if hop > 0 and not self._dropped:
                 before = self._seen[2].piece_map()
@@ -162,7 +162,8 @@ class GameScene(SceneWithBoard):
         self._dropped, self._scroll, self._first_row, self.pv, self.row = False, 0, 0, None, None
         self._seen = (session.game, session.ply, session.board.copy())
 
-    def _sound(self, move: Move, before: Board, after: Board) -> None:
+    def sound(self, move: Move, before: Board, after: Board) -> None:
+        """Lets a move be heard, if that is wanted."""
         crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
         had_error = self.app.sounds.error
         name = "crown" if crowned else "capture" if move.captured else "move"
