@@ -13,7 +13,7 @@ Action = enum.StrEnum(  # what a key can do
     "SAVE LOAD COPY_FEN COPY_PDN PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN NEXT_CONTROL "
     "PREVIOUS_CONTROL MENU SETTINGS TUTORIAL HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE SET_KING_WHITE "
     "SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE SHOW_MOVE REWIND VARIATION "
-    "COMMENT",
+    "COMMENT REMATCH",
 )
 
 
@@ -60,6 +60,7 @@ BINDINGS = (
     Binding(Action.VARIATION, ("v",), "go to another move that was made here", "Game", _GAME),
     Binding(Action.COMMENT, ("c",), "comment on the last move; remove a variation", "Game", _GAME),
     Binding(Action.NEW_GAME, ("ctrl+n",), "new game", "Game", _GAME),
+    Binding(Action.REMATCH, ("ctrl+r",), "after the game: again, with the colours swapped", "Game", _GAME),
     Binding(Action.RESIGN, ("r",), "resign", "Game", _GAME),
     Binding(Action.OFFER_DRAW, ("d",), "offer a draw", "Game", _GAME),
     Binding(Action.ACCEPT, ("y",), "say yes to a question", "Game", _GAME),

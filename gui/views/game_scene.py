@@ -13,7 +13,7 @@ from . import game_facts as facts
 from .animation import animate
 from .board_scene import SceneWithBoard
 from .board_view import BoardPicture, picture_of
-from .game_keys import TOOLS, GameKeys
+from .game_keys import GameKeys, tools
 from .geometry import Rect, game_layout, panel_heights, square_under
 from .move_panels import LinePanel, MoveList, MovesTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
@@ -194,12 +194,13 @@ class GameScene(SceneWithBoard):
             **dict.fromkeys((Action.NEXT, Action.LAST, Action.REDO), not session.at_end),
             Action.HINT: not session.is_over and not controller.agent_to_move,
             **dict.fromkeys((Action.MOVE_NOW, Action.TAKE_OVER), not session.is_over),
+            Action.REPORT: bool(session.nodes),
             **dict.fromkeys((Action.OFFER_DRAW, Action.RESIGN), can_end),
         }
         on = {Action.ANALYSE: controller.analysing}
         return tuple(
             Button(action, f"{tip} ({keys_of(action)})", action, "", enabled.get(action, True), on.get(action, False))
-            for action, tip in TOOLS.items()
+            for action, tip in tools(session.is_over).items()
         )
 
     # --- the mouse

@@ -82,6 +82,8 @@ class MainPage(MenuScene):
         app, go, session = self.app, self.app.go, self.app.controller.session
         if session.nodes and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
+        if session.is_over:
+            self.button("Rematch", self._rematch, "The same players from the same position, with the colours swapped")
         self.button("Play", self._play, self._described())
         for title, scene, meaning in SCENES:
             self.button(title, partial(go.open, scene), meaning)
@@ -94,6 +96,10 @@ class MainPage(MenuScene):
         if preferences.mode == "agent-agent":
             return f"{stored_spec(self.app, 'black').label} against {stored_spec(self.app, 'white').label}"
         return f"Against {stored_spec(self.app, 'agent').label}"
+
+    def _rematch(self) -> None:
+        self.app.controller.rematch()
+        self.app.go.to_game()
 
     def _play(self) -> None:
         if self.app.preferences.opening == "position":

@@ -73,7 +73,7 @@ def check_puzzles(
     by_proof: dict[str, ProofFigures] = {}
     evaluator = champion_student()
     with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
-        settler = Settler(evaluator, tables, simulations)
+        settler = Settler(evaluator, tables, simulations, tables)
         progress.phase(f"searching with {simulations} simulations a move", len(chosen))
         for first in range(0, len(chosen), _BATCH):
             for puzzle, failure in _looked_at(settler, path, chosen[first : first + _BATCH]):

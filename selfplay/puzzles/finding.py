@@ -15,6 +15,7 @@ from .rating import WEAKEST, LevelSolver, rating_of
 from .settling import STRICT, Bounds, MoveValue, OnlyMove, Settler, only_move
 
 FEWEST_MOVES = 3  # of a puzzle's first position: between two moves one guesses
+_LEAD = 1  # pieces: who is further ahead or behind seldom has one right move (7 puzzles of 369)
 _GLANCE = 300  # simulations of the short look
 _HOPEFUL, _LIKELY = Bounds(0.5, 0.6), Bounds(0.75, 0.45)  # with which it, and as short a one after each move, is judged
 _LEAST_RATING = WEAKEST  # what is easier everybody sees
@@ -47,7 +48,7 @@ class Finder:
     def find(self, boards: Sequence[Board]) -> list[Puzzle]:
         """The puzzles among positions, in their order."""
         fresh = list({board.words(): board for board in boards if board.words() not in self._seen}.values())
-        fresh = [board for board in fresh if len(search_moves(board)) >= FEWEST_MOVES]
+        fresh = [board for board in fresh if _is_even(board) and len(search_moves(board)) >= FEWEST_MOVES]
         found = [
             _Found(board, (search_moves(board)[only.place],), only, ((board, only.place),))
             for board, only in self._only_moves(fresh)
@@ -115,6 +116,11 @@ class Finder:
             first += len(one.choices)
             puzzles.append(_puzzle(one, line, *rating_of(together)))
         return puzzles
+
+
+def _is_even(board: Board) -> bool:
+    own, opp, _ = board.words()
+    return abs(own.bit_count() - opp.bit_count()) <= _LEAD
 
 
 def _seen_by(glance: SearchResult, board: Board) -> list[MoveValue]:

@@ -14,6 +14,7 @@ from learner.endgame.progress import OracleProgress
 from learner.inference import BackendError, make_evaluator
 from learner.student import load_student
 
+from ..knowledge import shared_tablebase
 from ..players import checkpoint_folder
 from ..threads import use_single_thread
 from .finding import Finder
@@ -70,7 +71,8 @@ def make_puzzles(
     evaluator = champion_student()
     source: _Games = recorded or SelfPlay(evaluator, seed)
     with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
-        finder = Finder(Settler(evaluator, tables, simulations), LevelSolver(evaluator), book.puzzles)
+        settler = Settler(evaluator, tables, simulations, shared_tablebase())
+        finder = Finder(settler, LevelSolver(evaluator), book.puzzles)
         progress.phase("finding puzzles", number)
         progress.done(len(book.puzzles))
         while len(book.puzzles) < number and (played := source.round(book.rounds)):

@@ -74,27 +74,28 @@ class Settler:
     """Says what moves are worth.
 
     Args:
-        tables: decide what they know, also in the searches.
+        tables: decide what they know.
         simulations: of the search after each move.
+        leaves: tables that decide leaves of the searches. Those that are not in memory make a search half as fast.
     """
 
-    def __init__(self, evaluator: Evaluator, tables: Tablebase, simulations: int) -> None:
+    def __init__(self, evaluator: Evaluator, tables: Tablebase, simulations: int, leaves: Tablebase) -> None:
         self._evaluator, self._tables, self._prover = evaluator, tables, Prover(tables)
         changes = {"num_simulations": simulations, "leaves_in_flight": 1, "shot_visits": _SHOT_VISITS}
         self._config = BOARD_SEARCH.impartial().model_copy(update=changes)
         at_once = max(1, min(_MOST_AT_ONCE, _NODES_AT_ONCE // simulations))
-        self._search = LockstepSearch(self._config, at_once, leaf_oracle=tables)
+        self._search = LockstepSearch(self._config, at_once, leaf_oracle=leaves)
 
     def by_tables(self, boards: Sequence[Board]) -> list[list[MoveValue] | None]:
-        """The values of each board's moves; None where the tables lack one of them."""
-        moves, behind, starts = _moves_behind(boards)
+        """The values of each board's moves; None where it has too many pieces for the tables, or these lack one."""
+        answers: list[list[MoveValue] | None] = [None] * len(boards)
+        few = [index for index, board in enumerate(boards) if _pieces(board) <= self._tables.max_pieces]
+        moves, behind, starts = _moves_behind([boards[index] for index in few])
         values = self._known(behind)
-        answers: list[list[MoveValue] | None] = []
-        for first, named in zip(starts, moves, strict=True):
-            known = values[first : first + len(named)]
-            whole = all(value is not None for value in known)
-            pairs = zip(named, known, strict=True)
-            answers.append([MoveValue(move, value or 0.0, Proof.TABLES) for move, value in pairs] if whole else None)
+        for index, first, named in zip(few, starts, moves, strict=True):
+            known = [value for value in values[first : first + len(named)] if value is not None]
+            if len(known) == len(named):
+                answers[index] = [MoveValue(*pair, Proof.TABLES) for pair in zip(named, known, strict=True)]
         return answers
 
     def values(self, boards: Sequence[Board], simulations: int | None = None) -> list[list[MoveValue]]:
