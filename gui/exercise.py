@@ -102,7 +102,7 @@ class Exercise:
             self.status = "solved" if last else "right"
         elif self.task.least is not None:
             self.status = "judging"
-            if (outcome := self.board.outcome()) is not None:
+            if (outcome := self.board_to_judge().outcome()) is not None:
                 self.judged(0.5 if outcome.winner is None else float(outcome.winner is self.color))
         else:
             self._refuse()
@@ -110,6 +110,13 @@ class Exercise:
     def _leads_on(self, move: Move) -> bool:
         """Whether a move is the right one, or leads to the same position by another way."""
         return move == self.expected or _after(self.board, move) == _after(self.board, self.expected)
+
+    def board_to_judge(self) -> Board:
+        """The answer's position, after the moves that are forced there: a search has nothing to say of those."""
+        board = self.board.copy()
+        while board.outcome() is None and len(moves := board.distinct_moves) == 1:
+            board.push(moves[0])
+        return board
 
     def judged(self, score: float) -> None:
         """What the answer on the board is worth: the expected score, 0 to 1, of who made it."""

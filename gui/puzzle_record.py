@@ -24,7 +24,7 @@ _LEAST_DEVIATION = 60.0  # so that a rating still moves after hundreds of puzzle
 _SHOTS = frozenset({Theme.SHOT_1, Theme.SHOT_2, Theme.SHOT_3, Theme.SHOT_4, Theme.CAPTURE})
 _OPPOSITION = frozenset({Theme.OPPOSITION, Theme.FIRST_POSITION})
 CHOICES: dict[str, Collection[Theme]] = {
-    "all themes": frozenset(Theme),
+    "all": frozenset(Theme),
     "shots": _SHOTS,
     "breakthroughs": frozenset({Theme.BREAKTHROUGH}),
     "opposition": _OPPOSITION,

@@ -125,6 +125,16 @@ def test_an_answer_that_ends_the_game_needs_no_judge() -> None:
     assert exercise.status == "solved"
 
 
+def test_forced_replies_are_looked_through_before_an_answer_is_judged() -> None:
+    board, report = mistake(EXCHANGE.fen, "32-28", EXCHANGE.line, 1.0, 0.5)
+    exercise = Exercise(task_of_mistake(board, report))
+    exercise.answer(move(exercise, "15-18"))
+    judged = exercise.board_to_judge()
+    assert judged.outcome() is not None or len(judged.distinct_moves) > 1
+    assert judged.move_stack[:1] == [exercise.board.peek()]
+    assert exercise.board.ply == 1
+
+
 # --- the record
 
 
@@ -146,7 +156,7 @@ def test_results_move_the_rating_once_and_streaks_always() -> None:
 def test_a_record_outlives_any_row_of_results(results: list[bool], seed: int) -> None:
     record, puzzles, rng = PuzzleRecord(), numbered(30), random.Random(seed)
     for solved in results:
-        puzzle = record.choose(puzzles, "all themes", rng)
+        puzzle = record.choose(puzzles, "all", rng)
         assert puzzle is not None
         record.enter(puzzle, solved)
     assert PuzzleRecord.model_validate(record.model_dump(mode="json")) == record
@@ -161,9 +171,9 @@ def test_puzzles_are_chosen_by_strength_theme_and_what_was_solved() -> None:
     assert all(puzzle is not None and abs(puzzle.rating - 1000) <= 100 for puzzle in drawn)
     few = numbered(2)
     record.results = {few[0].fen: False}
-    assert record.choose(few, "all themes", rng) is few[1]
+    assert record.choose(few, "all", rng) is few[1]
     record.results[few[1].fen] = True
-    assert record.choose(few, "all themes", rng) is few[0]
+    assert record.choose(few, "all", rng) is few[0]
     assert record.choose(few, "defence", rng) is None
     assert set().union(*CHOICES.values()) == set(Theme)
 

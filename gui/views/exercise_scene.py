@@ -40,6 +40,7 @@ class ExerciseScene(BoardScene):
         self.entry = MoveInput(Board(), ())
         self._reply_at: float | None = None
         self._said = ""
+        self._judged = Board()  # an answer that is being judged, after what is forced then
         self._judging: int | None = None  # number of the search that says what an answer is worth
 
     # --- for subclasses
@@ -93,7 +94,8 @@ class ExerciseScene(BoardScene):
             self._reply_at = self.motion.now + _REPLY_S
         elif exercise.status == "judging":
             app = self.app
-            self._judging = app.thinker.request(exercise.board, app.controller.adviser(), "hint")
+            self._judged = exercise.board_to_judge()
+            self._judging = app.thinker.request(self._judged, app.controller.adviser(), "hint")
         self._report()
 
     def _report(self) -> None:
@@ -130,11 +132,11 @@ class ExerciseScene(BoardScene):
     def _judge(self, exercise: Exercise) -> None:
         """Takes what the tables, or else the search, say of an answer."""
         endgame, snapshot = self.app.endgame, self.app.thinker.snapshot
-        verdict = endgame.ask(exercise.board)
+        verdict = endgame.ask(self._judged)
         value: float | None = None
         if verdict is not None and verdict.exact is not None:
             value = {"win": 1.0, "draw": 0.0, "loss": -1.0}[verdict.exact]
-        elif endgame.looking_up(exercise.board) or snapshot is None or snapshot.number != self._judging:
+        elif endgame.looking_up(self._judged) or snapshot is None or snapshot.number != self._judging:
             return
         elif snapshot.status == "done":
             value = snapshot.value
@@ -145,7 +147,7 @@ class ExerciseScene(BoardScene):
             self._said = (snapshot.error if snapshot is not None else None) or "Nobody could judge this move"
             exercise.take_back()
         else:
-            exercise.judged((1.0 - value) / 2.0)
+            exercise.judged((1.0 + (value if self._judged.turn is exercise.color else -value)) / 2.0)
         self._open_board()
         self._report()
 

@@ -86,7 +86,7 @@ class ReportScene(BoardScene):
         self.set_buttons(
             tuple(Button(name, label=label) for name, label in _STEPS.items()),
             (
-                Button("retry", label="Try mistakes again", enabled=bool(self._faults)),
+                Button("retry", label="Try again", enabled=bool(self._faults)),
                 Button("play", label="Play on"),
                 Button("leave", label="Back"),
             ),
