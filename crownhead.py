@@ -18,6 +18,7 @@ from papers.command_line import reproduce
 from selfplay import requests
 from selfplay.command_line import endgames
 from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
+from selfplay.command_line.puzzles import puzzles
 from selfplay.requests import PlayRequest, TrainRequest
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _play(request: PlayRequest) -> None:
     from gui.launch import plan_for, spec_of
 
     plan = None
-    if request != PlayRequest(menu=request.menu):
+    if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
         spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
         if spec.kind == "network":  # says what is wrong with a checkpoint before a window opens
             from learner.checkpoint import read_info
@@ -154,7 +155,13 @@ def _play(request: PlayRequest) -> None:
         elif spec.kind == "external":
             _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
-    run(_make_network, _start_engine, _find_networks, _ask_oracle, plan=plan, menu=request.menu)
+    options: dict[str, Any] = {"plan": plan, "menu": request.menu}
+    if request.puzzles is not None:
+        from engine.puzzles.book import read_book
+
+        book = read_book(request.puzzles)  # says what is wrong with it before a window opens
+        options |= {"puzzles": lambda: book.puzzles, "first": "puzzles"}
+    run(_make_network, _start_engine, _find_networks, _ask_oracle, **options)
 
 
 def _make_network(spec: "OpponentSpec") -> "Player":
@@ -218,7 +225,12 @@ for request in (
 app.command()(endgames.probe)
 app.command()(endgames.classics)
 app.command()(endgames.rules)
-for name, group in (("tablebase", endgames.tablebase), ("oracle", endgames.oracle), ("reproduce", reproduce)):
+for name, group in (
+    ("tablebase", endgames.tablebase),
+    ("oracle", endgames.oracle),
+    ("puzzles", puzzles),
+    ("reproduce", reproduce),
+):
     app.add_typer(group, name=name)
 
 

@@ -15,6 +15,8 @@ import pygame
 from engine.board import Board
 from engine.errors import DraughtsError
 from engine.fen import Color
+from engine.puzzles.book import shipped_puzzles
+from engine.puzzles.puzzle import Puzzle
 
 from .autosave import Autosave
 from .controller import GameController
@@ -62,15 +64,22 @@ class App:
     Attributes:
         go: the scenes and the ways between them.
         is_first_start: there were no preferences.
+        puzzles: reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
         style: theme, text and size of letters for the present window.
         frame_seconds: work of the latest frames that drew something.
     """
 
-    def __init__(self, opponents: Opponents, endgame: EndgameInfo, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        opponents: Opponents,
+        endgame: EndgameInfo,
+        folder: Path | None = None,
+        puzzles: Callable[[], Sequence[Puzzle]] = shipped_puzzles,
+    ) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
         self._first_time = self.is_first_start = not self.preferences_file.exists()
         self.preferences, message = load_preferences(self.preferences_file)
-        self.opponents = opponents
+        self.opponents, self.puzzles = opponents, puzzles
         self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
@@ -360,6 +369,8 @@ def run(
     folder: Path | None = None,
     plan: GamePlan | None = None,
     menu: bool = False,
+    puzzles: Callable[[], Sequence[Puzzle]] = shipped_puzzles,
+    first: str | None = None,
 ) -> None:
     """Opens the window and returns when it is closed.
 
@@ -370,16 +381,21 @@ def run(
         folder: keeps preferences and games there, not in the platform's places.
         plan: the game to begin with; by default an unfinished one, or the one that the preferences describe.
         menu: begin with the main menu instead of the board.
+        puzzles: see ``App``.
+        first: name of a scene (``Navigation.open``) to begin with.
 
     Raises:
         WindowError: there is no display; one line.
     """
     start_pygame()
-    app = App(Opponents(make_network, make_external, find_checkpoints), EndgameInfo(oracle=oracle), folder)
+    opponents = Opponents(make_network, make_external, find_checkpoints)
+    app = App(opponents, EndgameInfo(oracle=oracle), folder, puzzles)
     failed = True
     try:
         app.open_window()
         app.begin(plan, menu)
+        if first is not None:
+            app.go.open(first)
         app.loop()
         failed = False
     finally:

@@ -65,6 +65,7 @@ class GameController:
         self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
         self._version, self._now, self._asked_at = -1, now, 0.0
         self._names = PlayerNames()
+        self._opening: tuple[str, ...] = ()  # moves that were made at once, if the game was begun here
         self._shown: tuple[Snapshot, Verdict | None, Snapshot] | None = None
 
     # --- beginning
@@ -73,8 +74,17 @@ class GameController:
         self.session.new_game(plan.fen, self._names.of(plan.humans, plan.agents), plan.opening)
         self.autosave.begin()
         self.resume(plan)
+        self._opening = plan.opening
         if len(self.humans) == 1:  # the agent gets ready while the person thinks
             self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
+
+    def rematch(self) -> None:
+        """The players of a game that is over meet again, from the same position, with their colours swapped."""
+        if not self.session.is_over:
+            return
+        humans = frozenset(color.other for color in self.humans)
+        agents = {color: self.agents[color.other] for color in Color}
+        self.start(GamePlan(humans, agents, self.session.start_fen, self._opening, self.clock.control))
 
     def loaded(self) -> None:
         """A game or position was loaded: people play both sides until a player is chosen for one of them."""
@@ -83,6 +93,7 @@ class GameController:
     def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
         """Play goes on in the session's game, between the players of ``plan``, with ``left`` seconds on the clocks."""
         self.thinker.forget()
+        self._opening = ()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
         self.clock.reset(plan.control, left)
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False

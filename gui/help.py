@@ -3,7 +3,7 @@
 import enum
 from typing import NamedTuple
 
-SCENES = ("menu", "game", "setup", "tutorial", "help", "report")
+SCENES = ("menu", "game", "setup", "tutorial", "help", "report", "exercise")
 
 
 Action = enum.StrEnum(  # what a key can do
@@ -13,7 +13,7 @@ Action = enum.StrEnum(  # what a key can do
     "SAVE LOAD COPY_FEN COPY_PDN PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN NEXT_CONTROL "
     "PREVIOUS_CONTROL MENU SETTINGS TUTORIAL HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE SET_KING_WHITE "
     "SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE SHOW_MOVE REWIND VARIATION "
-    "COMMENT",
+    "COMMENT REMATCH",
 )
 
 
@@ -30,23 +30,26 @@ class Binding(NamedTuple):
 DIRECTIONS = {Action(f"cursor_{direction}"): direction for direction in ("left", "right", "up", "down")}
 _GAME = ("game",)
 _BOARDS = ("game", "setup")
+_ENTRY = ("game", "exercise")  # a move can be entered
+_CURSOR = ("game", "setup", "exercise")
 _REVIEW = ("game", "report")
 _SETUP = ("setup",)
 _TUTORIAL = ("tutorial",)
 _PAGES = ("tutorial", "help")
+_NOT_TUTORIAL = tuple(scene for scene in SCENES if scene != "tutorial")
 _DIGITS = tuple("0123456789-x")
 
 BINDINGS = (
-    Binding(Action.CURSOR_LEFT, ("left",), "cursor one square left", "Moving", _BOARDS),
-    Binding(Action.CURSOR_RIGHT, ("right",), "cursor one square right", "Moving", _BOARDS),
-    Binding(Action.CURSOR_UP, ("up",), "cursor one row up", "Moving", _BOARDS),
-    Binding(Action.CURSOR_DOWN, ("down",), "cursor one row down", "Moving", _BOARDS),
+    Binding(Action.CURSOR_LEFT, ("left",), "cursor one square left", "Moving", _CURSOR),
+    Binding(Action.CURSOR_RIGHT, ("right",), "cursor one square right", "Moving", _CURSOR),
+    Binding(Action.CURSOR_UP, ("up",), "cursor one row up", "Moving", _CURSOR),
+    Binding(Action.CURSOR_DOWN, ("down",), "cursor one row down", "Moving", _CURSOR),
     Binding(Action.NEXT_SQUARE, ("tab",), "cursor to the next piece or target", "Moving", _GAME),
     Binding(Action.PREVIOUS_SQUARE, ("shift+tab",), "cursor to the piece or target before", "Moving", _GAME),
-    Binding(Action.ENTER, ("return", "space"), "choose the piece or target; play the typed move", "Moving", _GAME),
+    Binding(Action.ENTER, ("return", "space"), "choose the piece or target; play the typed move", "Moving", _ENTRY),
     Binding(Action.ENTER, ("return", "space"), "put down or take away a piece", "Moving", _SETUP),
-    Binding(Action.TYPE, _DIGITS, "type a move, like 11-15 or 15x22", "Moving", _GAME),
-    Binding(Action.BACKSPACE, ("backspace",), "take back a typed character", "Moving", _GAME),
+    Binding(Action.TYPE, _DIGITS, "type a move, like 11-15 or 15x22", "Moving", _ENTRY),
+    Binding(Action.BACKSPACE, ("backspace",), "take back a typed character", "Moving", _ENTRY),
     Binding(Action.CANCEL, ("escape",), "drop what is typed or chosen; otherwise open the menu", "Moving", _GAME),
     Binding(Action.UNDO, ("ctrl+z", "u"), "take back", "Game", _GAME),
     Binding(Action.REDO, ("ctrl+y", "ctrl+shift+z"), "make again what was taken back", "Game", _GAME),
@@ -57,12 +60,17 @@ BINDINGS = (
     Binding(Action.VARIATION, ("v",), "go to another move that was made here", "Game", _GAME),
     Binding(Action.COMMENT, ("c",), "comment on the last move; remove a variation", "Game", _GAME),
     Binding(Action.NEW_GAME, ("ctrl+n",), "new game", "Game", _GAME),
+    Binding(Action.REMATCH, ("ctrl+r",), "after the game: again, with the colours swapped", "Game", _GAME),
     Binding(Action.RESIGN, ("r",), "resign", "Game", _GAME),
     Binding(Action.OFFER_DRAW, ("d",), "offer a draw", "Game", _GAME),
     Binding(Action.ACCEPT, ("y",), "say yes to a question", "Game", _GAME),
     Binding(Action.DECLINE, ("n",), "say no to a question", "Game", _GAME),
     Binding(Action.PAUSE, ("p",), "stop the clock, or let it run on", "Game", _GAME),
     Binding(Action.HINT, ("h",), "show a good move", "Agent", _GAME),
+    Binding(Action.HINT, ("h",), "a hint: the piece, then its target, then the line", "Puzzles", ("exercise",)),
+    Binding(Action.REWIND, ("z", "ctrl+z"), "take a wrong answer back; start again", "Puzzles", ("exercise",)),
+    Binding(Action.NEXT_PAGE, ("n", "page down"), "the next one", "Puzzles", ("exercise",)),
+    Binding(Action.PREVIOUS_PAGE, ("page up",), "the mistake before", "Puzzles", ("exercise",)),
     Binding(Action.MOVE_NOW, ("m",), "have the agent move now", "Agent", _GAME),
     Binding(Action.TAKE_OVER, ("t",), "take over the other side", "Agent", _GAME),
     Binding(Action.ANALYSE, ("a",), "analyse this position, or stop", "Agent", _GAME),
@@ -90,8 +98,8 @@ BINDINGS = (
     Binding(Action.REWIND, ("backspace",), "show the example again", "Pages", _TUTORIAL),
     Binding(Action.CURSOR_UP, ("up",), "the mistake before", "Pages", ("report",)),
     Binding(Action.CURSOR_DOWN, ("down",), "the next mistake", "Pages", ("report",)),
-    Binding(Action.FLIP, ("f",), "turn the board round", "Window", (*_BOARDS, "report")),
-    Binding(Action.NUMBERS, ("b",), "numbers on the squares on or off", "Window", (*_BOARDS, "report")),
+    Binding(Action.FLIP, ("f",), "turn the board round", "Window", (*_CURSOR, "report")),
+    Binding(Action.NUMBERS, ("b",), "numbers on the squares on or off", "Window", (*_CURSOR, "report")),
     Binding(Action.ARROWS, ("w",), "arrows for the agent's moves on or off", "Window", _GAME),
     Binding(Action.PANELS, ("e",), "what the agent thinks: show or hide", "Window", _GAME),
     Binding(Action.THEME, ("ctrl+t",), "next theme", "Window", SCENES),
@@ -105,7 +113,13 @@ BINDINGS = (
     Binding(Action.MENU, ("escape",), "back", "Window", SCENES[2:]),
     Binding(Action.MENU, ("f10",), "the menu", "Window", _GAME),
     Binding(Action.SETTINGS, ("ctrl+,",), "preferences", "Window", _GAME),
-    Binding(Action.TUTORIAL, ("f2",), "the rules, in pictures", "Window", ("menu", "game", "setup", "help", "report")),
+    Binding(
+        Action.TUTORIAL,
+        ("f2",),
+        "the rules, in pictures",
+        "Window",
+        _NOT_TUTORIAL,
+    ),
     Binding(Action.HELP, ("f1", "?"), "this page", "Window", SCENES),
     Binding(Action.QUIT, ("ctrl+q",), "close the window", "Window", SCENES),
 )

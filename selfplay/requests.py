@@ -493,6 +493,7 @@ class PlayRequest:
     side: Annotated[str | None, typer.Option(help="Your side: black, white, both or none.")] = None
     fen: Fen = None
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False
+    puzzles: Annotated[Path | None, typer.Option(metavar="FILE", help="Begin with the puzzles of this file.")] = None
     text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False
 
 

@@ -90,8 +90,8 @@ class Prover:
         self._tables = tables
         self._planner = ConversionPlanner(tables)
 
-    def prove(self, board: Board) -> Proof:
-        """What the tables say of a position in which there are moves.
+    def prove(self, board: Board, plies: int = MOST_PLIES) -> Proof:
+        """What the tables say of a position in which there are moves, with a line of at most ``plies``.
 
         Raises:
             MissingTableError: no table covers it.
@@ -99,16 +99,16 @@ class Prover:
         value = self._tables.probe_wdl(board)
         if value == 0:
             return Proof(0, None, self._keeping(board), ())
-        return Proof(value, plies_of(self._tables, board), (), tuple(self._line(board.copy())))
+        return Proof(value, plies_of(self._tables, board), (), tuple(self._line(board.copy(), plies)))
 
     def _keeping(self, board: Board) -> tuple[str, ...]:
         moves = known_moves(self._tables, board)
         kept = tuple(board.pdn(one.move) for one in moves if one.value == 0)
         return kept if len(kept) < len(moves) else ()
 
-    def _line(self, board: Board) -> list[Step]:
+    def _line(self, board: Board, plies: int) -> list[Step]:
         line: list[Step] = []
-        while len(line) < MOST_PLIES and (moves := known_moves(self._tables, board)):
+        while len(line) < plies and (moves := known_moves(self._tables, board)):
             best = max(one.value for one in moves)
             equal = [one for one in moves if one.value == best]
             chosen = self._fastest(board, equal) if best == 1 else self._slowest(equal)

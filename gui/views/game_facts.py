@@ -8,6 +8,7 @@ from engine.pdn import PdnNode
 
 from ..controller import GameController
 from ..help import Action, keys_of
+from ..move_input import MoveInput
 from ..preferences import Preferences
 from ..session import GLYPHS
 from ..snapshot import MoveRow, Snapshot, of_color
@@ -150,10 +151,15 @@ def board_picture(
     controller: GameController, preferences: Preferences, flipped: bool, row: int | None, plain: bool
 ) -> BoardPicture:
     """What the board shows in play; ``plain`` leaves out what belongs to a move being entered (during an animation)."""
-    entry, session = controller.input, controller.session
-    last = session.last_move
+    shown = arrows(controller, row) if not plain and (preferences.show_arrows or controller.hint) else ()
+    picture = entry_picture(controller.input, controller.session.board, preferences, flipped, plain)
+    return picture._replace(arrows=shown)
+
+
+def entry_picture(entry: MoveInput, board: Board, preferences: Preferences, flipped: bool, plain: bool) -> BoardPicture:
+    """A board on which a move is being entered; ``plain`` leaves out what belongs to that (during an animation)."""
     path = entry.path if len(entry.path) > 1 else ()
-    pieces = session.board.piece_map()
+    pieces = board.piece_map()
     if path and entry.selected in pieces:
         pieces[path[-1]] = pieces.pop(path[0])
     active, targets = not plain, entry.hover_targets if entry.selected is None else entry.targets
@@ -162,7 +168,7 @@ def board_picture(
         pieces=sorted_pieces(pieces),
         flipped=flipped,
         numbers=preferences.show_numbers,
-        last=last.path if last is not None and preferences.show_last_move else (),
+        last=board.move_stack[-1].path if board.move_stack and preferences.show_last_move else (),
         selected=entry.path[-1] if active and entry.path else None,
         cursor=entry.cursor if active else None,
         targets=targets if active and preferences.show_targets else frozenset(),
@@ -170,5 +176,4 @@ def board_picture(
         must=entry.must_capture,
         path=path if active else (),
         taken=frozenset(entry.jumped) if active else frozenset(),
-        arrows=arrows(controller, row) if active and (preferences.show_arrows or controller.hint) else (),
     )

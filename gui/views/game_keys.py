@@ -26,6 +26,16 @@ TOOLS = {  # what the buttons do → what their tooltips say
     Action.RESIGN: "Resign",
 }
 
+AFTERWARDS = {  # buttons that take the place of others once the game is over
+    Action.OFFER_DRAW: (Action.REPORT, "Report, and your mistakes again"),
+    Action.RESIGN: (Action.REMATCH, "Rematch with the colours swapped"),
+}
+
+
+def tools(is_over: bool) -> dict[Action, str]:
+    """The buttons, and what their tooltips say."""
+    return dict(AFTERWARDS.get(action, (action, tip)) if is_over else (action, tip) for action, tip in TOOLS.items())
+
 
 class GameKeys:
     """Does what actions stand for in a game scene.
@@ -62,6 +72,7 @@ class GameKeys:
             Action.TAKE_OVER: controller.take_over,
             Action.ANALYSE: controller.toggle_analysis,
             Action.PAUSE: controller.toggle_pause,
+            Action.REMATCH: controller.rematch,
             Action.RESIGN: scene.ask_resign,
             Action.OFFER_DRAW: scene.offer_draw,
             Action.ACCEPT: lambda: scene.answer_draw(True),

@@ -13,7 +13,7 @@ from . import game_facts as facts
 from .animation import animate
 from .board_scene import SceneWithBoard
 from .board_view import BoardPicture, picture_of
-from .game_keys import TOOLS, GameKeys
+from .game_keys import GameKeys, tools
 from .geometry import Rect, game_layout, panel_heights, square_under
 from .move_panels import LinePanel, MoveList, MovesTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
@@ -152,7 +152,7 @@ class GameScene(SceneWithBoard):
         if self._seen is not None and self._seen[:2] == seen[:2]:
             return
         if self._seen is not None and seen[:2] == (self._seen[0], self._seen[1] + 1) and session.last_move is not None:
-            self._sound(session.last_move, self._seen[2], session.board)
+            self.sound(session.last_move, self._seen[2], session.board)
             hop = self.app.preferences.animation_ms / 1000
             if hop > 0 and not self._dropped:
                 before = self._seen[2].piece_map()
@@ -162,7 +162,8 @@ class GameScene(SceneWithBoard):
         self._dropped, self._scroll, self._first_row, self.pv, self.row = False, 0, 0, None, None
         self._seen = (session.game, session.ply, session.board.copy())
 
-    def _sound(self, move: Move, before: Board, after: Board) -> None:
+    def sound(self, move: Move, before: Board, after: Board) -> None:
+        """Lets a move be heard, if that is wanted."""
         crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
         had_error = self.app.sounds.error
         name = "crown" if crowned else "capture" if move.captured else "move"
@@ -193,12 +194,13 @@ class GameScene(SceneWithBoard):
             **dict.fromkeys((Action.NEXT, Action.LAST, Action.REDO), not session.at_end),
             Action.HINT: not session.is_over and not controller.agent_to_move,
             **dict.fromkeys((Action.MOVE_NOW, Action.TAKE_OVER), not session.is_over),
+            Action.REPORT: bool(session.nodes),
             **dict.fromkeys((Action.OFFER_DRAW, Action.RESIGN), can_end),
         }
         on = {Action.ANALYSE: controller.analysing}
         return tuple(
             Button(action, f"{tip} ({keys_of(action)})", action, "", enabled.get(action, True), on.get(action, False))
-            for action, tip in TOOLS.items()
+            for action, tip in tools(session.is_over).items()
         )
 
     # --- the mouse

@@ -28,6 +28,7 @@ OPENINGS = (
 CLOCKS = ("-", "1/5", "1/10", "1/30", "1/60", "60+1", "180+2", "300+3", "600+5", "1800+20")
 SCENES = (  # button of the main menu, what it opens, what that is
     ("New game …", Action.NEW_GAME, "Who plays, how strong, from which position, with which clock"),
+    ("Puzzles", "puzzles", "One right move; about as hard as you are strong, with a rating"),
     ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
     ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
@@ -81,6 +82,8 @@ class MainPage(MenuScene):
         app, go, session = self.app, self.app.go, self.app.controller.session
         if session.nodes and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
+        if session.is_over:
+            self.button("Rematch", self._rematch, "The same players from the same position, with the colours swapped")
         self.button("Play", self._play, self._described())
         for title, scene, meaning in SCENES:
             self.button(title, partial(go.open, scene), meaning)
@@ -93,6 +96,10 @@ class MainPage(MenuScene):
         if preferences.mode == "agent-agent":
             return f"{stored_spec(self.app, 'black').label} against {stored_spec(self.app, 'white').label}"
         return f"Against {stored_spec(self.app, 'agent').label}"
+
+    def _rematch(self) -> None:
+        self.app.controller.rematch()
+        self.app.go.to_game()
 
     def _play(self) -> None:
         if self.app.preferences.opening == "position":

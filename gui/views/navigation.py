@@ -11,6 +11,7 @@ from .geometry import Rect
 from .help_scene import HelpScene
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
+from .puzzle_scene import PuzzleScene
 from .report_scene import ReportScene
 from .scene import Scene
 from .setup_scene import SetupScene
@@ -27,6 +28,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.LOAD: LoadPage,
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
+    "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
     Action.TUTORIAL: TutorialScene,
     Action.HELP: HelpScene,

@@ -1,5 +1,6 @@
 """The report on a game: accuracy of both sides, the graph, and the moves that lost the most with the better ones."""
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pygame
@@ -11,6 +12,7 @@ from ..help import Action
 from .board_scene import BoardScene, Passage
 from .board_view import Arrow, BoardPicture, picture_of
 from .geometry import Rect
+from .mistakes_scene import MistakesScene
 from .panels import GraphPanel, GraphState
 from .shapes import rounded
 from .theme import mix
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 _WORST = 8
+_STEPS = {"first": "«", "previous": "‹", "next": "›", "last": "»"}
 MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
 
 
@@ -74,12 +77,19 @@ class ReportScene(BoardScene):
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
         self._worst: tuple[MoveReport, ...] = ()
+        self._faults: tuple[MoveReport, ...] = ()  # once all are known
         adviser = app.controller.adviser()
         self._number = app.thinker.review_game(self.boards[-1], adviser) if self.session.nodes else None
-        steps = {"first": "«", "previous": "‹", "next": "›", "last": "»"}
+        self._buttons()
+
+    def _buttons(self) -> None:
         self.set_buttons(
-            tuple(Button(name, label=label) for name, label in steps.items()),
-            (Button("play", label="Play on"), Button("leave", label="Back")),
+            tuple(Button(name, label=label) for name, label in _STEPS.items()),
+            (
+                Button("retry", label="Try again", enabled=bool(self._faults)),
+                Button("play", label="Play on"),
+                Button("leave", label="Back"),
+            ),
         )
 
     def place(self) -> None:
@@ -107,6 +117,9 @@ class ReportScene(BoardScene):
             note["done"] = "No move gave anything away."
         warnings = (review.error,) if review.error else ()
         self._worst = report.worst(_WORST)
+        if review.status == "done":
+            self._faults = self._to_try(report)
+            self._buttons()
         text = f"{self._summary(report)}{self._explanation()}"
         self.passage.state = Passage("Game report", text, warnings, note.get(review.status, ""))
         rows = tuple(self._row(move) for move in self._worst)
@@ -114,6 +127,13 @@ class ReportScene(BoardScene):
         marks = tuple(move.ply + 1 for move in self._worst if move.judgement)
         scores = (*report.graph, *(None for _ in range(len(self.boards) - len(report.graph))))
         self.graph.state = GraphState(scores, self.ply, marks)
+
+    def _to_try(self, report: GameReport) -> tuple[MoveReport, ...]:
+        """Every fault of the person who played, or of both sides where none or two did, the worst first."""
+        humans = self.app.controller.humans
+        faults = (move for move in report.moves if move.judgement and not move.forced)
+        wanted = [move for move in faults if len(humans) != 1 or move.color in humans]
+        return tuple(sorted(wanted, key=lambda move: -move.loss))
 
     def _summary(self, report: GameReport) -> str:
         lines = []
@@ -180,6 +200,9 @@ class ReportScene(BoardScene):
         steps = {"first": 0, "previous": self.ply - 1, "next": self.ply + 1, "last": len(self.boards) - 1}
         if name in steps:
             self._go(steps[name])
+        elif name == "retry":
+            if self._faults:
+                self.app.go.show(partial(MistakesScene, boards=self.boards, mistakes=self._faults))
         elif name == "play":
             self.leave()
             self.app.go.to_game()

@@ -1,0 +1,111 @@
+"""The file of puzzles: sealed JSON (``engine.sealed``), compressed by Zstandard."""
+
+import io
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import zstandard
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import DraughtsError
+from ..files import StorageError, atomic_write
+from ..sealed import sealed, unsealed
+from .puzzle import Goal, Proof, Puzzle, Theme
+
+SHIPPED = Path(__file__).parent / "data" / "puzzles.json.zst"
+MOST_PUZZLES = 100_000
+_LARGEST = 64 << 20  # bytes, of the JSON
+_LEVEL = 19
+_Row = tuple[str, str, int, Goal, Theme, Proof, int, int]  # the fields of ``Puzzle``, its line as one text
+
+
+class PuzzleFileError(DraughtsError):
+    """A file of puzzles is damaged or none; the message names it."""
+
+
+@dataclass(frozen=True)
+class PuzzleBook:
+    """Puzzles and how they were made, so that the same command can go on.
+
+    Attributes:
+        source: where the games are from: ``self-play``, or the name and checksum of a file of games.
+        seed: of self-play.
+        simulations: of the search after each move that settled what no table knows.
+        rounds: how many rounds of games have been looked through.
+        games, positions: looked through in them.
+    """
+
+    source: str
+    seed: int
+    simulations: int
+    rounds: int = 0
+    games: int = 0
+    positions: int = 0
+    puzzles: tuple[Puzzle, ...] = ()
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["crownhead puzzles"] = "crownhead puzzles"
+    version: Literal[1] = 1
+    source: str = Field(max_length=300)
+    seed: int = Field(ge=0)
+    simulations: int = Field(ge=1)
+    rounds: int = Field(ge=0)
+    games: int = Field(ge=0)
+    positions: int = Field(ge=0)
+    puzzles: list[_Row] = Field(max_length=MOST_PUZZLES)
+
+
+def write_book(path: Path, book: PuzzleBook) -> None:
+    """Writes a file of puzzles; raises ``StorageError``, and then what was there is as it was."""
+    rows = [_row_of(puzzle) for puzzle in book.puzzles]
+    stored = _Stored(**{**vars(book), "puzzles": rows}).model_dump(mode="json")
+    atomic_write(path, zstandard.ZstdCompressor(level=_LEVEL).compress(sealed(stored)))
+
+
+def read_book(path: Path) -> PuzzleBook:
+    """Reads a file of puzzles. Whether their moves can be made is not looked at.
+
+    Raises:
+        StorageError: the file cannot be read.
+        PuzzleFileError: it is damaged, or no such file.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
+            text = reader.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise PuzzleFileError(f"{path}: it holds more than {_LARGEST >> 20} MiB")
+        stored = _Stored.model_validate(unsealed(text))
+        puzzles = tuple(_puzzle_of(row) for row in stored.puzzles)
+    except PuzzleFileError:
+        raise
+    except ValidationError as error:
+        raise PuzzleFileError(f"{path}: no file of puzzles of this version: {error.errors()[0]['msg']}") from error
+    except (zstandard.ZstdError, ValueError) as error:
+        raise PuzzleFileError(f"{path}: no file of puzzles, or damaged: {error}") from error
+    numbers = stored.seed, stored.simulations, stored.rounds, stored.games, stored.positions
+    return PuzzleBook(stored.source, *numbers, puzzles)
+
+
+def _row_of(puzzle: Puzzle) -> _Row:
+    told = puzzle.goal, puzzle.theme, puzzle.proof, puzzle.rating, puzzle.deviation
+    return puzzle.fen, " ".join(puzzle.line), puzzle.asked, *told
+
+
+def _puzzle_of(row: _Row) -> Puzzle:
+    fen, line, asked, goal, theme, proof, rating, deviation = row
+    return Puzzle(fen, tuple(line.split()), asked, goal, theme, proof, rating, deviation)
+
+
+@cache
+def shipped_puzzles() -> tuple[Puzzle, ...]:
+    """The puzzles that come with the package; raises as ``read_book``."""
+    return read_book(SHIPPED).puzzles

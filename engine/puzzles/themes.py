@@ -1,0 +1,88 @@
+"""What a puzzle is about, read off its position and its line."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..board import Board, Move
+from ..fen import Color
+from ..knowledge.squares import SYSTEM
+from .puzzle import Goal, Theme
+
+_SHOTS = (Theme.SHOT_1, Theme.SHOT_2, Theme.SHOT_3, Theme.SHOT_4)
+_ENDING = 7  # pieces at most
+_BREAKTHROUGH = 9  # plies at most, until the man is crowned
+_BLOCKED_MEN = {Color.WHITE: (20, 12), Color.BLACK: (13, 21)}  # the winner's man and the loser's, in the first position
+
+
+class Trade(NamedTuple):
+    """Pieces that the side to move gives and takes at the beginning of a line, without a pause for the opponent."""
+
+    given: int
+    taken: int
+
+
+def trade_of(moves: Sequence[Move]) -> Trade:
+    """What is given and taken until the opponent need not capture any more.
+
+    Args:
+        moves: of a line, the first by the side whose trade it is.
+    """
+    given = taken = 0
+    for place, (move, reply) in enumerate(pairwise((*moves, Move(0, 0)))):
+        if place % 2 == 0:
+            taken += len(move.captured)
+            if not reply.captured:
+                break
+        else:
+            given += len(move.captured)
+    return Trade(given, taken)
+
+
+def theme_of(board: Board, moves: Sequence[Move], goal: Goal) -> Theme:
+    """The theme of a puzzle that starts at ``board`` and goes on with ``moves``, the first being the only right one."""
+    pieces = board.piece_map()
+    own = [square for square, (color, _) in pieces.items() if color is board.turn]
+    if _is_first_position(board) and goal is Goal.WIN:
+        return Theme.FIRST_POSITION
+    if moves[0].captured:
+        return Theme.CAPTURE
+    trade = trade_of(moves)
+    if 0 < trade.given < trade.taken:
+        return _SHOTS[min(trade.given, len(_SHOTS)) - 1]
+    if goal is Goal.WIN and _crowns(board, moves[:_BREAKTHROUGH]):
+        return Theme.BREAKTHROUGH
+    if len(pieces) > _ENDING:
+        return Theme.ATTACK if goal is Goal.WIN else Theme.DEFENCE
+    even = 2 * len(own) == len(pieces)
+    return Theme.OPPOSITION if goal is Goal.WIN and even and _gets_the_move(board, moves) else Theme.ENDING
+
+
+def _is_first_position(board: Board) -> bool:
+    """A king and a man each, the men two rows apart at the edge, that of the side to move keeping the other back."""
+    pieces = board.piece_map()
+    mine, others = _BLOCKED_MEN[board.turn]
+    men = {square: color for square, (color, king) in pieces.items() if not king}
+    return len(pieces) == 4 and men == {mine: board.turn, others: board.turn.other}
+
+
+def _crowns(board: Board, moves: Sequence[Move]) -> bool:
+    """Whether the side to move, without a king so far, gets one."""
+    after, color = board.copy(), board.turn
+    if (color, True) in board.piece_map().values():
+        return False
+    for move in moves:
+        after.push(move)
+    return (color, True) in after.piece_map().values()
+
+
+def _gets_the_move(board: Board, moves: Sequence[Move]) -> bool:
+    """Whether the side to move has the move (the opposition) once what is exchanged at once is off the board."""
+    after = board.copy()
+    for place, move in enumerate(moves):
+        if place % 2 == 0 and place > 0 and not move.captured:
+            break
+        after.push(move)
+    own, opp, _ = after.words()
+    has_it = ((own | opp) & int(SYSTEM)).bit_count() % 2 == 1
+    return has_it if after.turn is board.turn else not has_it

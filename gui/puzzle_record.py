@@ -1,0 +1,125 @@
+"""What a player has solved: rating (Glicko-2), streaks, and every puzzle's last result, in one file. No pygame."""
+
+import os
+import random
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.files import atomic_write, make_folder
+from engine.puzzles.glicko import START_DEVIATION, START_VOLATILITY, Rating, Result, rated
+from engine.puzzles.puzzle import Puzzle, Theme
+from engine.sealed import sealed, unsealed
+
+from .preferences import BROKEN_SUFFIX
+
+FILE_NAME = "puzzles.json"
+_LARGEST_FILE = 16 << 20  # bytes
+_NEAREST = 20  # puzzles of about the player's rating, of which one is drawn
+_BEGINNING = 1000.0  # of a new player: about that of the level for casual players
+_LEAST_DEVIATION = 60.0  # so that a rating still moves after hundreds of puzzles
+
+_SHOTS = frozenset({Theme.SHOT_1, Theme.SHOT_2, Theme.SHOT_3, Theme.SHOT_4, Theme.CAPTURE})
+_OPPOSITION = frozenset({Theme.OPPOSITION, Theme.FIRST_POSITION})
+CHOICES: dict[str, Collection[Theme]] = {
+    "all": frozenset(Theme),
+    "shots": _SHOTS,
+    "breakthroughs": frozenset({Theme.BREAKTHROUGH}),
+    "opposition": _OPPOSITION,
+    "endings": frozenset({Theme.ENDING, *_OPPOSITION}),
+    "attack": frozenset({Theme.ATTACK}),
+    "defence": frozenset({Theme.DEFENCE}),
+}
+"""What one can choose to be asked about: a name, and the themes that it stands for."""
+THEME_NAMES: dict[Theme, str] = {
+    Theme.SHOT_1: "a shot: one piece is offered",
+    Theme.SHOT_2: "a shot: two pieces are offered",
+    Theme.SHOT_3: "a shot: three pieces are offered",
+    Theme.SHOT_4: "a shot: four pieces or more are offered",
+    Theme.CAPTURE: "the right capture",
+    Theme.BREAKTHROUGH: "a breakthrough",
+    Theme.FIRST_POSITION: "the first position",
+    Theme.OPPOSITION: "the opposition",
+    Theme.ENDING: "an ending",
+    Theme.ATTACK: "an attack",
+    Theme.DEFENCE: "a defence",
+}
+
+
+class PuzzleRecord(BaseModel):
+    """The record of one player; ``results``: position → whether it was solved at the first try, the last time."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    version: Literal[1] = 1
+    rating: float = Field(_BEGINNING, ge=-10_000, le=10_000)
+    deviation: float = Field(START_DEVIATION, gt=0, le=START_DEVIATION)
+    volatility: float = Field(START_VOLATILITY, gt=0, le=1)
+    streak: int = Field(0, ge=0)
+    best_streak: int = Field(0, ge=0)
+    results: dict[str, bool] = Field({}, max_length=200_000)
+
+    def enter(self, puzzle: Puzzle, solved: bool) -> float:
+        """Notes a result; returns by how many points the rating has changed. A puzzle that was tried before counts for
+        streak and results, but not for the rating: its solution may be remembered."""
+        before = self.rating
+        if puzzle.fen not in self.results:
+            now = Rating(self.rating, self.deviation, self.volatility)
+            after = rated(now, [Result(puzzle.rating, puzzle.deviation, float(solved))])
+            self.rating, self.volatility = after.rating, after.volatility
+            self.deviation = max(_LEAST_DEVIATION, after.deviation)
+        self.results[puzzle.fen] = solved
+        self.streak = self.streak + 1 if solved else 0
+        self.best_streak = max(self.best_streak, self.streak)
+        return self.rating - before
+
+    def choose(self, puzzles: Sequence[Puzzle], choice: str, rng: random.Random) -> Puzzle | None:
+        """A puzzle to solve next, about as hard as the player is strong: a new one, else one that was not solved, else
+        any. None where there is none of the kind.
+
+        Args:
+            choice: a key of ``CHOICES``.
+        """
+        fitting = [puzzle for puzzle in puzzles if puzzle.theme in CHOICES[choice]]
+        for wanted in (None, False, True):
+            left = [puzzle for puzzle in fitting if self.results.get(puzzle.fen) is wanted]
+            if left:
+                nearest = sorted(left, key=lambda puzzle: abs(puzzle.rating - self.rating))
+                return rng.choice(nearest[:_NEAREST])
+        return None
+
+    @property
+    def summary(self) -> str:
+        """Rating with the half-width of its 95 % interval, streaks, and how many were solved, in one line."""
+        tried, solved = len(self.results), sum(self.results.values())
+        streak = f"{self.streak} in a row (best {self.best_streak})"
+        return f"You: {self.rating:.0f} ± {1.96 * self.deviation:.0f} · {streak} · {solved} of {tried} solved"
+
+
+def load_record(path: Path) -> tuple[PuzzleRecord, str]:
+    """What the file says, or a new record where there is none or it is broken; and a line that says what was wrong, ""
+    if all is well. A broken file is set aside. Never raises."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_FILE)
+    except FileNotFoundError:
+        return PuzzleRecord(), ""
+    except OSError as error:
+        return PuzzleRecord(), f"puzzles: cannot read {path}: {error.strerror or error}"
+    try:
+        return PuzzleRecord.model_validate(unsealed(data)), ""
+    except ValueError:
+        broken = path.with_name(path.name + BROKEN_SUFFIX)
+        try:
+            os.replace(path, broken)
+        except OSError as error:
+            return PuzzleRecord(), f"puzzles: {path.name} is damaged, and stays: {error.strerror or error}"
+        return PuzzleRecord(), f"puzzles: the record was damaged and is kept as {broken.name}; a new one begins"
+
+
+def save_record(record: PuzzleRecord, path: Path) -> None:
+    """Writes the record; raises ``StorageError``, and then the file is as it was."""
+    make_folder(path.parent)
+    atomic_write(path, sealed(record.model_dump(mode="json")))

@@ -1,0 +1,280 @@
+"""A board on which a move has to be found: what puzzles and the mistakes of one's own game have in common."""
+
+from typing import TYPE_CHECKING
+
+import pygame
+
+from engine.board import Board, Move
+from engine.fen import Color
+
+from ..exercise import MOST_HINTS, Exercise, Task, numbered_line
+from ..help import DIRECTIONS, Action
+from ..move_input import MoveInput
+from .animation import animate
+from .board_scene import BoardScene, Passage
+from .board_view import Arrow, BoardPicture
+from .game_facts import entry_picture
+from .geometry import square_under
+from .widgets import Button
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_REPLY_S = 0.35  # after the solver's move, until the opponent's is made
+_HINTS = {0: "Hint: piece", 1: "Hint: target", 2: "Show the line"}
+
+
+class ExerciseScene(BoardScene):
+    """Asks for the moves of an ``Exercise``. Subclasses bring the tasks, and say what there is to say.
+
+    Attributes:
+        exercise: None while there is no task.
+    """
+
+    name = "exercise"
+    title = ""
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self.exercise: Exercise | None = None
+        self.entry = MoveInput(Board(), ())
+        self._reply_at: float | None = None
+        self._said = ""
+        self._judged = Board()  # an answer that is being judged, after what is forced then
+        self._judging: int | None = None  # number of the search that says what an answer is worth
+
+    # --- for subclasses
+
+    def ended(self, exercise: Exercise) -> None:
+        """The task is solved, a first answer was wrong, or a hint was taken: once, whichever comes first."""
+
+    def text(self) -> str:
+        """What is said beside the board, above what belongs to the exercise."""
+        return ""
+
+    def note(self) -> str:
+        return ""
+
+    def more_buttons(self) -> tuple[Button, ...]:
+        return ()
+
+    # --- the exercise
+
+    def begin(self, task: Task | None) -> None:
+        self.exercise = None if task is None else Exercise(task)
+        self._reported = False
+        self.flipped = task is not None and task.board.turn is Color.BLACK
+        self._fresh_board()
+        self._buttons()
+        self.forget()
+
+    def _fresh_board(self) -> None:
+        """The board is not one move further than it was, but another."""
+        self.motion.animation, self._reply_at, self._said, self._judging = None, None, "", None
+        self._open_board()
+
+    def _open_board(self) -> None:
+        """What can be entered follows the position."""
+        exercise, preferences = self.exercise, self.app.preferences
+        self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
+        if exercise is None:
+            self.entry.set_board(Board(), ())
+        else:
+            self.entry.set_board(exercise.board, (exercise.color,) if exercise.status == "asked" else ())
+
+    def make(self, move: Move, dropped: bool = False) -> None:
+        """The solver answers."""
+        exercise = self.exercise
+        if exercise is None or exercise.status != "asked":
+            return
+        before = exercise.board.copy()
+        exercise.answer(move)
+        self._moved(before, exercise.board.peek(), dropped)
+        if exercise.status == "right":
+            self._reply_at = self.motion.now + _REPLY_S
+        elif exercise.status == "judging":
+            app = self.app
+            self._judged = exercise.board_to_judge()
+            self._judging = app.thinker.request(self._judged, app.controller.adviser(), "hint")
+        self._report()
+
+    def _report(self) -> None:
+        exercise = self.exercise
+        over = exercise is not None and (exercise.status == "solved" or not exercise.flawless)
+        if over and exercise is not None and not self._reported:
+            self._reported = True
+            self.ended(exercise)
+
+    def _moved(self, before: Board, move: Move, dropped: bool) -> None:
+        assert self.exercise is not None
+        after, hop = self.exercise.board, self.app.preferences.animation_ms / 1000
+        self.app.go.game.sound(move, before, after)
+        if hop > 0 and not dropped:
+            self.motion.animation = animate(move, before.piece_map(), after.piece_map(), self.motion.now, hop)
+        self._said = ""
+        self._open_board()
+
+    def update(self, now: float) -> None:
+        super().update(now)
+        exercise = self.exercise
+        if exercise is not None:
+            due = self._reply_at is not None and now >= self._reply_at and self.motion.animation is None
+            if due and exercise.status == "right":
+                self._reply_at, before = None, exercise.board.copy()
+                if (move := exercise.reply()) is not None:
+                    self._moved(before, move, False)
+            if exercise.status == "judging":
+                self._judge(exercise)
+        self.entry.flipped = self.flipped
+        self.passage.state = self._passage()
+        self._buttons()
+
+    def _judge(self, exercise: Exercise) -> None:
+        """Takes what the tables, or else the search, say of an answer."""
+        endgame, snapshot = self.app.endgame, self.app.thinker.snapshot
+        verdict = endgame.ask(self._judged)
+        value: float | None = None
+        if verdict is not None and verdict.exact is not None:
+            value = {"win": 1.0, "draw": 0.0, "loss": -1.0}[verdict.exact]
+        elif endgame.looking_up(self._judged) or snapshot is None or snapshot.number != self._judging:
+            return
+        elif snapshot.status == "done":
+            value = snapshot.value
+        elif snapshot.busy:
+            return
+        self.app.thinker.cancel()
+        if value is None:
+            self._said = (snapshot.error if snapshot is not None else None) or "Nobody could judge this move"
+            exercise.take_back()
+        else:
+            exercise.judged((1.0 + (value if self._judged.turn is exercise.color else -value)) / 2.0)
+        self._open_board()
+        self._report()
+
+    # --- what is shown
+
+    def _passage(self) -> Passage:
+        exercise = self.exercise
+        if exercise is None:
+            return Passage(self.title, self.text(), (), self.note())
+        said = filter(None, (self._said, self.entry.message))
+        texts = [self.text(), exercise.task.question, self._progress(exercise)]
+        return Passage(self.title, "\n\n".join(filter(None, texts)), tuple(said), self.note())
+
+    def _progress(self, exercise: Exercise) -> str:
+        match exercise.status:
+            case "solved" | "told":
+                head = "Solved." if exercise.status == "solved" else "The solution:"
+                return f"{head} {numbered_line(exercise.task.board, exercise.task.line)}"
+            case "wrong":
+                return f"{exercise.board.peek()} is not it. Take it back and try again."
+            case "judging":
+                return f"Looking at {exercise.board.peek()} …"
+        if self.entry.typed:
+            return f"Move: {self.entry.typed}"
+        if exercise.hints:
+            return "The marked piece moves" + (" to the marked square." if exercise.hints > 1 else ".")
+        return "Right, go on." if exercise.step > 0 else ""
+
+    def _buttons(self) -> None:
+        exercise = self.exercise
+        status = exercise.status if exercise is not None else ""
+        hints = exercise.hints if exercise is not None else 0
+        label = _HINTS[min(hints, MOST_HINTS - 1)]
+        back = "Take back" if status == "wrong" else "Again"
+        self.set_buttons(
+            (
+                Button(Action.HINT, label=label, enabled=status in ("asked", "wrong")),
+                Button(Action.REWIND, label=back, enabled=status in ("wrong", "solved", "told")),
+            ),
+            (*self.more_buttons(), Button("leave", label="Back")),
+        )
+
+    def picture(self) -> BoardPicture:
+        exercise, plain = self.exercise, self.motion.animation is not None
+        board = exercise.board if exercise is not None else Board()
+        self.motion.dragged = self.entry.selected if self.entry.dragging else None
+        picture = entry_picture(self.entry, board, self.app.preferences, self.flipped, plain)
+        if exercise is None or plain or not exercise.hinted:
+            return picture
+        marked = frozenset(exercise.hinted)
+        arrows = (Arrow(exercise.expected.path, 0.8, hint=True),) if exercise.status == "told" else ()
+        return picture._replace(marked=marked, movable=frozenset(), arrows=arrows)
+
+    @property
+    def lively(self) -> bool:
+        return super().lively or self.entry.dragging
+
+    # --- hands
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.MOUSEWHEEL:
+            return
+        self.motion.pointer = event.pos
+        inside = self.board_rect.collidepoint(event.pos)
+        square = square_under(self.board_rect, event.pos, self.flipped) if inside else None
+        move: Move | None = None
+        if event.type == pygame.MOUSEMOTION:
+            if event.buttons[0]:
+                self.entry.drag(square)
+            else:
+                self.entry.hover(square)
+        elif event.button == 3 and event.type == pygame.MOUSEBUTTONDOWN:
+            self.entry.cancel()
+        elif event.button == 1 and event.type == pygame.MOUSEBUTTONUP:
+            held = self.entry.dragging
+            move = self.entry.release(square)
+            if move is not None:
+                self.make(move, held and len(move.path) == 2)
+            return
+        elif event.button == 1 and inside:
+            self._press_board(square)
+        super().mouse(event)
+
+    def _press_board(self, square: int | None) -> None:
+        if self.exercise is not None and self.exercise.status == "wrong":
+            self.press(Action.REWIND)
+        if self.exercise is None or self.exercise.status != "asked":
+            return
+        self.motion.animation = None
+        move = self.entry.press(square)
+        if move is not None:
+            self.make(move)
+
+    def press(self, name: str) -> None:
+        exercise = self.exercise
+        if name == "leave":
+            self.leave()
+        elif exercise is not None and name == Action.HINT and exercise.status in ("asked", "wrong"):
+            exercise.hint()
+            self._fresh_board()
+            self._report()
+        elif exercise is not None and name == Action.REWIND and exercise.status == "wrong":
+            exercise.take_back()
+            self._fresh_board()
+        elif exercise is not None and name == Action.REWIND and exercise.status in ("solved", "told"):
+            exercise.again()
+            self._fresh_board()
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        typed = bool(self.entry.typed or self.entry.cursor)
+        if action is Action.TYPE:
+            self.entry.type_text(event.unicode)
+        elif action in DIRECTIONS:
+            self.entry.move_cursor(DIRECTIONS[action])
+        elif action is Action.BACKSPACE:
+            self.entry.backspace()
+        elif action is Action.MENU and self.entry.cancel():
+            self.entry.cursor = None
+        elif action is Action.ENTER and typed:
+            move = self.entry.enter()
+            if move is not None:
+                self.make(move)
+        else:
+            return super().act(action, event)
+        return True
+
+    def leave(self) -> None:
+        if self._judging is not None:
+            self.app.thinker.cancel()
+        super().leave()

@@ -1,0 +1,58 @@
+"""The mistakes of a game, to be done better: each becomes a task, the worst first."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.board import Board
+
+from ..exercise import Exercise, task_of_mistake
+from ..game_report import MoveReport
+from ..help import Action
+from .exercise_scene import ExerciseScene
+from .widgets import Button
+
+if TYPE_CHECKING:
+    from ..app import App
+
+
+class MistakesScene(ExerciseScene):
+    """Asks for something better than each mistake; tables and search judge what is answered.
+
+    Args:
+        boards: every position of the game, from its start on.
+        mistakes: of its report.
+    """
+
+    title = "Try your mistakes again"
+
+    def __init__(self, app: "App", boards: Sequence[Board], mistakes: Sequence[MoveReport]) -> None:
+        super().__init__(app)
+        self._boards, self._mistakes = boards, mistakes
+        self._place = 0
+        self._solved: dict[int, bool] = {}
+        self._go(0)
+
+    def _go(self, place: int) -> None:
+        self._place = place % len(self._mistakes)
+        mistake = self._mistakes[self._place]
+        self.begin(task_of_mistake(self._boards[mistake.ply], mistake))
+
+    def ended(self, exercise: Exercise) -> None:
+        self._solved.setdefault(self._place, exercise.flawless)
+
+    def note(self) -> str:
+        right = sum(self._solved.values())
+        return f"{self._place + 1} of {len(self._mistakes)} · {right} of {len(self._solved)} right at the first try"
+
+    def more_buttons(self) -> tuple[Button, ...]:
+        several = len(self._mistakes) > 1
+        return (
+            Button(Action.PREVIOUS_PAGE, label="Before", enabled=several),
+            Button(Action.NEXT_PAGE, label="Next", enabled=several),
+        )
+
+    def press(self, name: str) -> None:
+        if name in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
+            self._go(self._place + (1 if name == Action.NEXT_PAGE else -1))
+        else:
+            super().press(name)

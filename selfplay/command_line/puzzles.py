@@ -1,0 +1,59 @@
+"""Commands about puzzles: ``puzzles make`` and ``puzzles check``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import Seed, Tables, request_command
+
+if TYPE_CHECKING:
+    from ..puzzles.checking import CheckFigures
+    from ..puzzles.making import MadeFigures
+
+puzzles = typer.Typer(help="Puzzles: find positions with one right move, and check them.", no_args_is_help=True)
+_MOST_SIMULATIONS = 200_000
+_MOST = 100_000  # ``engine.puzzles.book.MOST_PUZZLES``
+
+
+@dataclass(frozen=True)
+class MakePuzzlesRequest:
+    """Find puzzles in games of self-play, or in recorded ones: positions where exactly one move wins, or draws.
+
+    Given again, it goes on. The file can be played with: crownhead play --puzzles FILE
+    """
+
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Of the puzzles, like mine.json.zst.")]
+    number: Annotated[int, typer.Option(min=1, max=_MOST, help="Until there are this many.")] = 200
+    games: Annotated[Path | None, typer.Option(help="Games in PDN to look through, instead of self-play.")] = None
+    simulations: Annotated[
+        int, typer.Option(min=100, max=_MOST_SIMULATIONS, help="Of the search after each move that no table knows.")
+    ] = 3000
+    seed: Annotated[int, typer.Option(min=0, max=(1 << 32) - 1, help="Of self-play.")] = 1
+    folder: Tables = None
+
+    def execute(self, quiet: bool) -> "MadeFigures":
+        from ..puzzles.making import make_puzzles
+
+        return make_puzzles(self.out, self.number, self.games, self.folder, self.simulations, self.seed, quiet)
+
+
+@dataclass(frozen=True)
+class CheckPuzzlesRequest:
+    """Measure how many puzzles have exactly one solution when they are searched for ten times as long."""
+
+    file: Annotated[Path | None, typer.Argument(help="Of puzzles; if left out, those that come with Crownhead.")] = None
+    sample: Annotated[int, typer.Option(min=1, help="How many of them, drawn at random.")] = 100
+    times: Annotated[float, typer.Option(min=1, max=100, help="So many times the search they were made with.")] = 10.0
+    seed: Seed = 1
+    folder: Tables = None
+
+    def execute(self, quiet: bool) -> "CheckFigures":
+        from ..puzzles.checking import check_puzzles
+
+        return check_puzzles(self.file, self.sample, self.times, self.folder, self.seed, quiet)
+
+
+puzzles.command("make")(request_command(MakePuzzlesRequest, MakePuzzlesRequest.execute))
+puzzles.command("check")(request_command(CheckPuzzlesRequest, CheckPuzzlesRequest.execute))

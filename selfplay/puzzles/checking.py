@@ -1,0 +1,137 @@
+"""``crownhead puzzles check``: how many puzzles stay puzzles when they are searched for ten times as long."""
+
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+
+from engine.board import Board
+from engine.console import Console
+from engine.players.base import search_moves
+from engine.puzzles.book import SHIPPED, PuzzleFileError, read_book
+from engine.puzzles.puzzle import Puzzle
+from engine.tablebase import open_tablebase
+from learner.endgame.progress import OracleProgress
+from learner.endgame.validation import wilson_interval
+
+from .making import champion_student
+from .settling import PLAIN, Settler, only_move
+
+_BATCH = 8
+_SHOWN = 10
+
+
+class Failure(TypedDict):
+    """A puzzle that is none: its solution, and the value of each move as the longer search sees it."""
+
+    fen: str
+    solution: str
+    values: dict[str, float]
+
+
+class ProofFigures(TypedDict):
+    """Puzzles of one kind of proof: how many were looked at, how many have the one solution."""
+
+    puzzles: int
+    unique: int
+
+
+class CheckFigures(TypedDict):
+    """What ``crownhead puzzles check`` has found; ``interval`` holds the share ``unique`` at 95 %."""
+
+    file: str
+    puzzles: int
+    checked: int
+    simulations: int
+    unique: int
+    share: float
+    interval: tuple[float, float]
+    by_proof: dict[str, ProofFigures]
+    failures: list[Failure]
+
+
+def check_puzzles(
+    file: Path | None, sample: int, times: float, folder: Path | None, seed: int, quiet: bool
+) -> CheckFigures:
+    """Searches puzzles drawn from a file anew; see ``crownhead puzzles check --help``.
+
+    Every move that the solver is asked for is looked at. A move wins from ``settling.PLAIN`` on, and loses from there
+    down; so a puzzle fails where a second move turns out to be as good, or its solution no better than others.
+
+    Raises:
+        PuzzleFileError: the file is damaged, has no puzzles, or one that cannot be played.
+        StorageError: it cannot be read.
+    """
+    path = file or SHIPPED
+    book = read_book(path)
+    if not book.puzzles:
+        raise PuzzleFileError(f"{path}: there are no puzzles in it")
+    order = np.random.default_rng(seed).permutation(len(book.puzzles))[:sample]
+    chosen = [book.puzzles[index] for index in order]
+    simulations = round(book.simulations * times)
+    failures: list[Failure] = []
+    by_proof: dict[str, ProofFigures] = {}
+    evaluator = champion_student()
+    with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
+        settler = Settler(evaluator, tables, simulations, tables)
+        progress.phase(f"searching with {simulations} simulations a move", len(chosen))
+        for first in range(0, len(chosen), _BATCH):
+            for puzzle, failure in _looked_at(settler, path, chosen[first : first + _BATCH]):
+                counts = by_proof.setdefault(puzzle.proof.value, {"puzzles": 0, "unique": 0})
+                counts["puzzles"] += 1
+                counts["unique"] += failure is None
+                failures += [failure] if failure is not None else []
+            progress.done(min(first + _BATCH, len(chosen)))
+    unique = len(chosen) - len(failures)
+    figures: CheckFigures = {
+        "file": str(path),
+        "puzzles": len(book.puzzles),
+        "checked": len(chosen),
+        "simulations": simulations,
+        "unique": unique,
+        "share": unique / len(chosen),
+        "interval": wilson_interval(unique, len(chosen)),
+        "by_proof": by_proof,
+        "failures": failures,
+    }
+    if not quiet:
+        _print(figures)
+    return figures
+
+
+def _looked_at(settler: Settler, path: Path, puzzles: list[Puzzle]) -> list[tuple[Puzzle, Failure | None]]:
+    """Each puzzle, and how it fails, if it does."""
+    steps: list[tuple[int, Board, int]] = []  # puzzle, board, number of the right move
+    for number, puzzle in enumerate(puzzles):
+        board = Board(puzzle.fen)
+        try:
+            for place, text in enumerate(puzzle.line[: puzzle.asked]):
+                moves, move = search_moves(board), board.parse_pdn(text)
+                if place % 2 == 0 and len(moves) > 1:
+                    steps.append((number, board.copy(), moves.index(move)))
+                board.push(move)
+        except ValueError as error:
+            raise PuzzleFileError(f"{path}: the puzzle {puzzle.fen} cannot be played: {error}") from error
+    failed: dict[int, Failure] = {}
+    for (number, board, right), values in zip(steps, settler.values([board for _, board, _ in steps]), strict=True):
+        only = only_move(values, PLAIN)
+        if only is None or only.place != right or only.goal is not puzzles[number].goal:
+            told = {board.pdn(one.move): round(one.value, 3) for one in values}
+            failed.setdefault(number, {"fen": board.fen(), "solution": board.pdn(values[right].move), "values": told})
+    return [(puzzle, failed.get(number)) for number, puzzle in enumerate(puzzles)]
+
+
+def _print(figures: CheckFigures) -> None:
+    console = Console()
+    low, high = figures["interval"]
+    console.print(
+        f"{figures['unique']} of {figures['checked']} puzzles have the one solution with {figures['simulations']} "
+        f"simulations after each move: {figures['share']:.1%} (95 %: {low:.1%} to {high:.1%})",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for name, counts in figures["by_proof"].items():
+        console.print(f"proof {name}: {counts['unique']} of {counts['puzzles']}", highlight=False)
+    for failure in figures["failures"][:_SHOWN]:
+        told = ", ".join(f"{move} {value:+.2f}" for move, value in failure["values"].items())
+        console.print(f"{failure['fen']} {failure['solution']}: {told}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,132 @@
+"""``crownhead puzzles make``: rounds of games, the puzzles in them, one file that grows."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, TypedDict
+
+from engine.console import Console
+from engine.players.spec import CHAMPION
+from engine.puzzles.book import MOST_PUZZLES, PuzzleBook, PuzzleFileError, read_book, write_book
+from engine.search import Evaluator
+from engine.tablebase import open_tablebase
+from learner.endgame.progress import OracleProgress
+from learner.inference import BackendError, make_evaluator
+from learner.student import load_student
+
+from ..knowledge import shared_tablebase
+from ..players import checkpoint_folder
+from ..threads import use_single_thread
+from .finding import Finder
+from .games import SELF_PLAY, Game, RecordedGames, SelfPlay, boards_of
+from .rating import LevelSolver
+from .settling import Settler
+
+
+class MadeFigures(TypedDict):
+    """What ``crownhead puzzles make`` has in its file; ``themes``, ``goals`` and ``proofs`` count puzzles by name.
+
+    ``games`` and ``positions`` are those looked through; ``unread`` says what is wrong with games that were left out.
+    """
+
+    file: str
+    source: str
+    puzzles: int
+    games: int
+    positions: int
+    themes: dict[str, int]
+    goals: dict[str, int]
+    proofs: dict[str, int]
+    ratings: list[int]
+    unread: list[str]
+
+
+class _Games(Protocol):
+    def round(self, number: int) -> list[Game]: ...
+
+
+def champion_student() -> Evaluator:
+    """The network that finds and judges puzzles; raises ``BackendError`` where there is none."""
+    use_single_thread()
+    student = load_student(checkpoint_folder(CHAMPION))
+    if student is None:
+        raise BackendError("the champion comes without its student, which makes puzzles")
+    return make_evaluator(student.network)
+
+
+def make_puzzles(
+    out: Path, number: int, games: Path | None, folder: Path | None, simulations: int, seed: int, quiet: bool
+) -> MadeFigures:
+    """Adds puzzles to a file until there are ``number`` or no more games; see ``crownhead puzzles make --help``.
+
+    After every round the file is written; given again, the command goes on behind the last one.
+
+    Raises:
+        PuzzleFileError: the file is damaged, or was made from other games or in another way.
+        StorageError: a file cannot be read or written.
+    """
+    recorded = RecordedGames(games) if games is not None else None
+    begun = PuzzleBook(recorded.source if recorded else SELF_PLAY, 0 if recorded else seed, simulations)
+    book = _continued(out, begun)
+    evaluator = champion_student()
+    source: _Games = recorded or SelfPlay(evaluator, seed)
+    with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
+        settler = Settler(evaluator, tables, simulations, shared_tablebase())
+        finder = Finder(settler, LevelSolver(evaluator), book.puzzles)
+        progress.phase("finding puzzles", number)
+        progress.done(len(book.puzzles))
+        while len(book.puzzles) < number and (played := source.round(book.rounds)):
+            boards = list(boards_of(played))
+            puzzles = (*book.puzzles, *finder.find(boards))[:MOST_PUZZLES]
+            games_seen, positions = book.games + len(played), book.positions + len(boards)
+            book = replace(book, rounds=book.rounds + 1, games=games_seen, positions=positions, puzzles=puzzles)
+            write_book(out, book)
+            progress.done(len(book.puzzles))
+    figures = _figures(out, book, recorded.unread if recorded else [])
+    if not quiet:
+        _print(figures)
+    return figures
+
+
+def _continued(out: Path, begun: PuzzleBook) -> PuzzleBook:
+    """What the file holds already; raises ``PuzzleFileError`` if that was made differently."""
+    if not out.exists():
+        write_book(out, begun)  # says now whether that can be done
+        return begun
+    book = read_book(out)
+    for name in ("source", "seed", "simulations"):
+        was, wanted = getattr(book, name), getattr(begun, name)
+        if was != wanted:
+            raise PuzzleFileError(f"{out} was made with {name} {was}, not {wanted}: go on so, or name another file")
+    return book
+
+
+def _figures(out: Path, book: PuzzleBook, unread: list[str]) -> MadeFigures:
+    puzzles = book.puzzles
+    return {
+        "file": str(out),
+        "source": book.source,
+        "puzzles": len(puzzles),
+        "games": book.games,
+        "positions": book.positions,
+        "themes": dict(Counter(puzzle.theme.value for puzzle in puzzles).most_common()),
+        "goals": dict(Counter(puzzle.goal.value for puzzle in puzzles)),
+        "proofs": dict(Counter(puzzle.proof.value for puzzle in puzzles)),
+        "ratings": [puzzle.rating for puzzle in puzzles],
+        "unread": unread,
+    }
+
+
+def _print(figures: MadeFigures) -> None:
+    console = Console()
+    looked = f"{figures['games']} games with {figures['positions']} positions"
+    console.print(f"{figures['puzzles']} puzzles in {figures['file']}, from {looked}", highlight=False, markup=False)
+    counts = {"themes": figures["themes"], "goals": figures["goals"], "proofs": figures["proofs"]}
+    for kind, numbers in counts.items():
+        counted = ", ".join(f"{name} {count}" for name, count in numbers.items())
+        console.print(f"{kind}: {counted}", highlight=False, markup=False)
+    if ratings := sorted(figures["ratings"]):
+        tenths = ", ".join(str(ratings[min(len(ratings) - 1, len(ratings) * part // 10)]) for part in (0, 1, 5, 9, 10))
+        console.print(f"ratings (least, a tenth, half, nine tenths, most): {tenths}", highlight=False, markup=False)
+    for reason in figures["unread"][:10]:
+        console.print(f"Left out: {reason}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,203 @@
+"""What every move of a position is worth, by tables where they reach and by a search after each move elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.board import Board, Move
+from engine.knowledge.lines import Prover
+from engine.players.base import search_moves
+from engine.puzzles.puzzle import Goal, Proof
+from engine.search import BOARD_SEARCH, Evaluator, LockstepSearch, SearchResult
+from engine.search.tree import DRAW, LOSS, UNKNOWN, WIN
+from engine.tablebase import Tablebase
+
+_SHOT_VISITS = 32
+_NODES_AT_ONCE = 400_000  # simulations of all trees together: their memory
+_MOST_AT_ONCE = 64  # trees
+_NO_TABLE = 9
+_LINE = 12  # plies told at most
+_VALUES = {WIN: 1.0, DRAW: 0.0, LOSS: -1.0}
+
+
+class MoveValue(NamedTuple):
+    """A move and P(win) - P(loss) for who makes it; ``proof`` tells whether that is certain, and from where."""
+
+    move: Move
+    value: float
+    proof: Proof = Proof.VALUES
+
+
+class Bounds(NamedTuple):
+    """What is taken for a win and for no win; the same with other signs for losses and no losses.
+
+    Attributes:
+        sure: a win is worth at least so much. open: what is no win is worth at most so much.
+    """
+
+    sure: float
+    open: float
+
+
+STRICT = Bounds(0.85, 0.35)
+"""With which puzzles are made."""
+PLAIN = Bounds(0.6, 0.6)
+"""With which they are checked: every move either wins or does not."""
+
+
+class OnlyMove(NamedTuple):
+    """The one right move: its ``place`` in the order of ``search_moves``."""
+
+    place: int
+    goal: Goal
+    proof: Proof
+
+
+def only_move(values: Sequence[MoveValue], bounds: Bounds) -> OnlyMove | None:
+    """The only move that wins, or that draws where all others lose; None where there is none or values are between."""
+    best = max(range(len(values)), key=lambda index: values[index].value)
+    first = values[best].value
+    others = [other.value for index, other in enumerate(values) if index != best]
+    if not others:
+        return None
+    proofs = {one.proof for one in values}
+    proof = next(kind for kind in (Proof.VALUES, Proof.SOLVED, Proof.TABLES) if kind in proofs)
+    if first >= bounds.sure and max(others) <= bounds.open:
+        return OnlyMove(best, Goal.WIN, proof)
+    if -bounds.open <= first <= bounds.open and max(others) <= -bounds.sure:
+        return OnlyMove(best, Goal.DRAW, proof)
+    return None
+
+
+class Settler:
+    """Says what moves are worth.
+
+    Args:
+        tables: decide what they know.
+        simulations: of the search after each move.
+        leaves: tables that decide leaves of the searches. Those that are not in memory make a search half as fast.
+    """
+
+    def __init__(self, evaluator: Evaluator, tables: Tablebase, simulations: int, leaves: Tablebase) -> None:
+        self._evaluator, self._tables, self._prover = evaluator, tables, Prover(tables)
+        changes = {"num_simulations": simulations, "leaves_in_flight": 1, "shot_visits": _SHOT_VISITS}
+        self._config = BOARD_SEARCH.impartial().model_copy(update=changes)
+        at_once = max(1, min(_MOST_AT_ONCE, _NODES_AT_ONCE // simulations))
+        self._search = LockstepSearch(self._config, at_once, leaf_oracle=leaves)
+
+    def by_tables(self, boards: Sequence[Board]) -> list[list[MoveValue] | None]:
+        """The values of each board's moves; None where it has too many pieces for the tables, or these lack one."""
+        answers: list[list[MoveValue] | None] = [None] * len(boards)
+        few = [index for index, board in enumerate(boards) if _pieces(board) <= self._tables.max_pieces]
+        moves, behind, starts = _moves_behind([boards[index] for index in few])
+        values = self._known(behind)
+        for index, first, named in zip(few, starts, moves, strict=True):
+            known = [value for value in values[first : first + len(named)] if value is not None]
+            if len(known) == len(named):
+                answers[index] = [MoveValue(*pair, Proof.TABLES) for pair in zip(named, known, strict=True)]
+        return answers
+
+    def values(self, boards: Sequence[Board], simulations: int | None = None) -> list[list[MoveValue]]:
+        """The values of each board's moves, in the order of ``search_moves``; raises ``PlayerError`` if one has none.
+
+        Args:
+            simulations: after each move, if fewer than usual.
+        """
+        moves, behind, starts = _moves_behind(boards)
+        known = self._known(behind)
+        open_ones = [index for index, value in enumerate(known) if value is None]
+        found = dict(zip(open_ones, self._searched([behind[index] for index in open_ones], simulations), strict=True))
+        answers = []
+        for first, named in zip(starts, moves, strict=True):
+            answers.append([self._value(move, known[first + i], found.get(first + i)) for i, move in enumerate(named)])
+        return answers
+
+    def screen(self, boards: Sequence[Board], simulations: int) -> list[SearchResult]:
+        """One short search of each board."""
+        return list(self._run(boards, simulations))
+
+    def line(self, board: Board) -> list[Move]:
+        """How tables, or else a search, expect a board to go on; no moves where the game is over."""
+        if not board.legal_moves:
+            return []
+        if self._tables.get_wdl(board) in (-1, 1):
+            return self._proven_line(board)
+        for _ in self._run([board]):
+            indices = self._search.principal_variation(0)
+        after, line = board.copy(), []
+        for index in indices:
+            line.append(search_moves(after)[index])
+            after.push(line[-1])
+        return line
+
+    def _proven_line(self, board: Board) -> list[Move]:
+        after = board.copy()
+        for step in self._prover.prove(board, _LINE).line:
+            after.push_pdn(step.text)
+        return after.move_stack[board.ply :]
+
+    def _known(self, boards: Sequence[Board]) -> list[float | None]:
+        """What a position is worth to the side that has just moved, where rules or tables know it."""
+        few = [index for index, board in enumerate(boards) if _pieces(board) <= self._tables.max_pieces]
+        words = np.array([boards[index].words() for index in few], np.uint32).reshape(-1, 3)
+        going_on = words[:, 0] != 0
+        scores = np.full(len(few), -1, np.int8)
+        scores[going_on] = self._tables.get_wdl_many(words[going_on], _NO_TABLE)
+        values: list[float | None] = [None if board.legal_moves else 1.0 for board in boards]
+        for index, score in zip(few, scores.tolist(), strict=True):
+            if score != _NO_TABLE:
+                values[index] = float(-score)
+        return values
+
+    def _searched(self, boards: Sequence[Board], simulations: int | None) -> list[tuple[float, bool]]:
+        """The same by search, and whether the search has proven it."""
+        return [_of_opponent(result) for result in self._run(boards, simulations)]
+
+    def _run(self, boards: Sequence[Board], simulations: int | None = None) -> Iterator[SearchResult]:
+        """Searches and yields the result of each; the tree is in the slots until the next is asked for."""
+        search = self._search
+        for first in range(0, len(boards), search.slots):
+            part = boards[first : first + search.slots]
+            for slot, board in enumerate(part):
+                search.set_board(slot, board)
+                search.start(slot, simulations, False)
+            search.run(self._evaluator)
+            yield from map(search.result, range(len(part)))
+
+    @staticmethod
+    def _value(move: Move, known: float | None, found: tuple[float, bool] | None) -> MoveValue:
+        if known is not None:
+            return MoveValue(move, known, Proof.TABLES)
+        assert found is not None
+        value, proven = found
+        return MoveValue(move, value, Proof.SOLVED if proven else Proof.VALUES)
+
+
+def _pieces(board: Board) -> int:
+    own, opp, _ = board.words()
+    return (own | opp).bit_count()
+
+
+def _moves_behind(boards: Sequence[Board]) -> tuple[list[list[Move]], list[Board], list[int]]:
+    """The moves of each board, the boards behind all of them, and where each board's begin."""
+    moves = [search_moves(board) for board in boards]
+    behind: list[Board] = []
+    starts: list[int] = []
+    for board, named in zip(boards, moves, strict=True):
+        starts.append(len(behind))
+        for move in named:
+            behind.append(board.copy())
+            behind[-1].push(move)
+    return moves, behind, starts
+
+
+def _of_opponent(result: SearchResult) -> tuple[float, bool]:
+    """Value for the side that has just moved, and whether it is proven: by a move that wins, or by all moves."""
+    proofs = result.proofs.tolist()
+    if WIN in proofs:
+        return -1.0, True
+    if UNKNOWN not in proofs:
+        return -max(_VALUES[proof] for proof in proofs), True
+    win, _, loss = result.wdl
+    return float(loss - win), False
