@@ -27,6 +27,7 @@ from gui.preferences import Preferences, save_preferences
 from gui.snapshot import MoveRow, Snapshot
 from gui.views import game_facts as facts
 from gui.views.file_pages import GamesPage, LoadPage
+from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage
 from gui.views.report_scene import ReportScene
 from gui.views.setup_scene import SetupScene
@@ -181,8 +182,9 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     press(app, "return")
     for _ in range(200):
         frames(app)
-        if isinstance(page_of(app), GamesPage):
+        if isinstance(page_of(app), LibraryPage):
             break
+    press(app, *["down"] * 3)  # the search, the result, the position
     press(app, "return")
     assert app.controller.session.names[Color.BLACK] == "A"
 
