@@ -32,6 +32,7 @@ VERSION = 1  # of the index
 KEPT = 20  # indexes; those used longest ago are removed
 _STALE_S = 86_400.0  # an unfinished index of a program that is gone
 _FIRST, _BATCH = 50, 250  # games between two looks that others can have at the index
+_COURTESY_S = 0.0001  # rest after every game: without it the window waits 5 ms whenever it wants the interpreter
 _BUSY_S = 10.0  # a reader waits that long for a batch to be written
 _TABLES = """
     CREATE TABLE games (number INTEGER PRIMARY KEY, start INTEGER, line INTEGER, col INTEGER,
@@ -231,6 +232,7 @@ class GameLibrary:
             while starts[0][0] < tokens[0].line:
                 starts.popleft()
             _enter(index, number, starts[0][1], tokens)
+            time.sleep(_COURTESY_S)
             if number == _FIRST or number % _BATCH == 0:
                 self._publish(index, part, number)
         (last,) = index.execute("SELECT count(*) FROM games").fetchone()

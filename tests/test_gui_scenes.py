@@ -352,6 +352,17 @@ def test_an_engine_that_tells_no_draws_is_shown_without_them() -> None:
     assert head.effort == ("1 simulation",)
 
 
+def test_an_analysis_that_ended_without_a_proof_says_why() -> None:
+    move = Board().legal_moves[0]
+    for row, status, full in (
+        (MoveRow(move), "done", True),
+        (MoveRow(move), "thinking", False),
+        (MoveRow(move, proof="draw"), "done", False),
+    ):
+        seen = Snapshot(1, "analyse", status, "engine", START_FEN, 0, Color.BLACK, (row,))  # type: ignore[arg-type]
+        assert ("memory full" in facts.thought_head(seen, ()).effort) is full
+
+
 def test_the_table_of_moves_scrolls() -> None:
     rows = tuple(MoveRow(move, pdn=str(move)) for move in Board().legal_moves)
     seen = Snapshot(1, "analyse", "thinking", "engine", START_FEN, 0, Color.BLACK, rows)

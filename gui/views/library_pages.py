@@ -36,7 +36,8 @@ class LibraryPage(MenuScene):
         count, games = self._find()
         self._full = len(games) == SHOWN
         last = self._first + len(games)
-        self.menu.add.label(f"{count:,} games" + (f", shown {self._first + 1:,} to {last:,}" if last else ""))
+        so_far = "" if self.library.done else " so far"
+        self.menu.add.label(f"{count:,} games{so_far}" + (f", shown {self._first + 1:,} to {last:,}" if last else ""))
         for game in games:
             self.button(f"{game.number}.  {game.title}", partial(self._load, game), game.opening)
         if last < count:
