@@ -32,7 +32,7 @@ VERSION = 1  # of the index
 KEPT = 20  # indexes; those used longest ago are removed
 _STALE_S = 86_400.0  # an unfinished index of a program that is gone
 _FIRST, _BATCH = 50, 250  # games between two looks that others can have at the index
-_COURTESY_S = 0.0001  # rest after every game: without it the window waits 5 ms whenever it wants the interpreter
+_COURTESY_S = 0.001  # rest after every game: without it the window waits 5 ms whenever it wants the interpreter
 _BUSY_S = 10.0  # a reader waits that long for a batch to be written
 _TABLES = """
     CREATE TABLE games (number INTEGER PRIMARY KEY, start INTEGER, line INTEGER, col INTEGER,
