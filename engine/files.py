@@ -75,6 +75,13 @@ def bounded_lines(file: TextIO, most: int) -> Iterator[str]:
         yield line
 
 
+def cannot_read(path: str | os.PathLike[str], error: Exception) -> StorageError:
+    """What is raised where a file cannot be read: one line with its name and the reason."""
+    shown = " ".join(str(path).encode("utf-8", "replace").decode().split())
+    reason = getattr(error, "strerror", None) or error
+    return StorageError(getattr(error, "errno", None), f"cannot read {shown}: {reason}")
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file that people or older programs wrote: UTF-8, or Latin-1.
 
@@ -85,9 +92,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
         with open(path, "rb") as file:
             data = file.read(LARGEST_TEXT + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        reason = getattr(error, "strerror", None) or error
-        shown = " ".join(str(path).encode("utf-8", "replace").decode().split())
-        raise StorageError(getattr(error, "errno", None), f"cannot read {shown}: {reason}") from error
+        raise cannot_read(path, error) from error
     if len(data) > LARGEST_TEXT:
         raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_TEXT >> 20} MiB")
     try:

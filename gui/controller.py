@@ -377,13 +377,19 @@ class GameController:
         turn = self.session.board.turn
         return turn if turn in self.humans else next(iter(self.humans), None)
 
+    def to_end(self) -> None:
+        """Shows the last move of the line: resigning and offering a draw are about that position."""
+        self.go_to(len(self.session.nodes))
+
     def resign(self) -> None:
+        self.to_end()
         color = self.person()
         if color is not None:
             self._attempt(lambda: self.session.resign(color))
 
     def offer_draw(self) -> None:
         """The person offers a draw; an agent answers as soon as tables or its own thoughts tell what to say."""
+        self.to_end()
         color = self.person()
         if color is not None and self._attempt(lambda: self.session.offer_draw(color)):
             answer_offer(self)

@@ -1,6 +1,7 @@
 """PDN files for the window: reading, listing many games without replaying them, clocks."""
 
 import re
+from collections.abc import Iterable
 from io import StringIO
 from itertools import chain, islice, repeat
 
@@ -49,7 +50,7 @@ def without_commands(comment: str) -> str:
 
 def title_of(game: PdnGame) -> str:
     """``A - B, 1-0, 43 moves``: a game in a list."""
-    return _title(game.headers, game.result, len(game.moves))
+    return title_from(game.headers, game.result, len(game.moves))
 
 
 class PdnGames:
@@ -63,8 +64,9 @@ class PdnGames:
         self.titles: list[str] = []
         self._starts: list[tuple[int, int]] = []  # line and column, from 1, of each game's first token
         for tokens in split_games(tokenize(self._lines)):
-            if any(token.kind not in ("comment", "result", "end", "star") for token in tokens):
-                self.titles.append(_title_of_tokens(tokens))
+            if is_game(tokens):
+                headers, moves = facts_of(tokens)
+                self.titles.append(title_from(headers, headers["Result"], len(moves)))
                 self._starts.append((tokens[0].line, tokens[0].column))
 
     def game(self, number: int) -> PdnGame:
@@ -73,12 +75,11 @@ class PdnGames:
             count = len(self.titles)
             raise PdnError(f"there is no game {number}: the text holds {count or 'no'} game{'' if count == 1 else 's'}")
         line, column = self._starts[number - 1]
-        first = " " * (column - 1) + self._lines[line - 1][column - 1 :]
-        # Empty lines in front keep the line numbers of errors.
-        return read_game(chain(repeat("\n", line - 1), [first], islice(self._lines, line, None)))
+        return game_at(islice(self._lines, line - 1, None), line, column)
 
 
-def _title(headers: dict[str, str], result: str, plies: int) -> str:
+def title_from(headers: dict[str, str], result: str, plies: int) -> str:
+    """``title_of`` by tags, result and length."""
     who = " - ".join(one_line(headers.get(str(color), "")) or str(color) for color in Color)
     if "Black" not in headers and "White" not in headers:
         who = one_line(headers.get("Event", "")) or who
@@ -86,14 +87,33 @@ def _title(headers: dict[str, str], result: str, plies: int) -> str:
     return f"{who}, {result}, {moves} move{'' if moves == 1 else 's'}"
 
 
-def _title_of_tokens(tokens: list[Token]) -> str:
-    headers, depth, plies = {}, 0, 0
+def facts_of(tokens: list[Token]) -> tuple[dict[str, str], list[str]]:
+    """Tags and main line of a game, ``Result`` in its new form (``*`` where there is none); nothing is played."""
+    headers, moves, depth = {"Result": "*"}, [], 0
     for token in tokens:
         if token.kind == "tag":
             headers[token.name] = token.text
         elif token.kind == "result" and depth == 0:
             headers["Result"] = token.text
+        elif token.kind == "move" and depth == 0:
+            moves.append(token.text)
         depth += (token.kind == "open") - (token.kind == "close")
-        plies += token.kind == "move" and depth == 0
-    result = headers.get("Result", "*")
-    return _title(headers, OLD_RESULTS.get(result, result), plies)
+    headers["Result"] = OLD_RESULTS.get(headers["Result"], headers["Result"])
+    return headers, moves
+
+
+def is_game(tokens: list[Token]) -> bool:
+    """Whether there is more than remarks and results given twice."""
+    return any(token.kind not in ("comment", "result", "end", "star") for token in tokens)
+
+
+def game_at(lines: Iterable[str], line: int, column: int) -> PdnGame:
+    """Reads the game that begins in the first of ``lines``, which is line ``line`` of its file, at a column from 1.
+
+    Raises:
+        PdnError: something is wrong with it; the line named is that of the file.
+    """
+    rest = iter(lines)
+    first = " " * (column - 1) + next(rest, "")[column - 1 :]
+    # Empty lines in front keep the line numbers of errors.
+    return read_game(chain(repeat("\n", line - 1), [first], rest))

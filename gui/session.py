@@ -144,7 +144,9 @@ class GameSession:
             move = board.parse_pdn(text)
             texts.append(board.pdn(move))
             board.push(move)
-        headers = {"Event": "?", "Site": "?", "Date": datetime.date.today().strftime("%Y.%m.%d"), "Round": "?"}
+        now = datetime.datetime.now()
+        date, time = now.strftime("%Y.%m.%d"), now.strftime("%H:%M:%S")
+        headers = {"Event": "?", "Site": "?", "Date": date, "Round": "?", "Time": time}
         self._take(board, [PdnNode(move) for move in board.move_stack], texts, headers)
         for color, name in (names or {}).items():
             self.rename(color, name)

@@ -71,6 +71,22 @@ def test_the_answer_chosen_at_first_does_not_resign(app: App) -> None:
     assert not app.controller.session.is_over
 
 
+@pytest.mark.parametrize("name", ["r", "d"])
+def test_at_an_earlier_position_resigning_and_draws_are_about_the_last_one(app: App, name: str) -> None:
+    controller = app.controller
+    for text in ("23-19", "9-14", "22-17"):
+        controller.make(controller.session.board.parse_pdn(text))
+    controller.go_to(1)
+    controller.make(controller.session.board.parse_pdn("23-19"))  # the same move again: play goes on from here
+    assert not controller.session.at_end
+    press(app, name)
+    assert controller.session.at_end
+    assert app.go.scene.question is not None
+    press(app, "y")
+    assert controller.session.ending is not None
+    assert len(controller.session.nodes) == 4
+
+
 def test_keys_of_the_window_work_while_a_question_is_open(app: App) -> None:
     press(app, "r")
     theme = app.style.theme.name

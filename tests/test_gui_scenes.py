@@ -27,6 +27,7 @@ from gui.preferences import Preferences, save_preferences
 from gui.snapshot import MoveRow, Snapshot
 from gui.views import game_facts as facts
 from gui.views.file_pages import GamesPage, LoadPage
+from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage
 from gui.views.report_scene import ReportScene
 from gui.views.setup_scene import SetupScene
@@ -181,8 +182,9 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     press(app, "return")
     for _ in range(200):
         frames(app)
-        if isinstance(page_of(app), GamesPage):
+        if isinstance(page_of(app), LibraryPage):
             break
+    press(app, *["down"] * 3)  # the search, the result, the position
     press(app, "return")
     assert app.controller.session.names[Color.BLACK] == "A"
 
@@ -348,6 +350,17 @@ def test_an_engine_that_tells_no_draws_is_shown_without_them() -> None:
     assert head.wdl is None
     assert head.hint == "Black may expect 62 % of the points"
     assert head.effort == ("1 simulation",)
+
+
+def test_an_analysis_that_ended_without_a_proof_says_why() -> None:
+    move = Board().legal_moves[0]
+    for row, status, full in (
+        (MoveRow(move), "done", True),
+        (MoveRow(move), "thinking", False),
+        (MoveRow(move, proof="draw"), "done", False),
+    ):
+        seen = Snapshot(1, "analyse", status, "engine", START_FEN, 0, Color.BLACK, (row,))  # type: ignore[arg-type]
+        assert ("memory full" in facts.thought_head(seen, ()).effort) is full
 
 
 def test_the_table_of_moves_scrolls() -> None:

@@ -634,3 +634,10 @@ def test_the_game_needs_no_pygame() -> None:
     root = Path(__file__).parent.parent
     loaded = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout
     assert not {name.split(".")[0] for name in loaded.split()} & {"pygame", "pygame_menu", "torch", "ray", "learner"}
+
+
+def test_a_game_keeps_the_day_and_the_time_at_which_it_began() -> None:
+    before = datetime.datetime.now().replace(microsecond=0)
+    headers = read_game(GameSession().pdn()).headers
+    begun = datetime.datetime.strptime(f"{headers['Date']} {headers['Time']}", "%Y.%m.%d %H:%M:%S")
+    assert before <= begun <= datetime.datetime.now()

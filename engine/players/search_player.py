@@ -16,7 +16,7 @@ from .spec import check_simulations
 from .time_control import search_time
 from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
-ANALYSIS = 100_000  # simulations of an analysis; its tree takes 10 to 20 MB when full, 77 if nothing could be shared
+ANALYSIS = 4_000_000  # simulations of an analysis, which about fill the largest arena; sums of visits are float32
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
 _FASTEST = 2_000_000  # simulations per second; memory for them is taken when it is needed
 _SLICE = 512  # simulations between two looks at the clock where no leaf needs its evaluation

@@ -1,23 +1,21 @@
 """Pages of games and files: load, save, copy, paste, games kept by themselves; and the preferences."""
 
 import time
-from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pygame_menu
 
-from engine.files import read_text
-
+from ..game_library import GameLibrary
 from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..messages import without_fen
 from ..pdn_files import PdnGames
 from ..preferences import Preferences
 from ..seats import take_up
-from ..threads import in_thread
 from .clipboard import put_text
+from .library_pages import LibraryPage, open_library, show_game
 from .menu_pages import plan_of
 from .theme import THEMES
 
@@ -54,6 +52,9 @@ class FilesPage(MenuScene):
         kept = "Every game is kept from its first move; nothing is lost in a crash"
         self.button("Games kept by themselves …", self.opener(KeptPage), kept)
         self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
+        if app.library is not None and app.library.count > 1:
+            meaning = "The games of the file that was opened last; search by words, result and position"
+            self.button(f"Games of {app.library.path.name} …", self.opener(LibraryPage, library=app.library), meaning)
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
@@ -99,8 +100,7 @@ class LoadPage(MenuScene):
         super().__init__(app)
         last = last_folder(app)
         self.folder = last if last.is_dir() else Path.home()
-        self._reading: Future[PdnGames] | None = None
-        self._path = self.folder
+        self._library: GameLibrary | None = None  # while it is not known how many games there are
 
     def fill(self) -> None:
         self.text_input("Path", str(self.folder), 500, "Type a file or a folder; Enter opens it", onreturn=self._typed)
@@ -135,30 +135,18 @@ class LoadPage(MenuScene):
 
     def _open(self, path: Path) -> None:
         self.say(f"Reading {path.name} …")
-        self._path, self._reading = path, in_thread("pdn", lambda: PdnGames(read_text(path)))  # it may take seconds
+        self._library = open_library(self.app, path)
 
     def poll(self) -> None:
-        reading = self._reading
-        if reading is None or not reading.done():
+        library = self._library
+        if library is None or (library.count < 2 and not library.done):
             return
-        self._reading = None
+        self._library = None
         self.say("")
-        if not self.attempt(reading.result):
-            return
-        games = reading.result()
-        if len(games.titles) > 1:
-            self.app.go.show(partial(GamesPage, title=self._path.name, games=games))
-        else:
-            load_game(self, games, 1)
-
-
-def load_game(menu: MenuScene, games: PdnGames, number: int) -> None:
-    """Shows a game of a file, or says what is wrong with it."""
-    app = menu.app
-    if menu.attempt(lambda: app.controller.session.load_game(games.game(number))):
-        app.autosave.begin()
-        app.controller.loaded()
-        app.go.to_game()
+        if library.count > 1:
+            self.app.go.show(partial(LibraryPage, library=library))
+        elif self.attempt(library.check):
+            show_game(self, library, 1)
 
 
 class GamesPage(MenuScene):
@@ -167,7 +155,7 @@ class GamesPage(MenuScene):
         self.games, self.title = games, title
 
     def fill(self) -> None:
-        titles, load = self.games.titles, partial(load_game, self, self.games)
+        titles, load = self.games.titles, partial(show_game, self, self.games)
         for number, title in enumerate(titles[:_LISTED_GAMES], 1):
             self.button(f"{number}.  {title}", partial(load, number))
         if len(titles) > _LISTED_GAMES:

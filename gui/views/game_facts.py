@@ -72,6 +72,9 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     parts = [f"{short_count(snapshot.count)} {snapshot.counted}" if snapshot.count else ""]
     parts.append(f"depth {snapshot.depth}" if snapshot.depth else "")
     parts.append(f"{short_count(round(snapshot.per_second))}/s" if snapshot.per_second else "")
+    undecided = bool(snapshot.moves) and snapshot.moves[0].proof is None
+    if snapshot.mode == "analyse" and snapshot.status == "done" and undecided:
+        parts.append("memory full")
     wdl, score = snapshot.wdl_of(Color.BLACK), snapshot.score
     hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
     if score is not None:  # an engine that gives a score and no win/draw/loss

@@ -287,8 +287,9 @@ class GameScene(SceneWithBoard):
     # --- questions
 
     def ask_resign(self) -> None:
+        self.controller.to_end()
         person = self.controller.person()
-        if person is None or self.controller.session.is_over or not self.controller.session.at_end:
+        if person is None or self.controller.session.is_over:
             return
         answers = {"yes": ("Resign", self.controller.resign), "no": ("Play on", None)}
         self.ask(f"Resign as {person}? {person.other} wins the game.", answers, preselected="no")

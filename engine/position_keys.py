@@ -1,0 +1,108 @@
+"""Keys of all positions of a game, to look positions up in many games: equal positions with the same side to move have
+equal keys, on whatever way they were reached."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from . import movegen
+from .bitboard import BIT_OF_SQUARE, ROTATIONS, turned
+from .board import MOVE_TEXT, Board
+from .errors import DraughtsError
+from .fen import Color, to_square
+
+_BITS = np.array(
+    [[0, *(int(BIT_OF_SQUARE[to_square(number, color)]) for number in range(1, 33))] for color in Color], np.uint32
+)  # by side to move, Black first, and PDN number: the bit as the mover sees it
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # of SplitMix64 (Steele et al. 2014)
+
+
+@njit(cache=True)
+def _end_of(code):
+    """The bit on which a move ends."""
+    jump = 2 if movegen.is_capture(code) else 1
+    bit = np.int64(movegen.move_start(code))
+    for hop in range(movegen.move_hops(code)):
+        bit = (bit + jump * ROTATIONS[movegen.move_direction(code, hop)]) & 31
+    return bit
+
+
+@njit(cache=True)
+def _follow(words, squares, row, bits, moves):
+    """Plays moves on from ``words[0]`` and returns how many were legal and clear.
+
+    Args:
+        words: uint32 [plies + 1, 3], written: each position as its side to move sees it.
+        squares: int64 [plies, 2], PDN numbers of start and end.
+        row: 0 if Black moves first, else 1; ``bits``: ``_BITS``; ``moves``: a buffer.
+    """
+    for ply in range(len(squares)):
+        count = movegen.generate(words[ply, 0], words[ply, 1], words[ply, 2], moves, movegen.DISTINCT)
+        start, end, found = bits[row, squares[ply, 0]], bits[row, squares[ply, 1]], -1
+        for index in range(count):
+            code = moves[index].code
+            if movegen.move_start(code) == start and _end_of(code) == end:
+                if found >= 0:
+                    return ply
+                found = index
+        if found < 0:
+            return ply
+        words[ply + 1, 0] = turned(moves[found].opp)
+        words[ply + 1, 1] = turned(moves[found].own)
+        words[ply + 1, 2] = turned(moves[found].kings)
+        row = 1 - row
+    return len(squares)
+
+
+def _keys(words: np.ndarray, white: np.ndarray) -> np.ndarray:
+    own, opp, kings = words.astype(np.uint64).T
+    key = (own << np.uint64(32) | opp) * _FIRST
+    key ^= (key >> np.uint64(29)) ^ (kings << np.uint64(1) | white.astype(np.uint64)) * _SECOND
+    key *= _FIRST
+    return (key ^ key >> np.uint64(32)).view(np.int64)
+
+
+def key_of(board: Board) -> int:
+    """The key of a board's position: 64 bits, signed."""
+    return int(_keys(np.array([board.words()], np.uint32), np.array([board.turn is Color.WHITE]))[0])
+
+
+def keys_of_game(fen: str, moves: Sequence[str]) -> np.ndarray:
+    """The keys of a game's positions, that of the start first: int64 [plies + 1]; they end before a move that cannot be
+    played.
+
+    Args:
+        fen: the start position; raises ``FenError`` if it is none.
+        moves: in PDN.
+    """
+    board = Board(fen)
+    white = int(board.turn is Color.WHITE)
+    words = np.zeros((len(moves) + 1, 3), np.uint32)
+    words[0] = board.words()
+    made = _follow(words, _squares_of(moves), white, _BITS, movegen.new_moves())
+    if made < len(moves):  # ambiguous without the squares in between, or illegal: the board knows
+        made = _play(board, moves, words)
+    return _keys(words[: made + 1], (np.arange(made + 1) + white) % 2 == 1)
+
+
+def _squares_of(moves: Sequence[str]) -> np.ndarray:
+    """Start and end up to the first text that is no move on this board: int64 [plies, 2]."""
+    squares = []
+    for text in moves:
+        numbers = [int(number) for number in re.split("[-x:]", text)] if MOVE_TEXT.fullmatch(text) else [0]
+        if not 1 <= numbers[0] <= 32 or not 1 <= numbers[-1] <= 32:
+            break
+        squares.append((numbers[0], numbers[-1]))
+    return np.array(squares, np.int64).reshape(-1, 2)
+
+
+def _play(board: Board, moves: Sequence[str], words: np.ndarray) -> int:
+    for ply, text in enumerate(moves):
+        try:
+            board.push_pdn(text)
+        except DraughtsError:
+            return ply
+        words[ply + 1] = board.words()
+    return len(moves)

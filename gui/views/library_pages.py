@@ -1,0 +1,105 @@
+"""The list of the games in a PDN file, searched by words, result and the position on the board."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.position_keys import key_of
+
+from ..game_library import GameLibrary, Listed, Query
+from ..menus import ON_OFF, MenuScene
+from ..pdn_files import PdnGames
+
+if TYPE_CHECKING:
+    from ..app import App
+
+SHOWN = 100  # games on a page
+RESULTS = (("any", ""), ("Black won", "1-0"), ("White won", "0-1"), ("draw", "1/2-1/2"), ("open", "*"))
+
+
+class LibraryPage(MenuScene):
+    """Shows what is read so far; the rest is read meanwhile."""
+
+    def __init__(self, app: "App", library: GameLibrary) -> None:
+        super().__init__(app)
+        self.library, self.title = library, library.path.name
+        self._words, self._result, self._here, self._first = "", "", False, 0
+        self._shown: tuple[int, bool] = (0, False)  # games read, and whether all were, when it was last looked
+        self._full = False  # the list shows as many games as fit
+
+    def fill(self) -> None:
+        meaning = "Players, event, place, date or opening, like: smith defiance; Enter searches"
+        self.text_input("Search", self._words, 100, meaning, onchange=self.guard(self._type), onreturn=self._search)
+        self.selector("Result", RESULTS, self._result, partial(self._choose, "_result"), "How the games ended")
+        meaning = "Only games that came to the position on the board, in whatever order of moves"
+        self.selector("With the board's position", ON_OFF, self._here, partial(self._choose, "_here"), meaning)
+        count, games = self._find()
+        self._full = len(games) == SHOWN
+        last = self._first + len(games)
+        so_far = "" if self.library.done else " so far"
+        self.menu.add.label(f"{count:,} games{so_far}" + (f", shown {self._first + 1:,} to {last:,}" if last else ""))
+        for game in games:
+            self.button(f"{game.number}.  {game.title}", partial(self._load, game), game.opening)
+        if last < count:
+            self.button("More …", partial(self._turn, self._first + SHOWN), "The next games of the list")
+        if self._first > 0:
+            self.button("Before …", partial(self._turn, max(0, self._first - SHOWN)), "The games before these")
+        self.button("Back", self.leave)
+
+    def poll(self) -> None:
+        seen = self.library.count, self.library.done
+        if seen == self._shown:
+            return
+        self._shown = seen
+        if seen[1]:
+            self.say("")
+            self.attempt(self.library.check)
+        else:
+            self.say(f"Reading: {seen[0]:,} games so far")
+        if not self._full or seen[1]:
+            self.rebuild()
+
+    def _find(self) -> tuple[int, list[Listed]]:
+        key = key_of(self.app.controller.session.board) if self._here else None
+        found: list[tuple[int, list[Listed]]] = []
+        query = Query(self._words, self._result, key)
+        self.attempt(lambda: found.append(self.library.search(query, self._first, SHOWN)))
+        return found[0] if found else (0, [])
+
+    def _type(self, words: str) -> None:
+        self._words = words
+
+    def _search(self, words: str) -> None:
+        self._words = words
+        self._turn(0)
+
+    def _choose(self, field: str, value: object) -> None:
+        setattr(self, field, value)
+        self._turn(0)
+
+    def _turn(self, first: int) -> None:
+        self._first = first
+        self.rebuild()
+
+    def _load(self, game: Listed) -> None:
+        if show_game(self, self.library, game.number) and game.ply is not None:
+            self.app.controller.go_to(game.ply)
+
+
+def show_game(menu: MenuScene, games: GameLibrary | PdnGames, number: int) -> bool:
+    """Shows one of several games and returns True, or says what is wrong with it."""
+    app = menu.app
+    shown = menu.attempt(lambda: app.controller.session.load_game(games.game(number)))
+    if shown:
+        app.autosave.begin()
+        app.controller.loaded()
+        app.go.to_game()
+    return shown
+
+
+def open_library(app: "App", path: Path) -> GameLibrary:
+    """Begins to read a file, in the place of the one that was open."""
+    if app.library is not None:
+        app.library.close()
+    app.library = GameLibrary(path, app.library_folder)
+    return app.library

@@ -1,0 +1,142 @@
+"""Files of many games: listed, searched and read from an index; broken files and indexes; what is thrown away."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.board import Board
+from engine.errors import PdnError
+from engine.files import StorageError
+from engine.position_keys import key_of
+from gui.game_library import KEPT, GameLibrary, Query
+from gui.pdn_files import PdnGames
+
+GAMES = """[Event "Spring"] [Black "Anna"] [White "Bruno"] [Date "2026.03.01"]
+1. 11-15 23-19 2. 9-14 27-23 1-0
+
+[Event "Spring"]
+[Black "Bruno"]
+[White "Zoë"]
+1. 9-14 { not the usual } 23-19 2. 11-15 22-17 ( 27-23 8-11 ) 2. 5-9 1/2-1/2 [Event "Autumn"] [Black "Anna"]
+1. 10-14 99-1 0-1
+
+[Event "Ending"] [FEN "W:WK31:BK2"] [SetUp "1"] 1. 31-26 *
+"""
+
+
+@pytest.fixture
+def open_games(tmp_path: Path) -> Callable[..., GameLibrary]:
+    def open_file(data: str | bytes = GAMES, wait: bool = True) -> GameLibrary:
+        path = tmp_path / "games.pdn"
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        library = GameLibrary(path, tmp_path / "index")
+        if wait:
+            library.wait()
+        return library
+
+    return open_file
+
+
+def numbers(library: GameLibrary, *query: str | int | None) -> list[int]:
+    return [game.number for game in library.search(Query(*query), 0, 100)[1]]  # type: ignore[arg-type]
+
+
+def test_the_list_is_that_of_the_text(open_games: Callable[..., GameLibrary]) -> None:
+    library = open_games()
+    count, games = library.search(Query(), 0, 100)
+    assert count == library.count == 4
+    assert [game.title for game in games] == PdnGames(GAMES).titles
+    assert games[0].opening == games[0].opening.strip() != ""
+    assert games[3].opening == ""
+    assert [game.number for game in library.search(Query(), 1, 2)[1]] == [2, 3]
+
+
+def test_search_by_words_result_and_position(open_games: Callable[..., GameLibrary]) -> None:
+    library = open_games()
+    assert numbers(library, "anna") == [1, 3]
+    assert numbers(library, "ANNA spring") == [1]
+    assert numbers(library, "zoë") == [2]
+    assert numbers(library, "defiance") == [1]
+    assert numbers(library, "100%_") == []
+    assert numbers(library, "", "0-1") == [3]
+    board = Board()
+    for move in ["11-15", "23-19", "9-14"]:
+        board.push_pdn(move)
+    assert numbers(library, "", "", key_of(board)) == [1, 2]  # the second one on another way
+    assert numbers(library, "bruno", "1-0", key_of(board)) == [1]
+    assert library.search(Query(key=key_of(board)), 0, 1)[1][0].ply == 3
+    assert numbers(library, "", "", key_of(Board("W:WK31:BK2"))) == [4]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_games_are_read_where_they_lie(open_games: Callable[..., GameLibrary], ends: str) -> None:
+    library, text = open_games(GAMES.replace("\n", ends)), PdnGames(GAMES)
+    for number in (1, 2, 4):
+        assert library.game(number) == text.game(number)
+    with pytest.raises(PdnError) as by_index:
+        library.game(3)
+    with pytest.raises(PdnError) as by_text:
+        text.game(3)
+    assert str(by_index.value) == str(by_text.value)
+    with pytest.raises(PdnError, match="no game 5"):
+        library.game(5)
+
+
+def test_old_files_in_latin_1(open_games: Callable[..., GameLibrary]) -> None:
+    library = open_games(GAMES.encode("latin-1"))
+    assert library.game(2).headers["White"] == "Zoë"
+    assert numbers(library, "zoë") == [2]
+
+
+def test_a_second_opening_reads_nothing_anew(
+    open_games: Callable[..., GameLibrary], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_games()
+    monkeypatch.setattr("gui.game_library.tokenize", lambda lines: pytest.fail("read anew"))
+    again = open_games()
+    assert again.search(Query(), 0, 9) == first.search(Query(), 0, 9)
+
+
+def test_a_broken_index_is_made_anew(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
+    open_games()
+    (index,) = (tmp_path / "index").iterdir()
+    index.write_bytes(b"no database " * 1000)
+    assert numbers(open_games()) == [1, 2, 3, 4]
+    assert len(list((tmp_path / "index").iterdir())) == 1
+
+
+def test_a_file_that_changed_is_said(open_games: Callable[..., GameLibrary]) -> None:
+    library = open_games()
+    library.path.write_text("\n" + GAMES)
+    with pytest.raises(StorageError, match="has changed"):
+        library.game(1)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    library = GameLibrary(tmp_path / "none.pdn", tmp_path / "index")
+    with pytest.raises(StorageError, match=r"none\.pdn"):
+        library.wait()
+    assert library.search(Query(), 0, 9) == (0, [])
+
+
+def test_without_a_cache_a_temporary_place_serves(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("in the way")
+    assert numbers(open_games()) == [1, 2, 3, 4]
+
+
+def test_what_is_stopped_leaves_nothing(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
+    library = open_games(GAMES * 2000, wait=False)
+    library.close()
+    library.wait()
+    assert list((tmp_path / "index").glob("*")) == []
+
+
+def test_only_so_many_indexes_are_kept(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
+    for number in range(KEPT + 2):
+        open_games(f'[Event "{number}"] 11-15 *')
+        for path in (tmp_path / "index").iterdir():
+            os.utime(path, (path.stat().st_mtime - 10,) * 2)
+    assert len(list((tmp_path / "index").iterdir())) == KEPT
+    assert numbers(open_games(f'[Event "{KEPT + 1}"] 11-15 *')) == [1]
