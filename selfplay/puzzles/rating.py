@@ -8,7 +8,6 @@ the probabilities that ratings say, 1 / (1 + 10 ** ((puzzle - level) / 400)), ha
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
 
 from engine.board import Board
 from engine.players.levels import LEVELS
@@ -19,6 +18,7 @@ WEAKEST = 600
 """Rating of the weakest level: the scale of puzzles and of those who solve them."""
 LEVEL_RATINGS = np.array([WEAKEST + level.elo for level in LEVELS], np.float64)
 LEAST, MOST = 100, 3000
+_RATINGS = np.arange(LEAST, MOST + 1)
 _SCALE = np.log(10) / 400
 _SLOTS = 64
 
@@ -76,21 +76,12 @@ def choice_probabilities(result: SearchResult, temperature: float) -> np.ndarray
 
 def rating_of(probabilities: np.ndarray) -> tuple[int, int]:
     """Rating and deviation of a puzzle that the levels solve with these probabilities, float64 [levels]."""
-    total = float(probabilities.sum())
-
-    def surplus(rating: float) -> float:
-        return float(_expected(rating).sum()) - total
-
-    if surplus(LEAST) <= 0.0:
-        rating = float(LEAST)
-    elif surplus(MOST) >= 0.0:
-        rating = float(MOST)
-    else:
-        rating = float(brentq(surplus, LEAST, MOST))
+    solved = _expected(_RATINGS[:, None]).sum(axis=1)
+    rating = int(_RATINGS[np.abs(solved - probabilities.sum()).argmin()])
     expected = _expected(rating)
     deviation = 1.0 / (_SCALE * np.sqrt(float((expected * (1.0 - expected)).sum())))
-    return round(rating), round(min(deviation, 350.0))
+    return rating, round(min(deviation, 350.0))
 
 
-def _expected(rating: float) -> np.ndarray:
+def _expected(rating: int | np.ndarray) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(_SCALE * (rating - LEVEL_RATINGS)))
