@@ -15,6 +15,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TORCH = "torch==2.13.0"  # as in bootstrap.py: a newer one may bring gigabytes of CUDA
 TRY_MATCH = (
     "import crownhead, engine, learner, selfplay, gui, papers\n"
     "from pathlib import Path\n"
@@ -68,10 +69,10 @@ def main() -> None:
             if shutil.which(other) is None or subprocess.run([other, "--version"]).returncode:
                 print(f"{other} is not here: not tried with it", flush=True)
                 continue
-            subprocess.run([other, "-m", "venv", str(folder / other)], check=True)
-            python = folder / other / "bin" / "python"
+            subprocess.run([other, "-m", "venv", str(folder / Path(other).name)], check=True)
+            python = folder / Path(other).name / "bin" / "python"
             constraints = ["--constraint", str(ROOT / "constraints.txt")]
-            subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *constraints, wheel], check=True)
+            subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *constraints, TORCH, wheel], check=True)
             try_wheel(python, folder)
 
 
