@@ -71,8 +71,8 @@ def main() -> None:
                 continue
             subprocess.run([other, "-m", "venv", str(folder / Path(other).name)], check=True)
             python = folder / Path(other).name / "bin" / "python"
-            constraints = ["--constraint", str(ROOT / "constraints.txt")]
-            subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *constraints, TORCH, wheel], check=True)
+            pip = ["-m", "pip", "install", "--quiet", "--no-compile", "--constraint", str(ROOT / "constraints.txt")]
+            subprocess.run([python, *pip, TORCH, wheel], check=True)
             try_wheel(python, folder)
 
 
