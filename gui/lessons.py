@@ -111,7 +111,8 @@ LESSONS = (
     ),
     Lesson(
         "The bridge",
-        "Your men on 1 and 3 are the bridge: White's man does not get past them. Hold the draw, and leave them there.",
+        "Your men on 1 and 3 are the bridge, which guards your back row. To move one of them now loses: find the move that "
+        "keeps both, and hold the draw.",
         "B:W11,K15:B1,3,8",
         Goal.DRAW,
         6,
@@ -267,7 +268,7 @@ class LessonExercise(Exercise):
             return "The game is lost."
         proof = self._prover.prove(self.board, _REFUTATION)
         if proof.value == 0:
-            held = f" {' or '.join(proof.keeping)} holds." if proof.keeping else " Nothing loses now."
+            held = f" Saved by {' or '.join(proof.keeping)}." if proof.keeping else " Nothing loses now."
             return f"It only draws.{held}"
         after = self.board.copy()
         line = [after.push_pdn(step.text) for step in proof.line]

@@ -78,6 +78,12 @@ def test_the_refutation_is_a_line_of_the_tables(tables: Tablebase) -> None:
     assert exercise.why.startswith("It only draws.")
 
 
+def test_the_bridge_may_not_be_left(tables: Tablebase) -> None:
+    known = known_moves(tables, Board(BY_TITLE["The bridge"].fen))
+    assert {one.value for one in known if one.move.start in (1, 3)} == {-1}
+    assert [one.move.start for one in known if one.value == 0] == [8]
+
+
 def test_a_win_that_takes_too_long_is_late(tables: Tablebase) -> None:
     lesson = BY_TITLE["Two kings against one"]._replace(moves=1)
     exercise = LessonExercise(lesson, tables)
