@@ -111,8 +111,8 @@ LESSONS = (
     ),
     Lesson(
         "The bridge",
-        "Your men on 1 and 3 are the bridge, which guards your back row. To move one of them now loses: find the move that "
-        "keeps both, and hold the draw.",
+        "Your men on 1 and 3 are the bridge, which guards your back row. To move one of them now loses: find the move "
+        "that keeps both, and hold the draw.",
         "B:W11,K15:B1,3,8",
         Goal.DRAW,
         6,
