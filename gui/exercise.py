@@ -9,7 +9,7 @@ from engine.puzzles.puzzle import Goal, Puzzle
 
 from .game_report import MoveReport
 
-Status = Literal["asked", "judging", "wrong", "right", "solved", "told"]
+Status = Literal["asked", "judging", "wrong", "late", "right", "solved", "told"]
 MOST_HINTS = 3  # the piece, its target, the whole line
 _TOLERATED = 0.05  # expected score that another answer to a mistake may be worse by: less is no inaccuracy
 
@@ -59,7 +59,7 @@ class Exercise:
         board: the position now.
         status: "asked"; "judging": another move than the expected one is on the board, and somebody has to say what it
             is worth (``judged``); "wrong": as is on the board; "right": the opponent's ``reply`` is next; "solved";
-            "told": the solution was shown.
+            "told": the solution was shown; "late": right, but the moves allowed are used up.
         hints: steps given.
         flawless: no hint, no wrong answer so far.
     """
@@ -96,16 +96,19 @@ class Exercise:
         if self.status != "asked":
             return
         right = self._leads_on(move)
-        last = self.step + 1 >= self.task.asked
         self.board.push(move)
         if right:
-            self.status = "solved" if last else "right"
+            self._accept()
         elif self.task.least is not None:
             self.status = "judging"
             if (outcome := self.board_to_judge().outcome()) is not None:
                 self.judged(0.5 if outcome.winner is None else float(outcome.winner is self.color))
         else:
             self._refuse()
+
+    def _accept(self) -> None:
+        """A right move is on the board."""
+        self.status = "solved" if self.step >= self.task.asked else "right"
 
     def _leads_on(self, move: Move) -> bool:
         """Whether a move is the right one, or leads to the same position by another way."""
@@ -138,13 +141,26 @@ class Exercise:
             self.status = "asked"
 
     def reply(self) -> Move | None:
-        """Makes the opponent's forced move and returns it; None if it is not its turn."""
+        """Makes the opponent's move and returns it; None if it is not its turn."""
         if self.status != "right":
             return None
-        move = self.task.line[self.step]
+        move = self._reply_move()
         self.board.push(move)
         self.status = "asked"
         return move
+
+    def _reply_move(self) -> Move:
+        return self.task.line[self.step]
+
+    @property
+    def shown(self) -> tuple[Board, Sequence[Move]]:
+        """A board and the solution from there, once it is solved or told."""
+        return self.task.board, self.task.line
+
+    @property
+    def why(self) -> str:
+        """What is wrong with the answer on the board, where that is known."""
+        return ""
 
     def hint(self) -> None:
         """One hint more: first the piece, then its target, then the whole line."""
@@ -158,8 +174,9 @@ class Exercise:
     @property
     def hinted(self) -> tuple[int, ...]:
         """Squares that the hints point out."""
-        move = self.expected
-        return () if self.status not in ("asked", "told") else (move.start, move.end)[: self.hints]
+        if self.status not in ("asked", "told"):
+            return ()
+        return (self.expected.start, self.expected.end)[: self.hints]
 
 
 def numbered_line(board: Board, moves: Sequence[Move]) -> str:

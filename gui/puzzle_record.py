@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,7 +15,9 @@ from engine.sealed import sealed, unsealed
 
 from .preferences import BROKEN_SUFFIX
 
+Record = TypeVar("Record", bound=BaseModel)
 FILE_NAME = "puzzles.json"
+LESSONS_FILE_NAME = "lessons.json"
 _LARGEST_FILE = 16 << 20  # bytes
 _NEAREST = 20  # puzzles of about the player's rating, of which one is drawn
 _BEGINNING = 1000.0  # of a new player: about that of the level for casual players
@@ -98,28 +100,46 @@ class PuzzleRecord(BaseModel):
         return f"You: {self.rating:.0f} ± {1.96 * self.deviation:.0f} · {streak} · {solved} of {tried} solved"
 
 
+class LessonRecord(BaseModel):
+    """Lessons that were done; ``done``: title → whether without a hint or a wrong move."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1] = 1
+    done: dict[str, bool] = Field({}, max_length=1000)
+
+    def enter(self, title: str, flawless: bool) -> None:
+        """Notes a lesson; what was flawless once, stays so."""
+        self.done[title] = flawless or self.done.get(title, False)
+
+
 def load_record(path: Path) -> tuple[PuzzleRecord, str]:
+    """The record of puzzles in a file, see ``load_kept``."""
+    return load_kept(path, PuzzleRecord)
+
+
+def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
     """What the file says, or a new record where there is none or it is broken; and a line that says what was wrong, ""
     if all is well. A broken file is set aside. Never raises."""
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE)
     except FileNotFoundError:
-        return PuzzleRecord(), ""
+        return kind(), ""
     except OSError as error:
-        return PuzzleRecord(), f"puzzles: cannot read {path}: {error.strerror or error}"
+        return kind(), f"{path.stem}: cannot read {path}: {error.strerror or error}"
     try:
-        return PuzzleRecord.model_validate(unsealed(data)), ""
+        return kind.model_validate(unsealed(data)), ""
     except ValueError:
         broken = path.with_name(path.name + BROKEN_SUFFIX)
         try:
             os.replace(path, broken)
         except OSError as error:
-            return PuzzleRecord(), f"puzzles: {path.name} is damaged, and stays: {error.strerror or error}"
-        return PuzzleRecord(), f"puzzles: the record was damaged and is kept as {broken.name}; a new one begins"
+            return kind(), f"{path.stem}: {path.name} is damaged, and stays: {error.strerror or error}"
+        return kind(), f"{path.stem}: the record was damaged and is kept as {broken.name}; a new one begins"
 
 
-def save_record(record: PuzzleRecord, path: Path) -> None:
+def save_record(record: BaseModel, path: Path) -> None:
     """Writes the record; raises ``StorageError``, and then the file is as it was."""
     make_folder(path.parent)
     atomic_write(path, sealed(record.model_dump(mode="json")))

@@ -7,7 +7,7 @@ import pygame
 from engine.board import Board, Move
 from engine.fen import Color
 
-from ..exercise import MOST_HINTS, Exercise, Task, numbered_line
+from ..exercise import MOST_HINTS, Exercise, numbered_line
 from ..help import DIRECTIONS, Action
 from ..move_input import MoveInput
 from .animation import animate
@@ -60,10 +60,10 @@ class ExerciseScene(BoardScene):
 
     # --- the exercise
 
-    def begin(self, task: Task | None) -> None:
-        self.exercise = None if task is None else Exercise(task)
+    def begin(self, exercise: Exercise | None) -> None:
+        self.exercise = exercise
         self._reported = False
-        self.flipped = task is not None and task.board.turn is Color.BLACK
+        self.flipped = exercise is not None and exercise.color is Color.BLACK
         self._fresh_board()
         self._buttons()
         self.forget()
@@ -165,9 +165,11 @@ class ExerciseScene(BoardScene):
         match exercise.status:
             case "solved" | "told":
                 head = "Solved." if exercise.status == "solved" else "The solution:"
-                return f"{head} {numbered_line(exercise.task.board, exercise.task.line)}"
+                return f"{head} {numbered_line(*exercise.shown)}"
             case "wrong":
-                return f"{exercise.board.peek()} is not it. Take it back and try again."
+                return " ".join(filter(None, (f"{exercise.board.peek()} is not it.", exercise.why, "Take it back.")))
+            case "late":
+                return f"{exercise.why} Try again from the beginning."
             case "judging":
                 return f"Looking at {exercise.board.peek()} …"
         if self.entry.typed:
@@ -185,7 +187,7 @@ class ExerciseScene(BoardScene):
         self.set_buttons(
             (
                 Button(Action.HINT, label=label, enabled=status in ("asked", "wrong")),
-                Button(Action.REWIND, label=back, enabled=status in ("wrong", "solved", "told")),
+                Button(Action.REWIND, label=back, enabled=status in ("wrong", "late", "solved", "told")),
             ),
             (*self.more_buttons(), Button("leave", label="Back")),
         )
@@ -252,7 +254,7 @@ class ExerciseScene(BoardScene):
         elif exercise is not None and name == Action.REWIND and exercise.status == "wrong":
             exercise.take_back()
             self._fresh_board()
-        elif exercise is not None and name == Action.REWIND and exercise.status in ("solved", "told"):
+        elif exercise is not None and name == Action.REWIND and exercise.status in ("late", "solved", "told"):
             exercise.again()
             self._fresh_board()
 

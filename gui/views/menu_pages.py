@@ -28,6 +28,7 @@ OPENINGS = (
 CLOCKS = ("-", "1/5", "1/10", "1/30", "1/60", "60+1", "180+2", "300+3", "600+5", "1800+20")
 SCENES = (  # button of the main menu, what it opens, what that is
     ("New game …", Action.NEW_GAME, "Who plays, how strong, from which position, with which clock"),
+    ("Lessons", "lessons", "From the first move to three kings against two, carried through on the board"),
     ("Puzzles", "puzzles", "One right move; about as hard as you are strong, with a rating"),
     ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),

@@ -35,7 +35,7 @@ class MistakesScene(ExerciseScene):
     def _go(self, place: int) -> None:
         self._place = place % len(self._mistakes)
         mistake = self._mistakes[self._place]
-        self.begin(task_of_mistake(self._boards[mistake.ply], mistake))
+        self.begin(Exercise(task_of_mistake(self._boards[mistake.ply], mistake)))
 
     def ended(self, exercise: Exercise) -> None:
         self._solved.setdefault(self._place, exercise.flawless)

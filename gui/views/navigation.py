@@ -9,6 +9,7 @@ from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
+from .lesson_scene import LessonScene
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
 from .puzzle_scene import PuzzleScene
@@ -28,6 +29,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.LOAD: LoadPage,
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
+    "lessons": LessonScene,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
     Action.TUTORIAL: TutorialScene,

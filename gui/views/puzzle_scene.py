@@ -42,7 +42,7 @@ class PuzzleScene(ExerciseScene):
         self.puzzle = self.record.choose(left, self._choices[0], self._rng)
         self._gain = None
         try:
-            self.begin(None if self.puzzle is None else task_of(self.puzzle))
+            self.begin(None if self.puzzle is None else Exercise(task_of(self.puzzle)))
         except DraughtsError as error:
             self._fault = str(error)
             self.begin(None)
