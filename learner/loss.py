@@ -3,7 +3,7 @@
 Everything here is for the side to move, differentiable, and in the precision of the logits given.
 """
 
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,21 @@ NO_MOVE_LOGIT = -1e9
 """Logit where there is no move: its probability is zero, and zero times its logarithm is no NaN."""
 
 Array = TypeVar("Array", np.ndarray, Tensor)
+
+
+class Loss(Protocol):
+    """What a ``Trainer`` makes smaller: ``training_loss`` or another function of the same arguments."""
+
+    def __call__(
+        self, policy_logits: Tensor, wdl_logits: Tensor, batch: TrainingBatch, policy_weight: float, wdl_weight: float
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a batch, a scalar with gradient, and figures to report, scalars without.
+
+        Args:
+            policy_logits: [N, 128] float32.
+            wdl_logits: [N, 3] float32.
+            policy_weight, wdl_weight: as the trainer's configuration has them.
+        """
 
 
 def mix_wdl(result_wdl: Array, search_wdl: Array, weight: float) -> Array:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .batch import TrainingBatch
 from .checkpoint import check_version, read_tensors, with_prefix, write_tensors
-from .loss import training_loss
+from .loss import Loss, training_loss
 from .network import Network, NetworkConfig
 from .network_base import NetworkError, Precision, check_tensors, planes_on
 
@@ -123,6 +123,7 @@ class Trainer:
     Args:
         network: moved to ``device`` and trained in place.
         device: where to train.
+        loss: what to make smaller; a state that resumes does not know of it.
 
     Attributes:
         network: being trained.
@@ -130,8 +131,15 @@ class Trainer:
         steps: steps made so far.
     """
 
-    def __init__(self, network: Network, config: TrainerConfig, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        network: Network,
+        config: TrainerConfig,
+        device: torch.device | str = "cpu",
+        loss: Loss = training_loss,
+    ) -> None:
         self.config = config
+        self._loss = loss
         self.device = torch.device(device)
         self._dtype = network.dtype(self.device, config.precision)
         self._layout = network.layout(self.device, self._dtype)
@@ -153,7 +161,7 @@ class Trainer:
             time_used: part of the run's time that is over, 0 to 1, for the learning rate.
 
         Returns:
-            The figures of ``loss.training_loss``, and ``gradient_norm`` (before clipping) and ``learning_rate``.
+            The loss and its figures, and ``gradient_norm`` (before clipping) and ``learning_rate``.
 
         Raises:
             TrainingError: the loss or its gradient is not finite; the weights have not been changed.
@@ -162,9 +170,10 @@ class Trainer:
         batch = batch.to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16):
             policy_logits, wdl_logits = self._forward(planes)
-        loss, figures = training_loss(
+        loss, figures = self._loss(
             policy_logits.float(), wdl_logits.float(), batch, self.config.policy_weight, self.config.wdl_weight
         )
+        figures = {**figures, "loss": loss.detach()}
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         limit = self.config.gradient_clip or math.inf

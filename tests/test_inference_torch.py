@@ -7,9 +7,10 @@ from test_loss import random_positions
 from test_network import trained_like
 
 from engine.encoding import encode_planes
+from learner.inference import make_evaluator
 from learner.inference.torch_evaluator import GraphedForward, TorchEvaluator
 from learner.network import NETWORKS, make_network
-from learner.network_base import NetworkError, choose_dtype, has_bf16
+from learner.network_base import Network, NetworkError, choose_dtype, has_bf16
 
 TINY = NETWORKS["tiny"]
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
@@ -154,3 +155,36 @@ def test_recorded_passes_are_run_again_with_new_positions_and_weights():
             expected = plainly(network, positions[:size])
             assert_close(evaluator.evaluate(positions[:size]), expected, 1e-5)
     assert len(recorded) == 2, "each bucket once, not again after an update"
+
+
+class Counting(Network):
+    """A family that this package does not know: one number for each piece, and the same for all moves."""
+
+    def __init__(self):
+        super().__init__()
+        self.config = None
+        self.weight = torch.nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, planes):
+        own, opp = planes[:, :2].sum((1, 2, 3)), planes[:, 2:4].sum((1, 2, 3))
+        lead = self.weight * (own - opp)
+        return planes.new_zeros(len(planes), 128), torch.stack([lead, torch.zeros_like(lead), -lead], 1)
+
+    def policy_parts(self):
+        return []
+
+    def body_parts(self):
+        return []
+
+
+def test_networks_of_other_families_are_evaluated():
+    network, positions = Counting(), random_positions(20, seed=3)
+    evaluator = make_evaluator(network)
+    with torch.no_grad():
+        network.weight.fill_(100.0)  # the evaluator has a copy
+    lead = np.bitwise_count(positions[:, 0]).astype(int) - np.bitwise_count(positions[:, 1])
+    policy_logits, wdl_logits = evaluator.evaluate(positions)
+    assert not policy_logits.any()
+    np.testing.assert_array_equal(wdl_logits, np.stack([2 * lead, 0 * lead, -2 * lead], 1))
+    evaluator.update(network)
+    np.testing.assert_array_equal(evaluator.evaluate(positions)[1][:, 0], 100 * lead)

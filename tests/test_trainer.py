@@ -287,3 +287,23 @@ def test_damaged_and_foreign_files(tmp_path):
     write_tensors(path, tensors, info | {"steps": -1})
     with pytest.raises(TrainingError, match="not a training state: steps"):
         trainer.load(path)
+
+
+def test_a_loss_of_ones_own_takes_the_place_of_the_usual_one():
+    """A loss that is the usual one makes the same weights; one that asks for draws alone makes all draws."""
+    plain, same = make_trainer(), make_trainer()
+    own = Trainer(same.network, same.config, loss=lambda *arguments: training_loss(*arguments))
+    for batch in batches(3):
+        assert own.step(batch) == plain.step(batch)
+    assert same_tensors(tensors_of(own), tensors_of(plain))
+
+    def draws(policy_logits, wdl_logits, batch, policy_weight, wdl_weight):
+        return -wdl_weight * wdl_logits.log_softmax(1)[:, 1].mean(), {"weight": torch.tensor(policy_weight)}
+
+    trainer = Trainer(
+        make_trainer().network, TrainerConfig(**EXACT, learning_rate=0.01, policy_weight=0.25), loss=draws
+    )
+    metrics = [trainer.step(batch) for batch in batches(2) * 20]
+    assert metrics[0].keys() == {"loss", "weight", "gradient_norm", "learning_rate"}
+    assert metrics[0]["weight"] == 0.25
+    assert metrics[-1]["loss"] < 0.05 < metrics[0]["loss"]

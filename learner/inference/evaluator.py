@@ -1,5 +1,6 @@
 """What all inference backends have in common: a network as the search's evaluator, numpy in and numpy out."""
 
+import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 
-from ..network import Network, NetworkConfig, make_network
+from ..network import Network, NetworkConfig
 
 CPU_BUCKETS = (1, 2, 4, *range(8, 129, 8))
 CUDA_BUCKETS = (1, 8, 32, 64, 128, 256, *range(512, 4097, 512), 6144, 8192)
@@ -44,7 +45,9 @@ class NetworkEvaluator(ABC):
         if min(batch_buckets) < 1:
             raise ValueError(f"batch buckets {list(batch_buckets)} are not all positive")
         self._buckets = np.array(sorted(set(batch_buckets)))
-        self._network = make_network(network.config).eval()
+        # A copy, not ``make_network``: that knows only the families of this package.
+        self._network = copy.deepcopy(network).eval().to("cpu", torch.float32)
+        self._network.lay_out(torch.contiguous_format)
         self._lock = threading.Lock()
         self.asked = 0
         self.update(network)
