@@ -15,6 +15,7 @@ from scipy.special import softmax
 from test_inference_torch import assert_close, plainly
 from test_loss import random_positions
 from test_network import trained_like
+from torch import Tensor
 
 from engine.encoding import hop_table
 from learner.checkpoint import load_checkpoint
@@ -24,7 +25,7 @@ from learner.inference.evaluator import CPU_BUCKETS
 from learner.inference.fidelity import compare
 from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.inference.torch_evaluator import TorchEvaluator
-from learner.network import NETWORKS, ResidualConfig, make_network
+from learner.network import NETWORKS, ResidualConfig, ResidualNetwork, make_network
 from learner.network_base import NetworkError, has_bf16
 
 TINY = NETWORKS["tiny"]
@@ -271,3 +272,19 @@ def test_new_weights_reach_an_actor_within_a_second(backend):
         evaluator.evaluate(positions)
         times.append(time.process_time() - start)
     assert min(times) < 1
+
+
+def test_what_a_subclass_computes_is_not_left_to_kernels() -> None:
+    """They know a network by its configuration alone."""
+
+    class Reversed(ResidualNetwork):
+        def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+            policy, wdl = super().forward(planes)
+            return policy.flip(1), wdl
+
+    network = Reversed(NETWORKS["2x32"]).eval()
+    positions = random_positions(5)
+    policy, _ = make_evaluator(network, "torch-float32").evaluate(positions)
+    np.testing.assert_allclose(make_evaluator(network).evaluate(positions)[0], policy, atol=0.05)
+    with pytest.raises(BackendError, match="knows no Reversed"):
+        make_evaluator(network, "numba")

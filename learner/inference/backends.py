@@ -2,7 +2,7 @@
 
 from engine.players.spec import BackendName, one_of
 
-from ..network import Network, NetworkConfig, WideNetwork
+from ..network import Network, NetworkConfig, ResidualNetwork, WideNetwork
 from ..wide import WideConfig
 from .evaluator import BackendError, NetworkEvaluator
 from .numba_evaluator import NumbaEvaluator, can_compute
@@ -27,7 +27,10 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     name: BackendName = one_of(backend, BackendName, "backend", BackendError)
     if name == "student":
         raise BackendError("backend student is for players whose folder has a student beside the network")
-    if not uses_kernels(network.config, name, device):
+    known = type(network) in (ResidualNetwork, WideNetwork)  # what a subclass computes is not in its configuration
+    if name in KERNELS and not known:
+        raise BackendError(f"backend {name} knows no {type(network).__name__}: choose auto or torch")
+    if not known or not uses_kernels(network.config, name, device):
         return TorchEvaluator(network, device, "float32" if name == "torch-float32" else "auto")
     if isinstance(network, WideNetwork):
         return WideEvaluator(network)
