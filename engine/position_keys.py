@@ -1,5 +1,7 @@
-"""Keys of all positions of a game, to look positions up in many games: equal positions with the same side to move have
-equal keys, on whatever way they were reached."""
+"""Hashes of positions, in searches and to look positions up in many games.
+
+The keys of games are equal for equal positions with the same side to move, on whatever way they were reached.
+"""
 
 import re
 from collections.abc import Sequence
@@ -12,11 +14,19 @@ from .bitboard import BIT_OF_SQUARE, ROTATIONS, turned
 from .board import MOVE_TEXT, Board
 from .errors import DraughtsError
 from .fen import Color, to_square
+from .random_words import mix
 
 _BITS = np.array(
     [[0, *(int(BIT_OF_SQUARE[to_square(number, color)]) for number in range(1, 33))] for color in Color], np.uint32
 )  # by side to move, Black first, and PDN number: the bit as the mover sees it
-_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # of SplitMix64 (Steele et al. 2014)
+_WHITE = np.uint64(0x9E3779B97F4A7C15)  # salt of positions with White to move
+
+
+@njit(cache=True)
+def position_key(own, opp, kings, salt):
+    """Hash uint64 of a position, different for each ``salt`` (uint64)."""
+    pieces = np.uint64(own) | (np.uint64(opp) << np.uint64(32))
+    return mix(mix(pieces ^ salt) + np.uint64(kings))
 
 
 @njit(cache=True)
@@ -56,17 +66,19 @@ def _follow(words, squares, row, bits, moves):
     return len(squares)
 
 
-def _keys(words: np.ndarray, white: np.ndarray) -> np.ndarray:
-    own, opp, kings = words.astype(np.uint64).T
-    key = (own << np.uint64(32) | opp) * _FIRST
-    key ^= (key >> np.uint64(29)) ^ (kings << np.uint64(1) | white.astype(np.uint64)) * _SECOND
-    key *= _FIRST
-    return (key ^ key >> np.uint64(32)).view(np.int64)
+@njit(cache=True)
+def _keys(words, white):
+    """The keys of positions uint32 [N, 3], the first with White to move or Black, then in turn: int64 [N]."""
+    keys = np.empty(len(words), np.int64)
+    for ply in range(len(words)):
+        salt = _WHITE if (ply + white) % 2 == 1 else np.uint64(0)
+        keys[ply] = np.int64(position_key(words[ply, 0], words[ply, 1], words[ply, 2], salt))
+    return keys
 
 
 def key_of(board: Board) -> int:
     """The key of a board's position: 64 bits, signed."""
-    return int(_keys(np.array([board.words()], np.uint32), np.array([board.turn is Color.WHITE]))[0])
+    return int(_keys(np.array([board.words()], np.uint32), int(board.turn is Color.WHITE))[0])
 
 
 def keys_of_game(fen: str, moves: Sequence[str]) -> np.ndarray:
@@ -84,7 +96,7 @@ def keys_of_game(fen: str, moves: Sequence[str]) -> np.ndarray:
     made = _follow(words, _squares_of(moves), white, _BITS, movegen.new_moves())
     if made < len(moves):  # ambiguous without the squares in between, or illegal: the board knows
         made = _play(board, moves, words)
-    return _keys(words[: made + 1], (np.arange(made + 1) + white) % 2 == 1)
+    return _keys(words[: made + 1], white)
 
 
 def _squares_of(moves: Sequence[str]) -> np.ndarray:

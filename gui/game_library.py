@@ -28,7 +28,7 @@ from engine.position_keys import keys_of_game
 from .pdn_files import clean, facts_of, game_at, is_game, one_line, title_from
 from .threads import in_thread
 
-VERSION = 1  # of the index
+VERSION = 2  # of the index
 KEPT = 20  # indexes; those used longest ago are removed
 _STALE_S = 86_400.0  # an unfinished index of a program that is gone
 _FIRST, _BATCH = 50, 250  # games between two looks that others can have at the index

@@ -40,7 +40,7 @@ from ..movegen import (
     move_hops,
     move_start,
 )
-from ..random_words import mix
+from ..position_keys import position_key
 from .evaluation import DRAW, LEAST_WIN, WIN, evaluate
 from .kernels import new_line, play, repeated
 
@@ -140,13 +140,6 @@ def new_state(table_slots: int) -> SearchState:
         np.zeros((MAX_PLY + 1, 2), np.uint64),
         np.zeros((table_slots, 2), ENTRY),
     )
-
-
-@njit(cache=True)
-def position_key(own, opp, kings, salt):
-    """Hash of a position, different for each ``salt``."""
-    pieces = np.uint64(own) | (np.uint64(opp) << np.uint64(32))
-    return mix(mix(pieces ^ salt) + np.uint64(kings))
 
 
 @njit(cache=True)
