@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+from windows import opened_app
 
 from engine.board import Board, Move
 from engine.fen import Color
@@ -21,7 +22,6 @@ from gui.app import App, WindowError, start_pygame
 from gui.endgame_info import EndgameInfo
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import GamePlan
-from gui.preferences import Preferences, save_preferences
 from gui.views.geometry import square_rect
 from gui.views.help_scene import HelpScene
 from gui.views.navigation import SCENES_BY_NAME
@@ -41,15 +41,8 @@ def plan(*humans: Color, spec: OpponentSpec = RANDOM, fen: str = Board().fen(), 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
-    save_preferences(
-        Preferences(window_width=800, window_height=600, animation_ms=15, sounds=False), tmp_path / "preferences.json"
-    )
-    start_pygame()
-    app = App(Opponents(), EndgameInfo(), tmp_path)
-    app.open_window()
-    yield app
-    app.close()
-    pygame.quit()
+    with opened_app(tmp_path, window_width=800, window_height=600, animation_ms=15) as app:
+        yield app
 
 
 def drive(app: App, script: Script, seconds: float = 30.0) -> None:

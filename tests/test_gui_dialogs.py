@@ -12,30 +12,22 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+from windows import opened_app
 
 from engine.fen import Color
-from gui.app import App, start_pygame
-from gui.endgame_info import EndgameInfo
-from gui.opponents import Opponents, OpponentSpec
+from gui.app import App
+from gui.opponents import OpponentSpec
 from gui.plan import GamePlan
-from gui.preferences import Preferences, save_preferences
 from gui.views.help_scene import HelpScene
 
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
-    save_preferences(
-        Preferences(window_width=480, window_height=360, animation_ms=0, sounds=False), tmp_path / "preferences.json"
-    )
-    start_pygame()
-    app = App(Opponents(), EndgameInfo(), tmp_path)
-    app.open_window()
-    app.begin(GamePlan(frozenset(Color), dict.fromkeys(Color, OpponentSpec(kind="random"))), menu=False)
-    app.controller.make(app.controller.session.board.parse_pdn("11-15"))
-    yield app
-    app.close()
-    pygame.quit()
+    with opened_app(tmp_path, window_width=480, window_height=360, animation_ms=0) as app:
+        app.begin(GamePlan(frozenset(Color), dict.fromkeys(Color, OpponentSpec(kind="random"))), menu=False)
+        app.controller.make(app.controller.session.board.parse_pdn("11-15"))
+        yield app
 
 
 def frames(app: App, count: int = 3) -> None:

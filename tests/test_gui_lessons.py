@@ -10,19 +10,16 @@ import pytest
 
 pytest.importorskip("pygame", reason="the window needs pygame")
 
-import pygame
+from windows import opened_app
 
 from engine.board import Board
 from engine.knowledge.lines import known_moves
 from engine.puzzles.puzzle import Goal
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
-from gui.app import App, start_pygame
-from gui.endgame_info import EndgameInfo
+from gui.app import App
 from gui.help import Action
 from gui.lessons import LESSONS, Lesson, LessonExercise
-from gui.opponents import Opponents
-from gui.preferences import Preferences, save_preferences
 from gui.puzzle_record import LESSONS_FILE_NAME, LessonRecord, load_kept
 from gui.views.lesson_scene import LessonScene
 
@@ -117,13 +114,8 @@ def test_the_record_of_lessons_outlives_the_window_and_stays_flawless() -> None:
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    save_preferences(Preferences(animation_ms=0, sounds=False), tmp_path / "preferences.json")
-    start_pygame()
-    app = App(Opponents(), EndgameInfo(), tmp_path)
-    app.open_window()
-    yield app
-    app.close()
-    pygame.quit()
+    with opened_app(tmp_path, animation_ms=0) as app:
+        yield app
 
 
 def test_a_lesson_is_done_at_the_board_and_kept(app: App, tmp_path: Path) -> None:

@@ -16,20 +16,20 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
 from real_window import MISSING, screen, until, window
+from windows import opened_app
 
 from engine.board import Board, Move
 from engine.fen import Color
 from engine.players.time_control import TimeControl
 from engine.puzzles.book import PuzzleBook, write_book
 from engine.puzzles.puzzle import Goal, Proof, Puzzle, Theme
-from gui.app import App, start_pygame
-from gui.endgame_info import EndgameInfo
+from gui.app import App
 from gui.exercise import MOST_HINTS, Exercise, numbered_line, task_of, task_of_mistake
 from gui.game_report import MoveReport
 from gui.help import Action
-from gui.opponents import Opponents, OpponentSpec
+from gui.opponents import OpponentSpec
 from gui.plan import BOTH, GamePlan
-from gui.preferences import Preferences, save_preferences
+from gui.preferences import Preferences
 from gui.puzzle_record import CHOICES, FILE_NAME, PuzzleRecord, load_record, save_record
 from gui.views.geometry import square_rect
 from gui.views.mistakes_scene import MistakesScene
@@ -197,14 +197,8 @@ def test_the_record_is_kept_and_a_broken_one_set_aside(tmp_path: Path) -> None:
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
-    preferences = Preferences(window_width=800, window_height=600, animation_ms=0, sounds=False)
-    save_preferences(preferences, tmp_path / "preferences.json")
-    start_pygame()
-    app = App(Opponents(), EndgameInfo(), tmp_path, lambda: (EXCHANGE,))
-    app.open_window()
-    yield app
-    app.close()
-    pygame.quit()
+    with opened_app(tmp_path, lambda: (EXCHANGE,), window_width=800, window_height=600, animation_ms=0) as app:
+        yield app
 
 
 def frames(app: App, condition: Callable[[], bool], seconds: float = 30.0) -> None:

@@ -13,6 +13,7 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 import pygame
 import pygame_menu
 from pygame_menu.widgets import RangeSlider
+from windows import opened_app
 
 from engine.board import Board
 from engine.fen import START_FEN, Color
@@ -23,7 +24,6 @@ from gui.menus import MenuScene
 from gui.opponents import Opponents, OpponentSpec
 from gui.pdn_files import PdnGames
 from gui.plan import BOTH, GamePlan
-from gui.preferences import Preferences, save_preferences
 from gui.snapshot import MoveRow, Snapshot
 from gui.views import game_facts as facts
 from gui.views.file_pages import GamesPage, LoadPage
@@ -55,16 +55,9 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     clipboard: list[str] = [""]
     monkeypatch.setattr("gui.app.get_text", lambda: clipboard[0])
     monkeypatch.setattr("gui.views.setup_scene.get_text", lambda: clipboard[0])
-    save_preferences(
-        Preferences(window_width=800, window_height=600, animation_ms=0, sounds=False), tmp_path / "preferences.json"
-    )
-    start_pygame()
-    app = App(Opponents(), EndgameInfo(), tmp_path)
-    app.clipboard = clipboard  # type: ignore[attr-defined]
-    app.open_window()
-    yield app
-    app.close()
-    pygame.quit()
+    with opened_app(tmp_path, window_width=800, window_height=600, animation_ms=0) as app:
+        app.clipboard = clipboard  # type: ignore[attr-defined]
+        yield app
 
 
 def plan(*humans: Color, fen: str = START_FEN) -> GamePlan:

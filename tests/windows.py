@@ -1,0 +1,25 @@
+"""The board's window for tests."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pygame
+
+from gui.app import App, start_pygame
+from gui.endgame_info import EndgameInfo
+from gui.opponents import Opponents
+from gui.preferences import Preferences, save_preferences
+
+
+@contextmanager
+def opened_app(folder: Path, *arguments: Any, **preferences: Any) -> Iterator[App]:
+    """The program with an open window, silent, all of its files in ``folder``; ``arguments``: more of ``App``."""
+    save_preferences(Preferences(sounds=False, **preferences), folder / "preferences.json")
+    start_pygame()
+    app = App(Opponents(), EndgameInfo(), folder, *arguments)
+    app.open_window()
+    yield app
+    app.close()
+    pygame.quit()
