@@ -14,7 +14,7 @@ from .network_base import Network
 from .residual import ResidualConfig, ResidualNetwork
 from .wide import WideConfig, WideNetwork
 
-_TAGS = ("residual", "wide")
+_TAGS = ("residual", "wide", "constrained-int")  # of families of networks; and of a number that may also be a word
 
 
 def _family(config: Any) -> str:
@@ -36,5 +36,5 @@ def make_network(config: NetworkConfig) -> Network:
 
 
 def setting_name(location: Iterable[int | str]) -> str:
-    """The dotted name of a setting that pydantic found wrong, without the tags of families."""
+    """The dotted name of a setting that pydantic found wrong, without the tags of alternatives."""
     return ".".join(str(part) for part in location if part not in _TAGS)

@@ -171,6 +171,11 @@ def test_version() -> None:
     assert installed_version("no-such-package") == ABSENT
 
 
+def test_a_number_out_of_range_is_said_by_its_settings_name() -> None:
+    with pytest.raises(ConfigError, match=r"^configuration: selfplay\.actors: Input should be greater"):
+        make_config("smoke", ["selfplay.actors=0"])
+
+
 def test_presets_and_settings() -> None:
     for preset in PRESETS:
         assert make_config(preset).preset == preset
