@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import reference
@@ -12,7 +13,7 @@ from engine.search import LeafOracle, LockstepSearch, SearchConfig
 
 
 def random_game(rng: random.Random, plies: int) -> Board:
-    """A game of random moves that is not over: so many plies, or the last position before its end."""
+    """A game of random moves that is not over: of ``plies`` plies, or up to the last position before its end."""
     board = Board()
     for _ in range(plies):
         board.push(rng.choice(board.legal_moves))
@@ -39,7 +40,7 @@ def placed(rng: random.Random, most: int, kings: float) -> Board:
 
 
 def shuffled(rng: random.Random, plies: int, repeat: bool) -> Board:
-    """A king ending after so many reversible plies; with ``repeat``, kings walk to and fro and positions come back."""
+    """A king ending after ``plies`` reversible plies; with ``repeat``, kings walk to and fro and positions come back."""
     while True:
         board = placed(rng, 2, 1.0)
         while board.ply < plies and push_reversible(board, rng, repeat):
@@ -65,6 +66,11 @@ def push_reversible(board: Board, rng: random.Random, repeat: bool) -> bool:
 
 def mixed_boards(seed: int) -> list[Board]:
     """Middle games, endings, positions close to a repetition or to 80 plies, forced sequences."""
+    return [board.copy() for board in _mixed_boards(seed)]
+
+
+@cache  # a long game without repetition is found by trying: it takes a second
+def _mixed_boards(seed: int) -> list[Board]:
     rng = random.Random(seed)
     boards = [random_game(rng, rng.randint(0, 60)) for _ in range(4)]
     boards += [placed(rng, 8, 0.4), placed(rng, 4, 0.7), placed(rng, 2, 1.0), placed(rng, 12, 0.9)]

@@ -1,6 +1,7 @@
 """Steps in compiled code, the evaluator and the tables inside, are those through Python, node for node."""
 
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def assert_same(compiled: LockstepSearch, plain: LockstepSearch) -> None:
 
 
 def many_boards(number: int) -> list[Board]:
-    return [board for seed in range(3, 3 + number) for board in mixed_boards(seed)][:number]
+    return list(islice((board for seed in count(3) for board in mixed_boards(seed)), number))
 
 
 def simulations_of(slot: int) -> int:
