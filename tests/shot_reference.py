@@ -1,5 +1,7 @@
 """Shots by plain recursion: what ``engine.search.shots`` must find."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from engine import movegen
@@ -9,13 +11,14 @@ from engine.search.shots import MAX_OFFERS
 Words = tuple[int, int, int]
 
 
+@lru_cache(1 << 16)  # each position is asked for its captures, then for its moves
 def moves_of(words: Words) -> list[tuple[bool, Words]]:
     """(captures, position seen by the other side) of the legal moves."""
     buffer = movegen.new_moves()
     count = movegen.generate(*(np.uint32(word) for word in words), buffer, True)
     return [
-        (bool(move["code"] & 32), tuple(int(turned(move[key])) for key in ("opp", "own", "kings")))
-        for move in buffer[:count]
+        (bool(code & 32), (int(turned(opp)), int(turned(own)), int(turned(kings))))
+        for own, opp, kings, code in buffer[:count].tolist()
     ]
 
 
