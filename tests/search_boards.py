@@ -40,7 +40,7 @@ def placed(rng: random.Random, most: int, kings: float) -> Board:
 
 
 def shuffled(rng: random.Random, plies: int, repeat: bool) -> Board:
-    """A king ending after ``plies`` reversible plies; with ``repeat``, kings walk to and fro and positions come back."""
+    """A king ending after ``plies`` reversible plies; with ``repeat``, kings walk to and fro: positions return."""
     while True:
         board = placed(rng, 2, 1.0)
         while board.ply < plies and push_reversible(board, rng, repeat):

@@ -1,13 +1,12 @@
 """Moves that throw away a win or a draw."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from programs import ROOT, crownhead_program
+from programs import crownhead_here
 
 from engine.board import Board
 from engine.errors import DraughtsError, PartlyReadError
@@ -120,12 +119,7 @@ def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFix
     assert "Left out: " in capsys.readouterr().out
     with pytest.raises(MatchError, match="22-99"):
         count(games=games, strict=True)
-    done = subprocess.run(
-        crownhead_program("blunders", "--games", games, "--pieces", 4, "--json"),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = crownhead_here("blunders", "--games", games, "--pieces", 4, "--json")
     assert (done.returncode, json.loads(done.stdout)["unread"]) == (2, figures["unread"])
 
 

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+from programs import crownhead_here
 
-import crownhead
 from engine.bitboard import row_column
 from engine.board import Board
 from engine.fen import Color
@@ -117,15 +117,10 @@ def test_what_tables_do_not_reach_is_said(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == ""
 
 
-def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    monkeypatch.setattr("sys.argv", ["crownhead", "classics", "--dir", str(SHIPPED), "--json"])
-    with pytest.raises(SystemExit) as ended:
-        crownhead.main()
-    assert ended.value.code == 0
-    figures = json.loads(capsys.readouterr().out)
+def test_the_command(tmp_path: Path) -> None:
+    done = crownhead_here("classics", "--dir", SHIPPED, "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
     first = next(one for one in figures["positions"] if one["fen"] == "W:W20,K15:B12,K28")
     assert (first["value"], first["plies"], first["line"][0]) == ("win", 81, "15-19")
-    monkeypatch.setattr("sys.argv", ["crownhead", "classics", "--dir", str(tmp_path / "none")])
-    with pytest.raises(SystemExit) as ended:
-        crownhead.main()
-    assert ended.value.code == 2
+    assert crownhead_here("classics", "--dir", tmp_path / "none").returncode == 2

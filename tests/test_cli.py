@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_here
 
 import crownhead as front_door
 from engine.pdn import read_games
@@ -24,12 +24,8 @@ SHOT = "B:W18,K32:B14,K5"  # 14x23 is forced
 FREE = "W:WK32,31,22:BK1,12,3"
 
 
-def crownhead(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(crownhead_program(*arguments), cwd=ROOT, capture_output=True, text=True, timeout=300)
-
-
 def figures(*arguments: object) -> dict[str, object]:
-    done = crownhead(*arguments, "--json")
+    done = crownhead_here(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.strip().splitlines()[-1])
 
@@ -65,7 +61,7 @@ def test_match(tmp_path: Path, checkpoint: Path) -> None:
     games = list(read_games(pdn.read_text()))
     assert len(games) == 5
     assert {game.headers["Black"] for game in games} == {str(checkpoint), "random"}
-    done = crownhead("match", checkpoint, "nobody", "--pdn", pdn)
+    done = crownhead_here("match", checkpoint, "nobody", "--pdn", pdn)
     assert done.returncode == 2
     assert len(list(read_games(pdn.read_text()))) == 5, "a match that is not played leaves the file alone"
     again = figures("match", checkpoint, "random", "--games", 5, "--simulations", 4)
@@ -84,7 +80,7 @@ def test_export(checkpoint: Path, tmp_path: Path) -> None:
     assert set(report) == {"path", "digest", "bytes", "seconds", "check"}
     assert report["bytes"] == out.stat().st_size
     assert report["check"]["policy_kl"] < 1e-6
-    done = crownhead("export", checkpoint, "--out", tmp_path / "missing" / "network.onnx")
+    done = crownhead_here("export", checkpoint, "--out", tmp_path / "missing" / "network.onnx")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
@@ -99,7 +95,7 @@ def test_analyse(checkpoint: Path) -> None:
     assert report["pv"][0] in [move["move"] for move in report["moves"]]
     forced = figures("analyse", SHOT, "--net", checkpoint, "--simulations", 20)
     assert [move["move"] for move in forced["moves"]] == ["14x23"]
-    readable = crownhead("analyse", FREE, "--net", checkpoint, "--simulations", 20)
+    readable = crownhead_here("analyse", FREE, "--net", checkpoint, "--simulations", 20)
     assert report["best"] in readable.stdout
 
 
@@ -131,7 +127,7 @@ def test_analyse(checkpoint: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
-    done = crownhead(*arguments)
+    done = crownhead_here(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     lines = done.stderr.strip().splitlines()
@@ -153,7 +149,7 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_analyse_says_when_the_game_is_over(checkpoint: Path) -> None:
-    done = crownhead("analyse", "B:W32:B", "--net", checkpoint)
+    done = crownhead_here("analyse", "B:W32:B", "--net", checkpoint)
     assert done.returncode == 2
     assert "no legal move" in done.stderr
 
@@ -167,7 +163,7 @@ def test_help_needs_no_torch() -> None:
 
 
 def test_version() -> None:
-    assert crownhead("--version").stdout == f"crownhead {version('crownhead')}\n"
+    assert crownhead_here("--version").stdout == f"crownhead {version('crownhead')}\n"
     assert installed_version("no-such-package") == ABSENT
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer
+from programs import crownhead_here
 
 import crownhead
 
@@ -116,16 +117,6 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _run(arguments: Sequence[str]) -> tuple[object, str]:
-    """Exit code and output of a command, run in this process."""
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
-        patch.setattr("sys.argv", ["crownhead", *arguments])
-        patch.setattr("sys.stdin", io.StringIO("no position\n"))
-        with pytest.raises(SystemExit) as ended:
-            crownhead.main()
-    return ended.value.code, printed.getvalue()
-
-
 @pytest.mark.parametrize("blocks", _pages_with("python"))
 def test_python_runs(blocks: list[Block], somewhere: Path) -> None:
     names: dict[str, Any] = {"__name__": "example"}
@@ -144,9 +135,9 @@ def test_python_runs(blocks: list[Block], somewhere: Path) -> None:
 def test_quick_commands_run(blocks: list[Block], somewhere: Path) -> None:
     quick = [arguments for block in blocks if block.runs for arguments in commands_in(block.text)]
     for arguments in quick:
-        code, printed = _run(arguments)
-        assert code == 0, arguments
-        assert printed.strip(), arguments
+        done = crownhead_here(*arguments, folder=somewhere, given="no position\n")
+        assert done.returncode == 0, arguments
+        assert done.stdout.strip(), arguments
 
 
 @pytest.mark.parametrize(
@@ -162,10 +153,10 @@ def test_quick_commands_run(blocks: list[Block], somewhere: Path) -> None:
 )
 def test_described_keys_are_those_printed(name: str, arguments: str, somewhere: Path) -> None:
     described = tomllib.loads((ROOT / "docs/hooks/json_keys.toml").read_text("utf-8"))[name]["keys"]
-    code, printed = _run([*arguments.split(), "--json"])
-    found = json.loads(printed)
+    done = crownhead_here(*arguments.split(), "--json", folder=somewhere, given="no position\n")
+    found = json.loads(done.stdout)
     rows = found if isinstance(found, list) else [found]
-    assert {key for row in rows for key in row} == set(described), code
+    assert {key for row in rows for key in row} == set(described), done.returncode
 
 
 def test_the_site_shows_every_page() -> None:

@@ -1,14 +1,13 @@
 """``crownhead ladder``: who meets whom, what is kept, and ratings that can be worked out by hand."""
 
 import json
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from programs import ROOT, crownhead_program
+from programs import crownhead_here
 
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
@@ -305,8 +304,7 @@ def test_what_a_ladder_cannot_do(run: RunFolder, tmp_path: Path) -> None:
 
 def test_from_the_command_line(run: RunFolder, tmp_path: Path) -> None:
     def crownhead(*arguments: object) -> dict[str, Any]:
-        command = crownhead_program(*arguments, "--json")
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        done = crownhead_here(*arguments, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 

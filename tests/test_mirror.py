@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import ROOT, crownhead_program
-from test_training import FAST, crownhead, last_json
+from programs import ROOT, crownhead_here, crownhead_program
+from test_training import FAST, last_json
 
 from selfplay.config import make_config
 from selfplay.mirror import Mirror
@@ -103,7 +103,7 @@ def test_a_place_that_cannot_be_written_is_said_before_the_run_begins(tmp_path: 
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "objects").touch()  # where a folder should be
     for place, message in ((tmp_path / "copy", "cannot be written: "), ("", "--mirror is empty")):
-        done = crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", place, check=False)
+        done = crownhead_here("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", place)
         assert done.returncode == 2
         assert message in done.stderr
         assert len(done.stderr.splitlines()) == 1

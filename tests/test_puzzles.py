@@ -1,7 +1,6 @@
 """Puzzles: their file, themes and ratings; what settles them; the commands that make and check them."""
 
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hashed_evaluator import HashedEvaluator
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import ROOT, crownhead_program
+from programs import crownhead_here
 
 from engine.board import Board, Move
 from engine.pdn import PdnGame, format_game
@@ -321,7 +320,7 @@ def test_what_is_no_puzzle_fails_the_check(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], says: str) -> None:
-    done = subprocess.run([*crownhead_program(), *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = crownhead_here(*arguments)
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
@@ -330,6 +329,6 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], says:
 def test_figures_as_json(tmp_path: Path) -> None:
     path = tmp_path / "one.json.zst"
     write_book(path, BOOK)
-    command = [*crownhead_program(), "puzzles", "check", str(path), "--times", "1", "--json", "--dir", str(SHIPPED)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = crownhead_here("puzzles", "check", path, "--times", 1, "--json", "--dir", SHIPPED)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["unique"] == 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import crownhead_here
 from test_interrupts import ROOT, interrupt
 
 import crownhead
@@ -307,19 +308,9 @@ def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytes
         (("maddocks", "--searches", "10000000"), "--searches"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(
-    arguments: tuple[str, ...],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["crownhead", "reproduce", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        crownhead.main()
-    assert ended.value.code == crownhead.EXIT_BAD_INPUT
-    said = capsys.readouterr().err
-    assert says in said
-    assert len(said.splitlines()) == 1
+def test_bad_input_is_refused_in_one_line(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    done = crownhead_here("reproduce", *arguments, folder=tmp_path)
+    assert done.returncode == crownhead.EXIT_BAD_INPUT
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from player_of import player_of
-from typer.testing import CliRunner
+from programs import crownhead_here
 
-import crownhead
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.files import StorageError
@@ -392,11 +391,10 @@ def test_the_player_plays_legally_from_the_first_move_on() -> None:
 
 
 def test_the_command_shows_rules_and_refuses_bad_files(tmp_path: Path) -> None:
-    shown = CliRunner().invoke(crownhead.app, ["rules"])
-    assert shown.exit_code == 0
-    assert str(load_rules().rules[0]) in shown.output
-    figures = json.loads(CliRunner().invoke(crownhead.app, ["rules", "--json"]).output or "null")
-    assert figures is None or len(figures["rules"]) == len(load_rules().rules)
+    shown = crownhead_here("rules")
+    assert shown.returncode == 0
+    assert str(load_rules().rules[0]) in shown.stdout
+    assert len(json.loads(crownhead_here("rules", "--json").stdout)["rules"]) == len(load_rules().rules)
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(RulesError, match="no file of rules"):
         player_of(f"rules:{tmp_path / 'bad.json'}")
@@ -405,8 +403,9 @@ def test_the_command_shows_rules_and_refuses_bad_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", [("--out", "{}/in/the/way"), ("--learn", "{}/in/the/way.json")])
 def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, option: tuple[str, str]) -> None:
     (tmp_path / "in").write_text("a file")
-    with pytest.raises(StorageError, match="a file is in the way"):
-        CliRunner().invoke(crownhead.app, ["rules", option[0], option[1].format(tmp_path)], catch_exceptions=False)
+    done = crownhead_here("rules", option[0], option[1].format(tmp_path))
+    assert done.returncode == 2
+    assert "a file is in the way" in done.stderr
 
 
 def test_a_file_of_rules_that_is_not_there_is_named(tmp_path: Path) -> None:

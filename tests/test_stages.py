@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from programs import crownhead_here
 from test_training import FAST, assert_refused, crownhead
 
 from learner.network import NETWORKS
@@ -88,10 +89,8 @@ def test_a_resumed_run_takes_on_settings(tmp_path: Path) -> None:
     crownhead("train", "--preset", "smoke", "--run", run, "--set", "loop.max_iterations=1", *FAST)
     before = (run / "config.json").read_bytes()
     resume = ("train", "--run", run, "--resume", "--set")
-    assert_refused(crownhead(*resume, "search.num_simulations=6", check=False), "its 1 iterations")
-    assert_refused(
-        crownhead(*resume, "network=4x48", check=False), "cannot change a run under way: its weights have that size"
-    )
+    assert_refused(crownhead_here(*resume, "search.num_simulations=6"), "its 1 iterations")
+    assert_refused(crownhead_here(*resume, "network=4x48"), "cannot change a run under way: its weights have that size")
     assert (run / "config.json").read_bytes() == before
     crownhead(*resume, "loop.max_iterations=2", "--set", "search.num_simulations=6")
     folder, config = RunFolder.open(run)

@@ -4,13 +4,12 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import ROOT, crownhead_program
+from programs import crownhead_here
 from solved_tables import solve_tables
 
 from engine.memory import available_memory
@@ -276,22 +275,18 @@ def test_build_reports_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_commands(folder: Path) -> None:
-    def crownhead(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = crownhead_program("tablebase", *arguments)
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-
     for name, keys in (
         ("build", {"folder", "pieces", "files", "bytes", "slices_built", "slices_kept", "seconds"}),
         ("verify", {"folder", "pieces", "positions", "distances", "seconds"}),
         ("stats", {"pieces", "slices"}),
     ):
-        done = crownhead(name, "--dir", folder, "--pieces", 3, "--json")
+        done = crownhead_here("tablebase", name, "--dir", folder, "--pieces", 3, "--json")
         assert done.returncode == 0, done.stderr
         assert set(json.loads(done.stdout.splitlines()[-1])) == keys
     damaged = folder / "1100.wdl"
     damaged.write_bytes(damaged.read_bytes()[:-1])
     for name in ("build", "verify"):
-        done = crownhead(name, "--dir", folder, "--pieces", 3)
+        done = crownhead_here("tablebase", name, "--dir", folder, "--pieces", 3)
         assert done.returncode == 2
         assert str(damaged) in done.stderr
         assert len(done.stderr.splitlines()) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from programs import crownhead_here
 from search_reference import HashEvaluator
 from test_inference import moderate
 from test_training import FAST, assert_refused, crownhead, events, last_json
@@ -90,8 +91,8 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
     more = ["--set", "loop.max_iterations=3", "--set", "teacher.value_weight=0.1"]
     again = last_json(crownhead("train", "--run", run, "--resume", *more, "--json"))
     assert again["iterations"] == 3
-    assert_refused(crownhead("train", "--run", run, "--resume", "--teacher", tmp_path, check=False), "--teacher")
-    assert_refused(crownhead("train", "--run", tmp_path / "x", "--set", "teacher.plays=0.5", check=False), "--teacher")
+    assert_refused(crownhead_here("train", "--run", run, "--resume", "--teacher", tmp_path), "--teacher")
+    assert_refused(crownhead_here("train", "--run", tmp_path / "x", "--set", "teacher.plays=0.5"), "--teacher")
 
 
 @pytest.mark.slow

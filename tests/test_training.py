@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_here, crownhead_program
 from torch import Tensor
 
 from engine.sealed import sealed, unsealed
@@ -104,9 +104,9 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert table["random"] == 0
     assert "000000" in table
     assert list((run / "tensorboard").iterdir())
-    assert_refused(crownhead("train", "--preset", "smoke", "--run", run, check=False), "--resume")
-    assert_refused(crownhead("train", "--run", run, "--resume", check=False), "--minutes")
-    assert_refused(crownhead("train", "--run", tmp_path / "none", "--resume", check=False), "no run")
+    assert_refused(crownhead_here("train", "--preset", "smoke", "--run", run), "--resume")
+    assert_refused(crownhead_here("train", "--run", run, "--resume"), "--minutes")
+    assert_refused(crownhead_here("train", "--run", tmp_path / "none", "--resume"), "no run")
 
 
 def test_training_begins_with_as_many_samples_as_it_waits_for(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_interrupt_saves_and_a_second_trainer_is_kept_out(tmp_path: Path) -> Non
     process = start("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=100000")
     try:
         wait_for(lambda: events(run, "gate"), process)
-        assert_refused(crownhead("train", "--run", run, "--resume", check=False), "in use")
+        assert_refused(crownhead_here("train", "--run", run, "--resume"), "in use")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     finally:
@@ -249,28 +249,28 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     weights = RunFolder(run).best_checkpoint / "weights.safetensors"
     data = weights.read_bytes()
     weights.write_bytes(data[: len(data) // 2])
-    assert_refused(crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False), "weights.safetensors")
-    assert_refused(crownhead("match", run, "random", "--games", 2, check=False), "weights.safetensors")
+    assert_refused(crownhead_here("train", "--run", run, "--resume", "--minutes", 1), "weights.safetensors")
+    assert_refused(crownhead_here("match", run, "random", "--games", 2), "weights.safetensors")
     weights.write_bytes(data)
     trainer = run / "trainer.safetensors"
     sound = trainer.read_bytes()
     trainer.write_bytes(sound[:-7])
-    refused = crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False)
+    refused = crownhead_here("train", "--run", run, "--resume", "--minutes", 1)
     assert_refused(refused, trainer.name, f"--init {weights.parent}")
     trainer.write_bytes(sound)
     (weights.parent / "checkpoint.json").rename(run / "away")
-    assert_refused(crownhead("match", weights.parent, "random", check=False), "checkpoint.json is missing")
+    assert_refused(crownhead_here("match", weights.parent, "random"), "checkpoint.json is missing")
     (run / "away").rename(weights.parent / "checkpoint.json")
     state = run / "state.json"
     state.write_text(state.read_text().replace('"iteration": 2', '"iteration": 3'))
-    assert_refused(crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False), "state.json")
+    assert_refused(crownhead_here("train", "--run", run, "--resume", "--minutes", 1), "state.json")
     (run / "config.json").write_text("{")
-    assert_refused(crownhead("train", "--run", run, "--resume", "--minutes", 1, check=False), "config.json")
+    assert_refused(crownhead_here("train", "--run", run, "--resume", "--minutes", 1), "config.json")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_the_device_no_run_is_begun(tmp_path: Path) -> None:
-    refused = crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--set", "device=cuda", check=False)
+    refused = crownhead_here("train", "--preset", "smoke", "--run", tmp_path / "run", "--set", "device=cuda")
     assert_refused(refused, "no CUDA device here")
     assert not (tmp_path / "run").exists()
 
@@ -278,7 +278,7 @@ def test_without_the_device_no_run_is_begun(tmp_path: Path) -> None:
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    assert_refused(crownhead("train", "--preset", "smoke", "--run", file / "run", check=False), str(file))
+    assert_refused(crownhead_here("train", "--preset", "smoke", "--run", file / "run"), str(file))
 
 
 def test_runs_without_ray(tmp_path: Path) -> None:
@@ -320,18 +320,18 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     drift = sum((a - b).abs().mean() for a, b in pairs_of(started.network, network))
     other = sum((a - b).abs().mean() for a, b in pairs_of(started.network, make_network(NETWORKS["tiny"])))
     assert drift < other / 3  # ten steps do not lead far
-    refused = crownhead(*begin, "--run", tmp_path / "x", "--set", "network=4x48", check=False)
+    refused = crownhead_here(*begin, "--run", tmp_path / "x", "--set", "network=4x48")
     assert_refused(refused, "leave --set network or --init out")
-    assert_refused(crownhead("train", "--run", run, "--resume", "--init", "x", check=False), "--init cannot be given")
-    assert_refused(crownhead("train", "--init", tmp_path, "--run", tmp_path / "x", check=False), "is no player")
+    assert_refused(crownhead_here("train", "--run", run, "--resume", "--init", "x"), "--init cannot be given")
+    assert_refused(crownhead_here("train", "--init", tmp_path, "--run", tmp_path / "x"), "is no player")
     nobody = "127.0.0.1:1"  # a port on which nothing listens
-    refused = crownhead("train", "--run", tmp_path / "x", "--address", nobody, check=False)
+    refused = crownhead_here("train", "--run", tmp_path / "x", "--address", nobody)
     assert_refused(refused, f"no Ray cluster answers at {nobody}")
     assert not (tmp_path / "x").exists()
     shutil.rmtree(run / "checkpoints" / "000000")
     state = json.loads((run / "state.json").read_text())
     (run / "state.json").write_text(json.dumps({**state, "best": "000001"}))
-    refused = crownhead("train", "--run", run, "--resume", "--minutes", "1", check=False)
+    refused = crownhead_here("train", "--run", run, "--resume", "--minutes", "1")
     assert_refused(refused, "000000 is missing", "begin the run anew")
 
 
@@ -351,5 +351,5 @@ def test_a_deterministic_run_is_the_same_again(tmp_path: Path) -> None:
     assert len(shards[0]) > 3
     assert shards[0] == shards[1] != shards[2]
     assert networks[0] == networks[1] != networks[2]
-    refused = crownhead("train", "--run", tmp_path / "run", *options, "--set", "selfplay.actors=2", check=False)
+    refused = crownhead_here("train", "--run", tmp_path / "run", *options, "--set", "selfplay.actors=2")
     assert_refused(refused, "loop.deterministic needs")
