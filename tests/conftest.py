@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from training_runs import FAST, TrainedRun, crownhead, last_json
 
-FAST = {
+FAST_FILES = {
     "test_ballots",
     "test_board",
     "test_checkpoint",
@@ -38,6 +40,17 @@ FAST = {
 }
 """Rules, notation, storage, the gate, and the search beside its slow references: what ``-m fast`` runs."""
 
+LONG_FILES = {
+    "test_gui_window",
+    "test_process_pool",
+    "test_ray",
+    "test_ray_cluster",
+    "test_search",
+    "test_teacher",
+    "test_training",
+}
+"""Begun first, so that no worker is left with one of them when the others have nothing more to do."""
+
 # The first call of a compiled function loads or compiles it: no limit on the time of a single example.
 settings.register_profile("crownhead", deadline=None)
 settings.load_profile("crownhead")
@@ -46,12 +59,13 @@ settings.load_profile("crownhead")
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With ``-m fast`` other files are not even imported, nor what they need."""
     is_test = collection_path.stem.startswith("test_")
-    return True if config.option.markexpr == "fast" and is_test and collection_path.stem not in FAST else None
+    return True if config.option.markexpr == "fast" and is_test and collection_path.stem not in FAST_FILES else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG_FILES)
     for item in items:
-        if item.path.stem in FAST and item.get_closest_marker("slow") is None:
+        if item.path.stem in FAST_FILES and item.get_closest_marker("slow") is None:
             item.add_marker("fast")
 
 
@@ -80,6 +94,19 @@ def trainings_have_one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> TrainedRun:
+    """A short run of two iterations, which tests may read but not change."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    return TrainedRun(folder, last_json(crownhead("train", "--preset", "smoke", "--run", folder, "--json", *FAST)))
+
+
+@pytest.fixture
+def run_copy(trained_run: TrainedRun, tmp_path: Path) -> Path:
+    """The folder of such a run, which a test may change."""
+    return Path(shutil.copytree(trained_run.folder, tmp_path / "run"))
 
 
 @pytest.fixture

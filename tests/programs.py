@@ -5,7 +5,10 @@ import io
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import crownhead
@@ -20,6 +23,28 @@ def crownhead_program(*arguments: object) -> list[str]:
     caught, where it came inside a string that is executed (as dataclasses and Numba do).
     """
     return [sys.executable, "-c", "from crownhead import main; main()", *map(str, arguments)]
+
+
+def wait_until(
+    condition: Callable[[], object],
+    process: subprocess.Popen[Any] | None = None,
+    seconds: float = 180,
+    log: Path | None = None,
+) -> None:
+    """Waits until something is so.
+
+    Args:
+        condition: what is asked again and again.
+        process: the test fails where it ends before.
+        seconds: the longest wait; then the test fails.
+        log: shown where the test fails.
+    """
+    until = time.monotonic() + seconds
+    while not condition():
+        said = log.read_text() if log else ""
+        assert process is None or process.poll() is None, f"the program ended too early\n{said}"
+        assert time.monotonic() < until, f"{seconds} s have passed\n{said}"
+        time.sleep(0.02)
 
 
 def crownhead_here(*arguments: object, folder: Path = ROOT, given: str = "") -> subprocess.CompletedProcess[str]:

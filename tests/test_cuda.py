@@ -10,7 +10,7 @@ import torch
 from test_inference_torch import assert_close, plainly, random_positions, trained_like
 from test_shared_evaluator import server_of
 from test_trainer import batches
-from test_training import FAST, crownhead, events, last_json
+from training_runs import FAST, crownhead, events, last_json
 
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS, make_network

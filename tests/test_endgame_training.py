@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from programs import wait_until
 from solved_tables import solve_tables
 
 from engine.tablebase.dense import DenseTables
@@ -265,11 +266,9 @@ def test_a_killed_training_loses_only_what_came_after_its_last_state(tables: Den
     state = tmp_path / "state.safetensors"
     code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), state=str(state))
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as process:
-        while not state.exists() and process.poll() is None:
-            time.sleep(0.05)
+        wait_until(state.exists, process)
         first = state.stat().st_ino  # of the state at the beginning; each one after it is a new file
-        while state.stat().st_ino == first and process.poll() is None:
-            time.sleep(0.05)
+        wait_until(lambda: state.stat().st_ino != first, process)
         time.sleep(0.5)
         process.kill()
     assert process.returncode == -signal.SIGKILL

@@ -4,10 +4,10 @@ import contextlib
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from programs import wait_until
 
 from engine.board import Board
 from engine.players import HubPlayer
@@ -93,10 +93,7 @@ def test_nobody_searches_for_a_program_that_has_gone() -> None:
     engine = int(client.stdout.readline())
     client.kill()
     client.communicate()
-    until = time.monotonic() + 60
-    while _runs(engine):
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_until(lambda: not _runs(engine), seconds=60)
 
 
 def _runs(pid: int) -> bool:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from programs import wait_until
 
 pytest.importorskip("pygame", reason="the window needs pygame")
 
@@ -102,10 +103,7 @@ def test_engines_that_do_not_quit_are_ended_side_by_side(tmp_path: Path) -> None
     for seconds, player in players.items():
         spec = OpponentSpec(kind="external", command="stubborn", seconds=seconds)
         thinker.request(Board(), spec)
-        deadline = time.monotonic() + 60
-        while thinker.snapshot is None or thinker.snapshot.player != "Stubborn":
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: thinker.snapshot is not None and thinker.snapshot.player == "Stubborn", seconds=60)
         assert player.title == "Stubborn"
         assert player._engine is not None
         pids.append(player._engine._process.pid)

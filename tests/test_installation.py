@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_training import FAST
+from training_runs import FAST
 
 import bootstrap
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_program, wait_until
 
 import crownhead
 from engine.tablebase.folder import SHIPPED
@@ -38,10 +38,7 @@ def interrupt(ready: Callable[[], bool], *arguments: object, number: int = signa
     )
     try:
         until = time.monotonic() + 240
-        while not ready():
-            assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(ready, process)
         said = None
         while said is None:  # Python drops an interrupt that comes while an object is being destroyed
             process.send_signal(number)

@@ -5,13 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_program, wait_until
 
 from engine.board import Board
 from engine.pdn import PdnGame, read_games
@@ -235,11 +234,7 @@ def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
     command = crownhead_program("match", "rollout:30", "random", "--games", 400, "--pdn", path, "--jobs", 2)
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, process_group=0)
     try:
-        deadline = time.monotonic() + 120
-        while not path.exists() or path.read_text().count("[Event") < 3:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: path.exists() and path.read_text().count("[Event") >= 3, process)
         os.killpg(process.pid, end) if end is signal.SIGINT else process.send_signal(end)
         _, said = process.communicate(timeout=60)
     finally:

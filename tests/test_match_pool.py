@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from player_of import player_of
+from programs import wait_until
 
 from engine.board import Board
 from engine.players import parse_player
@@ -197,10 +198,7 @@ def test_engines_end_with_their_process(tmp_path: Path) -> None:
     play(pair(text, "random", TimeControl("move", 0.05)), 2, 2)
     pids = {int(line) for line in log.read_text().split()}
     assert pids
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in pids) and Path("/proc/self").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), seconds=10)
 
 
 def test_what_a_player_lacks_is_said(tmp_path: Path) -> None:
@@ -255,14 +253,10 @@ def test_processes_leave_with_the_one_that_started_them() -> None:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         if not children.exists():
             pytest.skip("needs the children of a process in /proc")
-        deadline = time.monotonic() + 60
-        while len(pids := children.read_text().split()) < 3:  # two, and one that tracks resources
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: len(children.read_text().split()) >= 3)  # two, and one that tracks resources
         time.sleep(1.0)
+        pids = children.read_text().split()
     finally:
         process.kill()
         process.wait()
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), seconds=60)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from programs import ROOT, crownhead_here, crownhead_program
-from test_training import FAST, last_json
+from training_runs import FAST, last_json
 
 from selfplay.config import make_config
 from selfplay.mirror import Mirror

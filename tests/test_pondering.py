@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,13 +33,6 @@ def player() -> PonderingPlayer:
     made = PonderingPlayer(SearchPlayer("me", UniformEvaluator(), SearchConfig(num_simulations=ENOUGH), seconds=0.02))
     yield made
     made.close()
-
-
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_what_was_found_in_the_opponent_s_time_is_kept(player: PonderingPlayer) -> None:

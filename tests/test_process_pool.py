@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from programs import ROOT, crownhead_program
-from test_training import FAST, crownhead, events, last_json
+from programs import ROOT, crownhead_program, wait_until
+from training_runs import FAST, crownhead, events, last_json
 
 from selfplay.run_folder import RunFolder
 from selfplay.shards import read_shard_info
@@ -46,11 +46,7 @@ class Run:
         return len(events(self.folder, "play"))
 
     def wait_until(self, condition: Callable[[], object], seconds: float = 180, running: bool = True) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert not running or self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.05)
+        wait_until(condition, self.process if running else None, seconds, self.log)
 
     def games_on_disk(self) -> int:
         return sum(read_shard_info(path).games for path in (self.folder / "shards").glob("*.shard"))

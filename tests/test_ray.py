@@ -4,11 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_program, wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -80,15 +80,11 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
         events = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         return sum(event["event"] == "play" for event in events)
 
-    def wait_until(condition: object, seconds: float = 180) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert process.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
-            time.sleep(0.1)
+    def wait(condition: Callable[[], object]) -> None:
+        wait_until(condition, process, log=tmp_path / "log")
 
     try:
-        wait_until(lambda: plays() >= 3)
+        wait(lambda: plays() >= 3)
         family = descendants(process.pid)
         assert open_to_the_network(family) == []
         token = Path.home() / ".ray" / "auth_token"
@@ -97,13 +93,13 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
         assert len(victims) == 2
         os.kill(victims[0], signal.SIGKILL)
         before = plays()
-        wait_until(lambda: len(set(ray_workers(process.pid)) - set(victims)) == 1)
-        wait_until(lambda: plays() >= before + 6)
+        wait(lambda: len(set(ray_workers(process.pid)) - set(victims)) == 1)
+        wait(lambda: plays() >= before + 6)
         (raylet,) = named(family, "raylet/raylet")
         os.kill(raylet, signal.SIGKILL)
-        wait_until(lambda: "Ray has ended on this machine" in (tmp_path / "log").read_text())
+        wait(lambda: "Ray has ended on this machine" in (tmp_path / "log").read_text())
         before = plays()
-        wait_until(lambda: plays() >= before + 2)
+        wait(lambda: plays() >= before + 2)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     finally:
@@ -119,14 +115,8 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
 def test_nothing_outlives_a_learner_that_is_killed(tmp_path: Path) -> None:
     command = crownhead_program("train", "--preset", "smoke", "--pool", "ray", "--run", tmp_path / "run")
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not ray_workers(process.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: ray_workers(process.pid), process)
     family = descendants(process.pid) - {process.pid}
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 40
-    while left := named(family, ""):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
+    wait_until(lambda: not named(family, ""), seconds=40)

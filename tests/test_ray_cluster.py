@@ -15,7 +15,7 @@ from typing import IO
 
 import pytest
 import torch
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_program, wait_until
 from test_ray import descendants, named
 
 from engine.pdn import read_games
@@ -136,21 +136,17 @@ def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
         events = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         return sum(event["event"] == "play" and event["actor"] != 0 for event in events)
 
-    def wait_until(condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 180
-        while not condition():
-            assert trainer.poll() is None, log_path.read_text()
-            assert time.monotonic() < deadline, log_path.read_text()
-            time.sleep(0.1)
+    def wait(condition: Callable[[], object]) -> None:
+        wait_until(condition, trainer, log=log_path)
 
     try:
-        wait_until(lambda: (run / "log.jsonl").exists())
+        wait(lambda: (run / "log.jsonl").exists())
         for _ in range(2):
             before, told = shards_of_others(), log_path.read_text().count("has gone with its machine")
             node = cluster.add("--address", cluster.address)
-            wait_until(lambda before=before: shards_of_others() >= before + 2)
+            wait(lambda before=before: shards_of_others() >= before + 2)
             cluster.kill(node)
-            wait_until(lambda told=told: log_path.read_text().count("has gone with its machine") > told)
+            wait(lambda told=told: log_path.read_text().count("has gone with its machine") > told)
         trainer.send_signal(signal.SIGINT)
         assert trainer.wait(60) == 130
     finally:
@@ -168,8 +164,7 @@ def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Pat
     with open(log_path, "w") as log:
         building = cluster.crownhead(log, *build, "--dir", tmp_path / "away")
         try:
-            while building.poll() is None and len(list((tmp_path / "away").glob("*"))) < 6:
-                time.sleep(0.05)
+            wait_until(lambda: len(list((tmp_path / "away").glob("*"))) >= 6, building, log=log_path)
             cluster.kill(lost)
             assert building.wait(240) == 0, log_path.read_text()
         finally:
@@ -203,11 +198,7 @@ def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: P
     with open(log_path, "w") as log:
         playing = cluster.crownhead(log, *match, "--pdn", away, folder=tmp_path)
     try:
-        deadline = time.monotonic() + 180
-        while not away.exists() or away.read_text().count("[Event ") < 8:
-            assert playing.poll() is None, log_path.read_text()
-            assert time.monotonic() < deadline, log_path.read_text()
-            time.sleep(0.1)
+        wait_until(lambda: away.exists() and away.read_text().count("[Event ") >= 8, playing, log=log_path)
         before = games_of(away.read_text().rpartition("[Event ")[0])
         cluster.kill(node)
         assert playing.wait(300) == 0, log_path.read_text()

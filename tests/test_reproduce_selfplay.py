@@ -6,14 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import crownhead_here
+from programs import crownhead_here, wait_until
 from test_interrupts import ROOT, interrupt
 
 import crownhead
@@ -189,7 +188,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
     try:
-        wait_for(lambda: len(read_promotions(tmp_path / "popic")) >= 2, process)
+        wait_until(lambda: len(read_promotions(tmp_path / "popic")) >= 2, process)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -212,14 +211,6 @@ def read_promotions(run: Path) -> list[Version]:
         return read_run(run)[1][1:]
     except RunError:  # looked at in the middle of its creation
         return []
-
-
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_interrupted_games_are_kept_and_reported(

@@ -10,8 +10,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from programs import ROOT, crownhead_program
-from test_training import FAST, crownhead, last_json
+from programs import ROOT, crownhead_here, crownhead_program
+from training_runs import TrainedRun, last_json
 
 from selfplay.config import make_config
 from selfplay.requests import StatusRequest
@@ -158,11 +158,9 @@ def test_the_page_is_shown_again_and_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_run(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    trained = last_json(crownhead("train", "--preset", "smoke", "--run", run, "--json", *FAST))
-    status = last_json(crownhead("status", run, "--json"))
+def test_a_real_run(trained_run: TrainedRun) -> None:
+    status = last_json(crownhead_here("status", trained_run.folder, "--json"))
     for key in ("games", "samples", "steps", "best", "promotions"):
-        assert status[key] == trained[key]
+        assert status[key] == trained_run.figures[key]
     (machine,) = status["machines"]
     assert machine["actors"] == 1

@@ -6,13 +6,13 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from test_training import FAST, crownhead, last_json
+from programs import wait_until
+from training_runs import FAST, crownhead, last_json
 
 from engine.encoding import NUM_POLICY
 from learner.inference import BackendError, make_evaluator
@@ -52,8 +52,7 @@ def served(short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
     address = short / "cpu-torch-float32-0"
     threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
-    while not address.exists():
-        time.sleep(0.01)
+    wait_until(address.exists)
     return short
 
 
@@ -96,10 +95,7 @@ def test_it_ends_when_nobody_is_there(served: Path) -> None:
     client.evaluate(positions(1))
     assert client._connection is not None
     client._connection.close()
-    deadline = time.monotonic() + 20
-    while (served / "cpu-torch-float32-0").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: not (served / "cpu-torch-float32-0").exists(), seconds=20)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from programs import crownhead_here
-from test_training import FAST, assert_refused, crownhead
+from training_runs import assert_refused, crownhead
 
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, RunConfig, config_from, make_config
@@ -84,18 +84,17 @@ def test_every_kept_setting_exists() -> None:
         assert not name or name in fields[group]
 
 
-def test_a_resumed_run_takes_on_settings(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    crownhead("train", "--preset", "smoke", "--run", run, "--set", "loop.max_iterations=1", *FAST)
+def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
+    run = run_copy
     before = (run / "config.json").read_bytes()
     resume = ("train", "--run", run, "--resume", "--set")
-    assert_refused(crownhead_here(*resume, "search.num_simulations=6"), "its 1 iterations")
+    assert_refused(crownhead_here(*resume, "search.num_simulations=6"), "its 2 iterations")
     assert_refused(crownhead_here(*resume, "network=4x48"), "cannot change a run under way: its weights have that size")
     assert (run / "config.json").read_bytes() == before
-    crownhead(*resume, "loop.max_iterations=2", "--set", "search.num_simulations=6")
+    crownhead(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
     folder, config = RunFolder.open(run)
-    assert (config.search.num_simulations, config.stages[0].steps, config.stages[0].iteration) == (6, 10, 1)
-    assert folder.read_state().iteration == 2
+    assert (config.search.num_simulations, config.stages[0].steps, config.stages[0].iteration) == (6, 20, 2)
+    assert folder.read_state().iteration == 3
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     told = next(event for event in logged if event["event"] == "settings")
-    assert told["changes"] == {"loop.max_iterations": [1, 2], "search.num_simulations": [8, 6]}
+    assert told["changes"] == {"loop.max_iterations": [2, 3], "search.num_simulations": [8, 6]}

@@ -9,7 +9,7 @@ import torch
 from programs import crownhead_here
 from search_reference import HashEvaluator
 from test_inference import moderate
-from test_training import FAST, assert_refused, crownhead, events, last_json
+from training_runs import FAST, assert_refused, crownhead, events, last_json
 
 from engine.encoding import hop_table
 from learner.batch import TrainingBatch, make_batch

@@ -4,15 +4,15 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from programs import ROOT, crownhead_here, crownhead_program
+from programs import crownhead_here, wait_until
 from torch import Tensor
+from training_runs import FAST, assert_refused, crownhead, events, last_json, start
 
 from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
@@ -22,51 +22,6 @@ from selfplay.ratings import Ratings
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.shards import read_shard_info
 from selfplay.training import samples_to_draw
-
-FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", "--set", "gate.max_games=2"]
-
-
-def crownhead(*arguments: object, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
-    command = crownhead_program(*arguments)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, **options)
-    assert not check or done.returncode == 0, done.stderr
-    return done
-
-
-def start(*arguments: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(crownhead_program(*arguments), cwd=ROOT)
-
-
-def last_json(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def events(run: Path, name: str) -> list[dict[str, object]]:
-    lines = (run / "log.jsonl").read_text().splitlines() if (run / "log.jsonl").exists() else []
-    parsed = []
-    for line in lines:
-        try:
-            parsed.append(json.loads(line))
-        except ValueError:
-            continue  # cut short by a kill
-    return [event for event in parsed if event["event"] == name]
-
-
-def wait_for(condition: object, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, "the run ended before it was killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
-    """One clear line on standard error and exit code 2."""
-    assert done.returncode == 2, done.stderr
-    message = done.stderr.strip().splitlines()
-    assert len(message) == 1, done.stderr
-    for word in words:
-        assert word in message[0]
 
 
 def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
@@ -142,7 +97,7 @@ def test_killed_in_a_gate_it_goes_on_with_the_same_candidate(tmp_path: Path) -> 
     for kill in range(3):
         process = start("train", "--run", run, *(["--resume"] if kill else ["--preset", "smoke", *gate]))
         try:
-            wait_for(lambda: len(games_kept(run)) > len(kept[-1]), process)
+            wait_until(lambda: len(games_kept(run)) > len(kept[-1]), process)
         finally:
             process.kill()
             process.wait()
@@ -172,7 +127,7 @@ def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
     try:
         for kill in range(4):
             gates = len(events(run, "gate"))
-            wait_for(lambda gates=gates: len(events(run, "gate")) >= gates + 1, process)
+            wait_until(lambda gates=gates: len(events(run, "gate")) >= gates + 1, process)
             time.sleep(0.1 * kill)  # anywhere in the next iteration
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -182,7 +137,7 @@ def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
             assert on_disk >= games
             iteration, games = state.iteration, on_disk
             process = start(*arguments, "--resume")
-            wait_for(lambda kill=kill: len(events(run, "start")) > kill + 1, process)
+            wait_until(lambda kill=kill: len(events(run, "start")) > kill + 1, process)
             resumed = events(run, "start")[-1]
             assert resumed["steps"] >= max(steps, iteration * 10), "the learner goes on where it was"
             steps = resumed["steps"]
@@ -201,7 +156,7 @@ def test_interrupt_saves_and_a_second_trainer_is_kept_out(tmp_path: Path) -> Non
     run = tmp_path / "run"
     process = start("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=100000")
     try:
-        wait_for(lambda: events(run, "gate"), process)
+        wait_until(lambda: events(run, "gate"), process)
         assert_refused(crownhead_here("train", "--run", run, "--resume"), "in use")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
@@ -213,18 +168,17 @@ def test_interrupt_saves_and_a_second_trainer_is_kept_out(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX resource limits")
-def test_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_full_disk_is_told_and_nothing_is_lost(run_copy: Path) -> None:
     import resource
 
-    run = tmp_path / "run"
-    crownhead("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.minutes=1000")
+    run = run_copy
     before = RunFolder(run).read_state()
 
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 
     state = unsealed((run / "config.json").read_bytes())
-    state["loop"]["max_iterations"] = 1000
+    state["loop"].update(max_iterations=1000, minutes=1000)
     (run / "config.json").write_bytes(sealed(state))
     refused = crownhead("train", "--run", run, "--resume", check=False, preexec_fn=small_files)
     assert refused.returncode == 2
@@ -239,9 +193,8 @@ def test_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     assert figures["iterations"] == after.iteration + 1
 
 
-def test_damaged_files_are_named(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    crownhead("train", "--preset", "smoke", "--run", run, *FAST)
+def test_damaged_files_are_named(run_copy: Path) -> None:
+    run = run_copy
     shard = sorted((run / "shards").glob("*.shard"))[0]
     shard.write_bytes(shard.read_bytes()[:-20])
     crownhead("train", "--run", run, "--resume", "--minutes", "0.01")
@@ -342,7 +295,7 @@ def pairs_of(network: Network, other: Network) -> Iterator[tuple[Tensor, Tensor]
 
 def test_a_deterministic_run_is_the_same_again(tmp_path: Path) -> None:
     options = ["--preset", "smoke", "--set", "loop.deterministic=true", "--set", "network=wide32", "--json"]
-    options += ["--set", "selfplay.positions_per_shard=100", "--set", "loop.max_iterations=3"]
+    options += ["--set", "selfplay.positions_per_shard=100"]
     runs = [tmp_path / name for name in ("once", "again", "other")]
     for run in runs:
         last_json(crownhead("train", "--run", run, *options, "--set", f"seed={2 if run.name == 'other' else 1}"))
