@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 
 from .bitboard import FAR_ROW, REACH, ROTATIONS, lowest_bit, popcount, rotated, step, turned
+from .records import record
 
-MOVE = np.dtype([("own", np.uint32), ("opp", np.uint32), ("kings", np.uint32), ("code", np.uint64)], align=True)
+MOVE = record([("own", np.uint32), ("opp", np.uint32), ("kings", np.uint32), ("code", np.uint64)])
 MAX_MOVES = 48
 CAPTURE_FLAG = 32
 HOPS_SHIFT = 6

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from numba import config as numba_config
 from training_runs import FAST, TrainedRun, crownhead, last_json
+from uncompiled import use_python_intrinsics
 
 FAST_FILES = {
     "test_ballots",
@@ -50,6 +52,9 @@ LONG_FILES = {
     "test_training",
 }
 """Begun first, so that no worker is left with one of them when the others have nothing more to do."""
+
+if numba_config.DISABLE_JIT:
+    use_python_intrinsics()
 
 # The first call of a compiled function loads or compiles it: no limit on the time of a single example.
 settings.register_profile("crownhead", deadline=None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from programs import crownhead_here
-from training_runs import assert_refused, crownhead
+from training_runs import TrainedRun, assert_refused, crownhead
 
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, RunConfig, config_from, make_config
@@ -84,7 +84,7 @@ def test_every_kept_setting_exists() -> None:
         assert not name or name in fields[group]
 
 
-def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
+def test_a_resumed_run_takes_on_settings(trained_run: TrainedRun, run_copy: Path) -> None:
     run = run_copy
     before = (run / "config.json").read_bytes()
     resume = ("train", "--run", run, "--resume", "--set")
@@ -93,7 +93,7 @@ def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
     assert (run / "config.json").read_bytes() == before
     crownhead(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
     folder, config = RunFolder.open(run)
-    assert (config.search.num_simulations, config.stages[0].steps, config.stages[0].iteration) == (6, 20, 2)
+    assert (config.search.num_simulations, config.stages[0].steps, config.stages[0].iteration) == (6, trained_run.figures["steps"], 2)
     assert folder.read_state().iteration == 3
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     told = next(event for event in logged if event["event"] == "settings")

@@ -41,6 +41,7 @@ from ..movegen import (
     move_start,
 )
 from ..position_keys import position_key
+from ..records import record
 from .evaluation import DRAW, LEAST_WIN, WIN, evaluate
 from .kernels import new_line, play, repeated
 
@@ -55,7 +56,7 @@ _RELIEF = 1  # fewer plies less deep in nodes with a window
 _MOST_CUTOFFS = 1 << 30  # so that the counts of a long analysis stay numbers
 _NEAR_DRAW = 16  # plies of forced replies and captures that a depth may be longer than it says
 
-FRAME = np.dtype(
+FRAME = record(
     [
         ("key", np.uint64),
         ("depth", np.int32),
@@ -69,10 +70,9 @@ FRAME = np.dtype(
         ("tried", np.int32),  # moves searched, the present one included
         ("way", np.int32),  # how the present one is
         ("reduction", np.int32),  # plies that it is searched less deep, if it is
-    ],
-    align=True,
+    ]
 )
-ENTRY = np.dtype(
+ENTRY = record(
     [
         ("key", np.uint64),
         ("score", np.int16),  # wins and losses counted from this position, not from the root
@@ -80,10 +80,9 @@ ENTRY = np.dtype(
         ("depth", np.uint8),
         ("bound", np.uint8),
         ("move", np.uint8),
-    ],
-    align=True,
+    ]
 )
-SEARCH = np.dtype(
+SEARCH = record(
     [
         ("salt", np.uint64),  # gives every search its own keys and its own noise
         ("nodes", np.int64),
@@ -94,8 +93,7 @@ SEARCH = np.dtype(
         ("age", np.uint16),
         ("prunes", np.bool_),
         ("again", np.bool_),  # the present frame's move is to be searched once more, in another way
-    ],
-    align=True,
+    ]
 )
 
 

@@ -14,11 +14,12 @@ from numba import njit
 from ..board import Board, Move
 from ..movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from ..random_words import new_random, random_below
+from ..records import record
 from .base import OneByOne, check_range, search_moves
 from .kernels import drawn, new_line, play, start_line
 from .watching import MoveThought, Purpose, Thought, Unit
 
-NODE = np.dtype(
+NODE = record(
     [
         ("total", np.float64),  # sum of values for the side that moved into the node
         ("value", np.float64),  # result of a finished game, for its side to move
@@ -28,8 +29,7 @@ NODE = np.dtype(
         ("num_children", np.int32),
         ("first_child", np.int32),
         ("next_sibling", np.int32),  # NO_NODE after the last
-    ],
-    align=True,
+    ]
 )
 NO_NODE = -1
 MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each

@@ -12,6 +12,7 @@ from numba import njit
 
 from ..bitboard import mask_of, popcount, turned
 from ..movegen import DISTINCT, generate, is_capture, jumpers_of, new_moves
+from ..records import record
 
 MAX_OFFERS = 4
 MAX_NODES = 2000  # most nodes of one search; a line that is not finished by then does not count
@@ -20,7 +21,7 @@ _PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24
 _BEST = 1000
 _BEFORE_FAR_ROW, _BEFORE_NEAR_ROW = np.uint32(mask_of(range(24, 28))), np.uint32(mask_of(range(4, 8)))
 
-FRAME = np.dtype(
+FRAME = record(
     [
         ("best", np.int32),  # material at the end of the line, seen by the attacker
         ("alpha", np.int32),  # the attacker has this elsewhere
@@ -28,8 +29,7 @@ FRAME = np.dtype(
         ("move", np.int32),  # next to be tried
         ("num_moves", np.int32),
         ("offers", np.int32),  # sacrifices that the attacker may still make
-    ],
-    align=True,
+    ]
 )
 
 

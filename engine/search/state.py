@@ -11,6 +11,7 @@ from numba import njit
 
 from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
+from ..records import record
 from .config import SearchConfig
 from .graph import table_size
 from .shots import new_shot_frames
@@ -19,7 +20,7 @@ from .tree import NODE
 MAX_DEPTH = 512
 MAX_HISTORY = 96
 
-SLOT = np.dtype(
+SLOT = record(
     [
         ("root", np.int32),  # first of the game's nodes
         ("used", np.int32),  # end of those in use
@@ -34,8 +35,7 @@ SLOT = np.dtype(
         ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
         ("active", np.uint8),  # the search has not reached its target
         ("ending", np.uint8),
-    ],
-    align=True,
+    ]
 )
 
 

@@ -16,8 +16,9 @@ from numba import njit
 
 from ..bitboard import turned
 from ..movegen import DISTINCT, generate
+from ..records import record
 
-NODE = np.dtype(
+NODE = record(
     [
         ("own", np.uint32),
         ("opp", np.uint32),
@@ -36,8 +37,7 @@ NODE = np.dtype(
         ("judged", np.uint8),
         ("shared", np.uint8),  # has a twin, see ``graph``
         ("sought", np.uint8),  # its shots have been looked for
-    ],
-    align=True,
+    ]
 )
 UNKNOWN, WIN, DRAW, LOSS = 0, 1, 2, 3  # proof, for the player who moved into the node
 MAX_PLIES = 255

@@ -30,6 +30,7 @@ from ..bitboard import (
     popcount,
     turned,
 )
+from ..records import record
 from .material import MAX_PIECES, NUM_CODES, Material
 
 NUM_KINDS = 4  # first side's men and kings, second side's men and kings: side = kind // 2, king = kind % 2
@@ -47,14 +48,13 @@ SQUARES_OF_BYTE = np.array(
     np.uint32,
 )
 
-SLICE = np.dtype(
+SLICE = record(
     [
         ("start", np.int64),  # first word of the slice in the array of all slices; -1: not there
         ("strides", np.int64, NUM_KINDS),
         ("turned", np.uint8),  # the side to move is the second side
         ("roamer", np.uint8),  # kind of the piece that is left out
-    ],
-    align=True,
+    ]
 )
 
 
