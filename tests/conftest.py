@@ -12,6 +12,7 @@ from hypothesis import settings
 FAST = {
     "test_ballots",
     "test_board",
+    "test_board_habits",
     "test_checkpoint",
     "test_elo",
     "test_encoding",
