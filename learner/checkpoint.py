@@ -251,7 +251,7 @@ def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """On the CPU, in row-major order, sharing memory with no other tensor's view."""
+    """The tensor on the CPU, in row-major order, as safetensors stores it."""
     return tensor.detach().to("cpu").contiguous()
 
 
