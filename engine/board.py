@@ -25,6 +25,7 @@ from .outcomes import Outcome, Termination
 
 REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
 REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
+_BITS = {color: {n: int(BIT_OF_SQUARE[to_square(n, color)]) for n in range(1, NUMBERS + 1)} for color in Color}
 
 
 class _State(NamedTuple):
@@ -150,7 +151,8 @@ class Board:
         """The piece on a PDN number, or None; raises ``IndexError`` if that is not 1 to 32."""
         if not 1 <= square <= NUMBERS:
             raise IndexError(f"square {square} is outside 1 to {NUMBERS}")
-        own, opp, kings = (word >> int(BIT_OF_SQUARE[to_square(square, self.turn)]) & 1 for word in self.words())
+        bit = _BITS[self.turn][square]
+        own, opp, kings = (word >> bit & 1 for word in self.words())
         return Piece(self.turn if own else self.turn.other, bool(kings)) if own or opp else None
 
     def color_at(self, square: int) -> Color | None:
@@ -186,7 +188,7 @@ class Board:
     def legal_paths(self) -> list[LegalMove]:
         """Every legal path; several may be one move."""
         if self._legal is None:
-            self._legal = generated_moves(*self.words(), self.turn, distinct=False)
+            self._legal = generated_moves(*self.words(), self._turn, distinct=False)
         return self._legal
 
     def _legal_path(self, move: Move) -> LegalMove:
@@ -216,11 +218,12 @@ class Board:
     def push(self, move: Move) -> None:
         """Makes a move; raises ``IllegalMoveError`` if it is not legal here, and then the board stays as it was."""
         legal = self._legal_path(move)
-        own, opp, kings = (int(turned(np.uint32(word))) for word in legal.after)
+        own, opp, kings = legal.after
         plies = 0 if self.is_zeroing(legal.move) else self.reversible_plies + 1
-        self._states.append(_State((opp, own, kings), plies))
+        words = int(turned(np.uint32(opp))), int(turned(np.uint32(own))), int(turned(np.uint32(kings)))
+        self._states.append(_State(words, plies))
         self.move_stack.append(legal.move)
-        self._turn = self.turn.other
+        self._turn = self._turn.other
         self._legal = None
 
     def pop(self) -> Move:
@@ -241,8 +244,8 @@ class Board:
 
     def is_zeroing(self, move: Move) -> bool:
         """Whether the move takes a piece or moves a man, so that no earlier position comes back."""
-        piece = self.piece_at(move.start)
-        return self.is_capture(move) or (piece is not None and not piece.king)
+        own, _, kings = self.words()
+        return bool(move.captured or (own & ~kings) >> _BITS[self._turn][move.start] & 1)
 
     def find_move(self, start: int, end: int) -> Move:
         """The legal move between two PDN numbers.
