@@ -95,7 +95,7 @@ def options(
 ) -> None:
     """AlphaZero-style self-play engine for English draughts: train, measure, analyse."""
     if modules or os.environ.get("CROWNHEAD_IMPORT"):
-        from learner.network import import_modules, name_modules
+        from learner.own_modules import import_modules, name_modules
 
         if modules:
             name_modules(modules)

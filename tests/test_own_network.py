@@ -17,12 +17,11 @@ from learner.network import (
     NETWORKS,
     NetworkConfig,
     ResidualNetwork,
-    import_modules,
     make_network,
-    name_modules,
     register_family,
 )
 from learner.network_base import FamilyConfig, Network, NetworkError
+from learner.own_modules import import_modules, name_modules
 from selfplay.config import ConfigError, make_config
 
 ROOT = Path(__file__).parents[1]
