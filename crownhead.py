@@ -88,8 +88,18 @@ def options(
     tell_version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version.")
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="MODULE", help="Module or file with a family of networks of your own."),
+    ] = None,
 ) -> None:
     """AlphaZero-style self-play engine for English draughts: train, measure, analyse."""
+    if modules or os.environ.get("CROWNHEAD_IMPORT"):
+        from learner.own_modules import import_modules, name_modules
+
+        if modules:
+            name_modules(modules)
+        import_modules()
 
 
 app.command("train")(request_command(TrainRequest, TrainRequest.execute))

@@ -1,63 +1,31 @@
 """``Board``: a game of English draughts in play, with the habits of python-chess."""
 
-import enum
-import re
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import movegen
-from .bitboard import ROTATIONS, SQUARE_OF_BIT, turned
-from .errors import IllegalMoveError
-from .fen import START_FEN, Color, format_fen, parse_fen, pieces_of, to_number
+from . import svg
+from .bitboard import BIT_OF_SQUARE, turned
+from .errors import AmbiguousMoveError, IllegalMoveError
+from .fen import (
+    EMPTY_FEN,
+    NUMBERS,
+    START_FEN,
+    Color,
+    Piece,
+    fen_of_pieces,
+    format_fen,
+    parse_fen,
+    pieces_of,
+    to_square,
+)
+from .move import SHOWN, LegalMove, Move, generated_moves, moves_named
+from .outcomes import Outcome, Termination
 
 REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
 REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
-_SHOWN = 40  # characters of a wrong text that a message repeats
-MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
-
-
-@dataclass(frozen=True)
-class Move:
-    """A whole move. Two capture paths with the same start, end and captured men are the same move.
-
-    Attributes:
-        start, end: PDN numbers, 1-32.
-        captured: PDN numbers of the men and kings taken, in increasing order.
-        path: every square stood on, start and end included (one of the possible paths).
-    """
-
-    start: int
-    end: int
-    captured: tuple[int, ...] = ()
-    path: tuple[int, ...] = field(default=(), compare=False)
-
-    def __str__(self) -> str:
-        return ("x" if self.captured else "-").join(map(str, self.path or (self.start, self.end)))
-
-
-class Termination(enum.Enum):
-    """Why a game ended."""
-
-    NO_MOVES = "no legal move"
-    REPETITION = "threefold repetition"
-    REVERSIBLE_PLIES = "80 plies without capture or man move"
-
-
-class Outcome(NamedTuple):
-    """How a game ended; ``winner`` is None for a draw."""
-
-    termination: Termination
-    winner: Color | None
-
-    @property
-    def result(self) -> str:
-        """PDN result, Black first: ``1-0`` means Black won."""
-        return RESULTS[self.winner]
-
-
-RESULTS = {Color.BLACK: "1-0", Color.WHITE: "0-1", None: "1/2-1/2"}
+_BITS = {color: {n: int(BIT_OF_SQUARE[to_square(n, color)]) for n in range(1, NUMBERS + 1)} for color in Color}
 
 
 class _State(NamedTuple):
@@ -65,44 +33,10 @@ class _State(NamedTuple):
     reversible_plies: int
 
 
-class LegalMove(NamedTuple):
-    """A legal capture path or step: the move, every square of it, and the position after it, seen by its player."""
-
-    move: Move
-    after: tuple[int, int, int]
-
-
-_NUMBERS_OF_BITS = {color: tuple(to_number(int(square), color) for square in SQUARE_OF_BIT) for color in Color}
-
-
-def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
-    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``."""
-    # In plain integers: a call into compiled code for each field took three times as long.
-    numbers, bit, directions = _NUMBERS_OF_BITS[turn], code & 31, code >> movegen.PATH_SHIFT
-    jump = 2 if code & movegen.CAPTURE_FLAG else 1
-    path = [numbers[bit]]
-    for _ in range(code >> movegen.HOPS_SHIFT & 31):
-        bit = (bit + jump * ROTATIONS[directions & 3]) & 31
-        directions >>= 2
-        path.append(numbers[bit])
-    return tuple(path)
-
-
-def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list[LegalMove]:
-    """The legal moves in the order of ``movegen.generate``."""
-    buffer = movegen.new_moves()
-    count = movegen.generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, distinct)
-    numbers, legal = _NUMBERS_OF_BITS[turn], []
-    for *after, code in buffer[:count].tolist():
-        path = code_to_path(code, turn)
-        taken = opp & ~after[1]
-        captured = tuple(sorted(numbers[bit] for bit in range(32) if taken >> bit & 1)) if taken else ()
-        legal.append(LegalMove(Move(path[0], path[-1], captured, path), tuple(after)))
-    return legal
-
-
 class Board:
     """A position with the moves that led to it.
+
+    Boards are equal if position, side to move and reversible plies are; the moves before these do not count.
 
     Args:
         fen: position to start from; the normal start position if left out.
@@ -111,15 +45,20 @@ class Board:
         FenError: the text is no position.
     """
 
-    turn: Color
+    __hash__ = None  # type: ignore[assignment]  # it changes with every move
 
     def __init__(self, fen: str = START_FEN) -> None:
         self.set_fen(fen)
 
+    @classmethod
+    def empty(cls) -> "Board":
+        """A board without pieces, Black to move."""
+        return cls(EMPTY_FEN)
+
     def set_fen(self, fen: str) -> None:
         """Sets the position and forgets the moves made; on ``FenError`` the board stays as it was."""
         turn, own, opp, kings = parse_fen(fen)
-        self.turn = turn
+        self._turn = turn
         self.start_fen = format_fen(turn, own, opp, kings)
         self.move_stack: list[Move] = []
         self._states = [_State((own, opp, kings), 0)]
@@ -129,12 +68,59 @@ class Board:
         """The position as FEN."""
         return format_fen(self.turn, *self.words())
 
-    def copy(self) -> "Board":
-        """A board of its own with the same position and history."""
+    def reset(self) -> None:
+        """Sets up the normal start position and forgets the moves made."""
+        self.set_fen(START_FEN)
+
+    def clear(self) -> None:
+        """Takes all pieces away and forgets the moves made; Black is to move."""
+        self.set_fen(EMPTY_FEN)
+
+    def copy(self, *, stack: bool = True) -> "Board":
+        """A board of its own with the same position, and with the same moves unless ``stack`` is false.
+
+        Without its moves a board counts repetitions and reversible plies from here.
+        """
+        if not stack:
+            return Board(self.fen())
         other = Board.__new__(Board)
-        other.turn, other.start_fen, other._legal = self.turn, self.start_fen, self._legal
+        other._turn, other.start_fen, other._legal = self.turn, self.start_fen, self._legal
         other.move_stack, other._states = self.move_stack.copy(), self._states.copy()
         return other
+
+    def __copy__(self) -> "Board":
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Board":
+        return self.copy()
+
+    def root(self) -> "Board":
+        """A board with the position before the first move."""
+        return Board(self.start_fen)
+
+    def mirror(self) -> "Board":
+        """The same game with the colours exchanged and the board turned by 180 degrees: ``words()`` are the same."""
+        other = self.copy()
+        other._turn = self.turn.other
+        start_turn = other.turn if self.ply % 2 == 0 else self.turn
+        other.start_fen = format_fen(start_turn, *self._states[0].words)
+        other.move_stack = [move.mirror() for move in self.move_stack]
+        other._legal = None
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Board):
+            return NotImplemented
+        return (self.turn, self._states[-1]) == (other.turn, other._states[-1])
+
+    @property
+    def turn(self) -> Color:
+        """The side to move. Setting it forgets the moves made."""
+        return self._turn
+
+    @turn.setter
+    def turn(self, color: Color) -> None:
+        self.set_fen(fen_of_pieces(color, self.piece_map()))
 
     @property
     def ply(self) -> int:
@@ -157,22 +143,64 @@ class Board:
         """
         return [state.words for state in self._states[-1 - self.reversible_plies :]]
 
-    def piece_map(self) -> dict[int, tuple[Color, bool]]:
-        """PDN number → (colour, is king) of every piece."""
+    def piece_map(self) -> dict[int, Piece]:
+        """The pieces by their PDN numbers."""
         return pieces_of(self.turn, *self.words())
+
+    def piece_at(self, square: int) -> Piece | None:
+        """The piece on a PDN number, or None; raises ``IndexError`` if that is not 1 to 32."""
+        if not 1 <= square <= NUMBERS:
+            raise IndexError(f"square {square} is outside 1 to {NUMBERS}")
+        bit = _BITS[self.turn][square]
+        own, opp, kings = (word >> bit & 1 for word in self.words())
+        return Piece(self.turn if own else self.turn.other, bool(kings)) if own or opp else None
+
+    def color_at(self, square: int) -> Color | None:
+        """The colour of the piece on a PDN number, or None; raises ``IndexError`` as ``piece_at`` does."""
+        piece = self.piece_at(square)
+        return None if piece is None else piece.color
+
+    def set_piece_map(self, pieces: Mapping[int, Piece]) -> None:
+        """Puts these pieces on the board in place of all others and forgets the moves made.
+
+        Raises:
+            FenError: such a position cannot be; the board stays as it was.
+        """
+        self.set_fen(fen_of_pieces(self.turn, pieces))
+
+    def set_piece_at(self, square: int, piece: Piece | None) -> None:
+        """Puts a piece on a PDN number, or takes one away, and forgets the moves made.
+
+        Raises:
+            IndexError: the number is not 1 to 32.
+            FenError: such a position cannot be; the board stays as it was.
+        """
+        self.piece_at(square)
+        others = {number: other for number, other in self.piece_map().items() if number != square}
+        self.set_piece_map(others if piece is None else {**others, square: piece})
+
+    def remove_piece_at(self, square: int) -> Piece | None:
+        """Takes the piece on a PDN number away, returns it, and forgets the moves made; None if there is none."""
+        piece = self.piece_at(square)
+        self.set_piece_at(square, None)
+        return piece
 
     def legal_paths(self) -> list[LegalMove]:
         """Every legal path; several may be one move."""
         if self._legal is None:
-            self._legal = generated_moves(*self.words(), self.turn, distinct=False)
+            self._legal = generated_moves(*self.words(), self._turn, distinct=False)
         return self._legal
 
     def _legal_path(self, move: Move) -> LegalMove:
         """The legal path that is this move, or one of them; raises ``IllegalMoveError`` if none is."""
         for legal in self.legal_paths():
-            if legal.move == move and move.path in ((), legal.move.path):
+            if _is_same(legal.move, move):
                 return legal
         raise IllegalMoveError(self._why_illegal(str(move)))
+
+    def is_legal(self, move: Move) -> bool:
+        """Whether ``push`` would make the move."""
+        return any(_is_same(legal.move, move) for legal in self.legal_paths())
 
     @property
     def legal_moves(self) -> list[Move]:
@@ -191,25 +219,42 @@ class Board:
         """Makes a move; raises ``IllegalMoveError`` if it is not legal here, and then the board stays as it was."""
         legal = self._legal_path(move)
         own, opp, kings = legal.after
-        own_before, opp_before, kings_before = self.words()
-        quiet = opp == opp_before and own_before & ~kings_before == own & ~kings
+        plies = 0 if self.is_zeroing(legal.move) else self.reversible_plies + 1
         words = int(turned(np.uint32(opp))), int(turned(np.uint32(own))), int(turned(np.uint32(kings)))
-        self._states.append(_State(words, self.reversible_plies + 1 if quiet else 0))
+        self._states.append(_State(words, plies))
         self.move_stack.append(legal.move)
-        self.turn = self.turn.other
+        self._turn = self._turn.other
         self._legal = None
 
     def pop(self) -> Move:
         """Takes the last move back and returns it; raises ``IndexError`` if none has been made."""
         move = self.move_stack.pop()
         self._states.pop()
-        self.turn = self.turn.other
+        self._turn = self.turn.other
         self._legal = None
         return move
 
     def peek(self) -> Move:
         """The last move made; raises ``IndexError`` if there is none."""
         return self.move_stack[-1]
+
+    def is_capture(self, move: Move) -> bool:
+        """Whether the move takes a piece."""
+        return bool(move.captured)
+
+    def is_zeroing(self, move: Move) -> bool:
+        """Whether the move takes a piece or moves a man, so that no earlier position comes back."""
+        own, _, kings = self.words()
+        return bool(move.captured or (own & ~kings) >> _BITS[self._turn][move.start] & 1)
+
+    def find_move(self, start: int, end: int) -> Move:
+        """The legal move between two PDN numbers.
+
+        Raises:
+            IllegalMoveError: there is none, or (``AmbiguousMoveError``) there are several.
+        """
+        fits = [move for move in self.legal_moves if (move.start, move.end) == (start, end)]
+        return self._only(fits, f"{start}-{end}")
 
     def pdn(self, move: Move) -> str:
         """The move in PDN: start and end, or every square where several capture paths share these.
@@ -222,25 +267,23 @@ class Board:
         squares = path if sharing > 1 else ends
         return ("x" if move.captured else "-").join(map(str, squares))
 
+    def pdn_line(self, moves: Iterable[Move]) -> tuple[str, ...]:
+        """A line of moves from here in PDN; raises ``IllegalMoveError`` at the first that is not legal."""
+        after, texts = self.copy(), []
+        for move in moves:
+            texts.append(after.pdn(move))
+            after.push(move)
+        return tuple(texts)
+
     def parse_pdn(self, text: str) -> Move:
         """The legal move that a PDN text names, in the short or the long form.
 
         Raises:
-            IllegalMoveError: the text is no move, or fits no legal move, or several.
+            IllegalMoveError: the text is no move (``InvalidMoveError``), fits no legal move, or several
+                (``AmbiguousMoveError``).
         """
-        if not MOVE_TEXT.fullmatch(text):
-            raise IllegalMoveError(f"{text[:_SHOWN]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
-        squares = tuple(int(number) for number in re.split("[-x:]", text))
-        paths = [legal.move for legal in self.legal_paths()]
-        fits = [move for move in paths if move.path == squares]
-        if not fits:
-            fits = [move for move in paths if _names(squares, move.path)]
-        if not fits:
-            raise IllegalMoveError(self._why_illegal(text))
-        if len(set(fits)) > 1:
-            choices = " or ".join(map(str, fits))
-            raise IllegalMoveError(f"{text} is ambiguous in {self.fen()}: write {choices}")
-        return fits[0]
+        fits = moves_named(text, [legal.move for legal in self.legal_paths()])
+        return self._only(fits, text)
 
     def push_pdn(self, text: str) -> Move:
         """Reads a move as ``parse_pdn`` does and makes it."""
@@ -248,8 +291,17 @@ class Board:
         self.push(move)
         return move
 
+    def _only(self, fits: list[Move], text: str) -> Move:
+        """The first of paths that are the same move; raises for none, or for several moves that a text fits."""
+        if not fits:
+            raise IllegalMoveError(self._why_illegal(text))
+        if len(set(fits)) > 1:
+            choices = " or ".join(map(str, fits))
+            raise AmbiguousMoveError(f"{text} is ambiguous in {self.fen()}: write {choices}")
+        return fits[0]
+
     def _why_illegal(self, text: str) -> str:
-        legal, text = self.legal_moves, text[:_SHOWN]
+        legal, text = self.legal_moves, text[:SHOWN]
         if not legal:
             return f"{text} is illegal in {self.fen()}: {self.turn} has no legal move"
         shown = ", ".join(map(str, legal[:8])) + (", ..." if len(legal) > 8 else "")
@@ -261,6 +313,14 @@ class Board:
         """How often the present position has occurred, this time included, with the same side to move."""
         return self.history()[::-2].count(self.words())
 
+    def is_repetition(self, count: int = REPETITIONS_TO_DRAW) -> bool:
+        """Whether the present position has occurred this often, this time included."""
+        return self.repetitions() >= count
+
+    def is_game_over(self) -> bool:
+        """Whether ``outcome`` is one."""
+        return self.outcome() is not None
+
     def outcome(self) -> Outcome | None:
         """How the game ended, or None while it goes on.
 
@@ -269,7 +329,7 @@ class Board:
         """
         if not self.legal_paths():
             return Outcome(Termination.NO_MOVES, self.turn.other)
-        if self.repetitions() >= REPETITIONS_TO_DRAW:
+        if self.is_repetition():
             return Outcome(Termination.REPETITION, None)
         if self.reversible_plies >= REVERSIBLE_PLIES_TO_DRAW:
             return Outcome(Termination.REVERSIBLE_PLIES, None)
@@ -280,18 +340,22 @@ class Board:
         outcome = self.outcome()
         return outcome.result if outcome else "*"
 
+    def __repr__(self) -> str:
+        return f"Board({self.fen()!r})"
+
+    def _repr_svg_(self) -> str:
+        """The picture that notebooks show."""
+        return svg.board(self, lastmove=self.move_stack[-1] if self.move_stack else None)
+
     def __str__(self) -> str:
         """The board as text, White at the bottom: b, w men, B, W kings."""
         letters = ["."] * 32
-        for number, (color, king) in self.piece_map().items():
-            letters[number - 1] = color.value if king else color.value.lower()
+        for number, piece in self.piece_map().items():
+            letters[number - 1] = piece.symbol()
         rows = ("   ".join(letters[start : start + 4]) for start in range(0, 32, 4))
         return "\n".join(("" if index % 2 else "  ") + row for index, row in enumerate(rows))
 
 
-def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:
-    """Whether the squares name this path: start and end, and whatever lies between in order."""
-    if squares[0] != path[0] or squares[-1] != path[-1] or len(squares) < 2:
-        return False
-    rest = iter(path[1:-1])
-    return all(square in rest for square in squares[1:-1])
+def _is_same(legal: Move, move: Move) -> bool:
+    """Whether a move is this legal one; if it has a path, by the same path."""
+    return legal == move and move.path in ((), legal.path)

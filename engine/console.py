@@ -7,21 +7,21 @@ from rich.progress import Progress, ProgressColumn
 
 
 class Console(rich_console.Console):
-    """A console that shows names as they are: of ``:beginner:`` rich would make a picture. ``options``: see there."""
+    """A console that shows text as it is: rich would turn ``:beginner:`` into a picture. ``options``: those of rich."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(emoji=False, **options)
 
 
 def progress_console(quiet: bool) -> Console:
-    """Standard error. On a terminal somebody is watching, also where only a command's result is wanted (``quiet``)."""
+    """A console on standard error. With ``quiet`` it shows nothing, unless it is a terminal, where somebody watches."""
     console = Console(stderr=True)
     console.quiet = quiet and not console.is_terminal
     return console
 
 
 class Display(Progress):
-    """Live lines on a terminal; elsewhere none, and only what is printed to its console is seen, unless ``quiet``."""
+    """Progress as live lines on a terminal. Elsewhere only what is printed is shown, and with ``quiet`` nothing."""
 
     def __init__(self, quiet: bool, *columns: ProgressColumn) -> None:
         console = progress_console(quiet)

@@ -13,6 +13,14 @@ class IllegalMoveError(DraughtsError):
     """A move that the rules do not allow in this position, or a move text that fits none or several."""
 
 
+class InvalidMoveError(IllegalMoveError):
+    """A text that is no move in any position."""
+
+
+class AmbiguousMoveError(IllegalMoveError):
+    """A move text, or a start and an end, that fits several legal moves; the message names these."""
+
+
 class PdnError(DraughtsError):
     """A game text that cannot be read; the message names the line and column."""
 

@@ -10,11 +10,13 @@ import enum
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from .bitboard import mask_of, squares_of
 from .errors import FenError
 
 START_FEN = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
+EMPTY_FEN = "B:W:B"
 NUMBERS = 32
 MAX_PIECES = 12  # a side never has more than it started with
 _LONGEST = 120  # characters of a wrong text that a message repeats; the start position has 67
@@ -35,6 +37,27 @@ class Color(enum.Enum):
 
     def __str__(self) -> str:
         return self.name.capitalize()
+
+
+class Piece(NamedTuple):
+    """A man or a king."""
+
+    color: Color
+    king: bool = False
+
+    @classmethod
+    def from_symbol(cls, symbol: str) -> "Piece":
+        """The piece of a letter that ``symbol`` gives; raises ``ValueError`` for another text."""
+        if symbol not in ("b", "w", "B", "W"):
+            raise ValueError(f"{_shown(symbol)} is no piece: b, w for men, B, W for kings")
+        return cls(Color(symbol.upper()), symbol.isupper())
+
+    def symbol(self) -> str:
+        """``b`` or ``w`` for a man, ``B`` or ``W`` for a king."""
+        return self.color.value if self.king else self.color.value.lower()
+
+    def __str__(self) -> str:
+        return f"{str(self.color).lower()} {'king' if self.king else 'man'}"
 
 
 def to_number(square: int, turn: Color) -> int:
@@ -116,11 +139,11 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
     return turn, word(own_men | own_kings), word(opp_men | opp_kings), word(own_kings | opp_kings)
 
 
-def pieces_of(turn: Color, own: int, opp: int, kings: int) -> dict[int, tuple[Color, bool]]:
-    """PDN number → (colour, is king) of every piece of a position."""
+def pieces_of(turn: Color, own: int, opp: int, kings: int) -> dict[int, Piece]:
+    """The pieces of a position by their PDN numbers."""
     sides = ((turn, own), (turn.other, opp))
     crowned = set(squares_of(kings))
-    return {to_number(s, turn): (color, s in crowned) for color, word in sides for s in squares_of(word)}
+    return {to_number(s, turn): Piece(color, s in crowned) for color, word in sides for s in squares_of(word)}
 
 
 @lru_cache(_REMEMBERED)
@@ -129,7 +152,7 @@ def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
     return fen_of_pieces(turn, pieces_of(turn, own, opp, kings))
 
 
-def fen_of_pieces(turn: Color, pieces: Mapping[int, tuple[Color, bool]]) -> str:
+def fen_of_pieces(turn: Color, pieces: Mapping[int, Piece]) -> str:
     """The FEN of pieces given as PDN number → (colour, is king); the rules are not asked.
 
     No ranges, spaces or dot; White first; men before kings, each in increasing order.

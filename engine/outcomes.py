@@ -1,10 +1,39 @@
-"""How outcomes are numbered wherever they are classes: in samples, in a network's WDL output and in judgements.
+"""How games end, and the numbers of outcomes.
 
-They are those of the side to move, in the order win, draw, loss. A *value* is 1, 0 or -1 instead: ``DRAW - class``.
-Kernels of tables and of search trees have codes of their own, which also say what is not known yet.
+Outcomes are classes in samples, in a network's WDL output and in judgements. They are those of the side to move, in the
+order win, draw, loss. A *value* is 1, 0 or -1 instead: ``DRAW - class``. Kernels of tables and of search trees have
+codes of their own, which also say what is not known yet.
 """
+
+import enum
+from typing import NamedTuple
+
+from .fen import Color
 
 WIN, DRAW, LOSS = 0, 1, 2
 NO_RESULT = 3  # neither: a game without one, or a sample that is no position of a game
 OUTCOMES = ("win", "draw", "loss")
 """Names of the classes."""
+
+
+class Termination(enum.Enum):
+    """Why a game ended."""
+
+    NO_MOVES = "no legal move"
+    REPETITION = "threefold repetition"
+    REVERSIBLE_PLIES = "80 plies without capture or man move"
+
+
+class Outcome(NamedTuple):
+    """How a game ended; ``winner`` is None for a draw."""
+
+    termination: Termination
+    winner: Color | None
+
+    @property
+    def result(self) -> str:
+        """PDN result, Black first: ``1-0`` means Black won."""
+        return RESULTS[self.winner]
+
+
+RESULTS = {Color.BLACK: "1-0", Color.WHITE: "0-1", None: "1/2-1/2"}

@@ -7,8 +7,9 @@ import numpy as np
 
 from . import movegen
 from .bitboard import turned
-from .board import Board, code_to_path
+from .board import Board
 from .fen import START_FEN
+from .move import code_to_path
 
 
 def count(board: Board, depth: int, distinct: bool = False) -> int:

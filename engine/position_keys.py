@@ -11,9 +11,10 @@ from numba import njit
 
 from . import movegen
 from .bitboard import BIT_OF_SQUARE, ROTATIONS, turned
-from .board import MOVE_TEXT, Board
+from .board import Board
 from .errors import DraughtsError
 from .fen import Color, to_square
+from .move import MOVE_TEXT
 from .random_words import mix
 
 _BITS = np.array(

@@ -1,42 +1,42 @@
-"""Trains a network of one's own on shards of self-play, and plays a move with it.
+"""A family of networks of one's own: trained here on shards of self-play, or by the commands.
 
 python examples/own_network.py runs/laptop/shards     # a folder of *.shard; without one, a few games are played
+crownhead --import examples/own_network.py train --preset smoke --set network=dense128 --run runs/dense
 """
 
 import argparse
-import tempfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
-import torch
-from pydantic import BaseModel
 from torch import Tensor, nn
 
 from engine.board import Board
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.inference import make_evaluator
-from learner.network_base import Network
+from learner.network import NETWORKS, make_network, register_family
+from learner.network_base import FamilyConfig, Network
 from learner.trainer import Trainer, TrainerConfig
 from selfplay.actor import Actor
 from selfplay.config import SelfPlayConfig
 from selfplay.records import Samples, joined
 from selfplay.replay import to_training_batch
-from selfplay.shards import read_shard, write_shard
+from selfplay.shards import read_shard
 
 
-class DenseConfig(BaseModel, frozen=True):
+class DenseConfig(FamilyConfig):
+    family: Literal["dense"] = "dense"
     units: int = 128
 
 
 class DenseNetwork(Network):
-    """Two dense layers below both heads: planes [N, 6, 8, 4] → policy logits [N, 128], win/draw/loss logits [N, 3]."""
+    """A dense layer below both heads: planes [N, 6, 8, 4] → policy logits [N, 128], win/draw/loss logits [N, 3]."""
 
     def __init__(self, config: DenseConfig) -> None:
         super().__init__()
-        self.config = config  # type: ignore[assignment]
-        layers = nn.Linear(6 * 8 * 4, config.units), nn.ReLU(), nn.Linear(config.units, config.units), nn.ReLU()
-        self.body = nn.Sequential(nn.Flatten(), *layers)
+        self.config = config
+        self.body = nn.Sequential(nn.Flatten(), nn.Linear(6 * 8 * 4, config.units), nn.ReLU())
         self.policy, self.wdl = nn.Linear(config.units, 128), nn.Linear(config.units, 3)
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,13 +50,14 @@ class DenseNetwork(Network):
         return [self.body]
 
 
-def samples_of(folder: Path) -> Samples:
-    """All samples of a folder's shards; where there are none, games are played without a network, and stored."""
-    if not any(folder.glob("*.shard")):
-        config = SelfPlayConfig(games_in_lockstep=16, max_plies=80)
-        games, _ = Actor(config, SearchConfig(num_simulations=16), UniformEvaluator(), seed=1).play(500)
-        write_shard(folder / "00000000.shard", games)
-    return joined([read_shard(path).samples for path in sorted(folder.glob("*.shard"))])
+register_family(DenseConfig, DenseNetwork, {"dense128": DenseConfig(), "dense256": DenseConfig(units=256)})
+
+
+def played() -> Samples:
+    """Samples of a few games, played without a network."""
+    config = SelfPlayConfig(games_in_lockstep=16, max_plies=80)
+    games, _ = Actor(config, SearchConfig(num_simulations=16), UniformEvaluator(), seed=1).play(500)
+    return joined([game.samples for game in games])
 
 
 def main() -> None:
@@ -64,13 +65,12 @@ def main() -> None:
     parser.add_argument("shards", type=Path, nargs="?", help="folder of recorded shards")
     parser.add_argument("--steps", type=int, default=60)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        samples = samples_of(options.shards or Path(scratch))
-    torch.manual_seed(1)
-    rng, trainer = np.random.default_rng(1), Trainer(DenseNetwork(DenseConfig()), TrainerConfig(warmup_steps=10))
+    shards = sorted(options.shards.glob("*.shard")) if options.shards else []
+    samples = joined([read_shard(path).samples for path in shards]) if shards else played()
+    rng, trainer = np.random.default_rng(1), Trainer(make_network(NETWORKS["dense128"]), TrainerConfig(warmup_steps=10))
     for _ in range(options.steps):
-        rows = rng.integers(0, len(samples), 256)
-        figures = trainer.step(to_training_batch(samples.take(rows), search_value_weight=0.5))
+        batch = samples.take(rng.integers(0, len(samples), 256))
+        figures = trainer.step(to_training_batch(batch, search_value_weight=0.5))
     print(f"after {trainer.steps} steps: policy {figures['policy_loss']:.3f}, wdl {figures['wdl_loss']:.3f} nats")
     player = SearchPlayer("dense", make_evaluator(trainer.ema_network), SearchConfig(num_simulations=100))
     print(len(samples), "samples; first move:", Board().pdn(player.choose([Board()])[0]))

@@ -181,13 +181,11 @@ class Exercise:
 
 def numbered_line(board: Board, moves: Sequence[Move]) -> str:
     """Moves in PDN, with their numbers counted from a board: ``1. 11-15 18x11``, ``1... 18x11`` where White begins."""
-    after, texts = board.copy(), []
-    second = board.turn is Color.WHITE
-    for place, move in enumerate(moves):
+    texts, second = [], board.turn is Color.WHITE
+    for place, text in enumerate(board.pdn_line(moves)):
         number, is_second = divmod(place + second, 2)
         prefix = f"{number + 1}. " if not is_second else f"{number + 1}... " if place == 0 else ""
-        texts.append(prefix + after.pdn(move))
-        after.push(move)
+        texts.append(prefix + text)
     return " ".join(texts)
 
 

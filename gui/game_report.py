@@ -152,11 +152,7 @@ class GameReview:
         return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best, self._pdn_of(thought.line))
 
     def _pdn_of(self, line: tuple[Move, ...]) -> tuple[str, ...]:
-        board, texts = self._board.copy(), []
-        for move in line[:_LONGEST_LINE]:
-            texts.append(board.pdn(move))
-            board.push(move)
-        return tuple(texts)
+        return self._board.pdn_line(line[:_LONGEST_LINE])
 
     def _enter(self, opinion: _Opinion) -> None:
         """Takes the opinion of the present position into the report and goes to the next one."""

@@ -24,7 +24,7 @@ class Lesson(NamedTuple):
         text: what to do, in a few sentences.
         fen: its side to move is the learner.
         goal: the result of the position, which every move has to keep.
-        moves: of the learner: a win has to be carried to its stage within so many, a draw has to be held for so many.
+        moves: number of the learner's moves: a win has to reach its stage within them, a draw has to be held for them.
         left: the stage of a win is reached where the opponent has no more pieces than this, or the game is won.
     """
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from engine.board import MOVE_TEXT, Board, LegalMove, Move
+from engine.board import Board, LegalMove, Move
 from engine.errors import IllegalMoveError
 from engine.fen import NUMBERS, Color
+from engine.move import MOVE_TEXT
 
 from .move_reasons import capture_message, why_not, why_not_piece
 from .squares import cursor_step, square_between

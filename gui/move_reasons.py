@@ -1,7 +1,7 @@
 """Why a move is refused, in one line that helps the player."""
 
 from engine.board import Board
-from engine.fen import Color
+from engine.fen import Color, Piece
 
 from .squares import row_column, square_between
 
@@ -59,7 +59,7 @@ def why_not(board: Board, start: int, end: int) -> str:
     return _why_not_geometry(pieces, start, end)
 
 
-def _why_not_geometry(pieces: dict[int, tuple[Color, bool]], start: int, end: int) -> str:
+def _why_not_geometry(pieces: dict[int, Piece], start: int, end: int) -> str:
     """Why a piece cannot go to an empty square where nothing can be captured."""
     color, king = pieces[start]
     (row, column), (end_row, end_column) = row_column(start), row_column(end)

@@ -1,24 +1,12 @@
 """Setting up a position: placing and taking away pieces, and whether it can be played."""
 
-from typing import NamedTuple
-
 from engine.board import Board
 from engine.errors import FenError
-from engine.fen import MAX_PIECES, NUMBERS, START_FEN, Color, fen_of_pieces, to_square
+from engine.fen import MAX_PIECES, NUMBERS, START_FEN, Color, Piece, fen_of_pieces, to_square
 
 from .move_reasons import why_no_game
 from .pdn_files import fen_of
 from .squares import cursor_step
-
-
-class Piece(NamedTuple):
-    """A man or a king."""
-
-    color: Color
-    king: bool = False
-
-    def __str__(self) -> str:
-        return f"{str(self.color).lower()} {'king' if self.king else 'man'}"
 
 
 class PositionSetup:
@@ -42,7 +30,7 @@ class PositionSetup:
     def load_fen(self, text: str) -> None:
         """Takes a position over; raises ``FenError``, and then all is as it was."""
         board = Board(fen_of(text))
-        self.pieces = {number: Piece(*piece) for number, piece in board.piece_map().items()}
+        self.pieces = board.piece_map()
         self.turn = board.turn
         self._check()
 

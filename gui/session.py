@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import NamedTuple
 
-from engine.board import RESULTS, Board, Move, Outcome
+from engine.board import Board, Move, Outcome
 from engine.errors import DraughtsError, FenError
 from engine.fen import START_FEN, Color
 from engine.files import atomic_write, read_text
+from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
 from .game_lines import GameLines, copied

@@ -117,8 +117,5 @@ def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
 
 def line_of(board: Board, thought: Thought) -> tuple[tuple[Move, ...], tuple[str, ...]]:
     """The expected line of play, no longer than can be shown, as moves and in PDN."""
-    line, texts, after = thought.line[:_LONGEST_LINE], [], board.copy()
-    for move in line:
-        texts.append(after.pdn(move))
-        after.push(move)
-    return line, tuple(texts)
+    line = thought.line[:_LONGEST_LINE]
+    return line, board.pdn_line(line)

@@ -26,7 +26,7 @@ from engine.files import atomic_write, sha256_of, sync_folder
 from engine.sealed import ChecksumError, sealed, unsealed
 from engine.version import installed_version
 
-from .network import Network, NetworkConfig, make_network, setting_name
+from .network import Network, NetworkConfig, check_registered, make_network, setting_name
 from .network_base import NetworkError, check_tensors
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -82,6 +82,7 @@ def save_checkpoint(
     folder = Path(folder)
     tensors = {name: _plain(tensor) for name, tensor in network.state_dict().items()}
     try:
+        check_registered(network)
         check_tensors(tensors, tensors)
         weights = safetensors.torch.save(tensors)
         info = CheckpointInfo(
@@ -250,7 +251,7 @@ def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """On the CPU, in row-major order, sharing memory with no other tensor's view."""
+    """The tensor on the CPU, in row-major order, as safetensors stores it."""
     return tensor.detach().to("cpu").contiguous()
 
 

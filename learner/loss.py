@@ -36,7 +36,7 @@ class Loss(Protocol):
 
 
 def mix_wdl(result_wdl: Array, search_wdl: Array, weight: float) -> Array:
-    """Win/draw/loss target [..., 3]: ``weight`` of the search's opinion, the rest of the game's result.
+    """Win/draw/loss target [..., 3]: ``weight`` of the search's, the rest of the game's result.
 
     Raises:
         ValueError: ``weight`` is outside 0 to 1.

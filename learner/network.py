@@ -2,27 +2,58 @@
 
 A family is a module (``residual``, ``wide``) that has a configuration with the family's name, a ``Network`` and named
 sizes, and kernels in ``inference``. Configurations without a family are residual: they are older than the others.
+Families of one's own are made known by ``register_family``; nothing that is read from a file has code imported.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, SerializeAsAny, Tag, ValidationError
+from pydantic_core import PydanticCustomError
 
 from . import residual, wide
-from .network_base import Network
+from .network_base import FamilyConfig, Network, NetworkError
+from .own_modules import import_modules
 from .residual import ResidualConfig, ResidualNetwork
 from .wide import WideConfig, WideNetwork
 
-_TAGS = ("residual", "wide", "constrained-int")  # of families of networks; and of a number that may also be a word
+_OWN = "own"  # tag of all families but those below
+_FAMILIES: dict[str, tuple[type[FamilyConfig], Callable[[Any], Network]]] = {
+    "residual": (ResidualConfig, ResidualNetwork),
+    "wide": (WideConfig, WideNetwork),
+}
+_BUILT_IN = tuple(_FAMILIES)
+_TAGS = (*_BUILT_IN, _OWN, "constrained-int")  # of families of networks; and of a number that may also be a word
 
 
-def _family(config: Any) -> str:
-    return str(config.get("family", "residual") if isinstance(config, dict) else getattr(config, "family", None))
+def _tag(config: Any) -> str:
+    family = config.get("family", "residual") if isinstance(config, dict) else getattr(config, "family", None)
+    return family if family in _BUILT_IN else _OWN
+
+
+def _own_config(config: Any) -> FamilyConfig:
+    """The configuration of a family that was registered, from its fields."""
+    if isinstance(config, FamilyConfig):
+        return config
+    name = str(config.get("family") if isinstance(config, dict) else None)
+    if name not in _FAMILIES:
+        import_modules()
+    if name not in _FAMILIES:
+        advice = "name the module that registers it: crownhead --import MODULE ..."
+        raise PydanticCustomError("family", f"no family of networks is called {name[:40]!r}; {advice}")
+    try:
+        return _FAMILIES[name][0].model_validate(config)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise PydanticCustomError("family", f"{name}: {place}: {first['msg']}") from error
 
 
 NetworkConfig = Annotated[
-    Annotated[ResidualConfig, Tag("residual")] | Annotated[WideConfig, Tag("wide")], Discriminator(_family)
+    Annotated[ResidualConfig, Tag("residual")]
+    | Annotated[WideConfig, Tag("wide")]
+    | Annotated[SerializeAsAny[FamilyConfig], BeforeValidator(_own_config), Tag(_OWN)],
+    Discriminator(_tag),
 ]
 """Configuration of a network of any family."""
 
@@ -30,9 +61,42 @@ NETWORKS: dict[str, NetworkConfig] = {**residual.SIZES, **wide.SIZES}
 """Named sizes of all families."""
 
 
+def register_family(
+    config: type[FamilyConfig],
+    network: Callable[[Any], Network],
+    sizes: Mapping[str, FamilyConfig] | None = None,
+) -> None:
+    """Makes a family of networks known, so that they can be stored in checkpoints and named in settings.
+
+    Args:
+        config: its class of configurations; the default of ``family`` is the family's name.
+        network: the class of its networks, made from a configuration.
+        sizes: configurations by names that ``--set network=NAME`` knows.
+
+    Raises:
+        NetworkError: ``family`` has no default, or another class has that name.
+    """
+    name = config.model_fields["family"].default
+    if not isinstance(name, str):
+        raise NetworkError(f"{config.__name__}: give family a default, the family's name")
+    known = _FAMILIES.get(name)
+    if known is not None and known[0].__qualname__ != config.__qualname__:  # else a cell of a notebook, run again
+        raise NetworkError(f"a family of networks is called {name!r} already: {known[0].__qualname__}")
+    _FAMILIES[name] = config, network
+    NETWORKS.update(sizes or {})
+
+
 def make_network(config: NetworkConfig) -> Network:
     """A network of random weights."""
-    return ResidualNetwork(config) if isinstance(config, ResidualConfig) else WideNetwork(config)
+    return _FAMILIES[config.family][1](config)
+
+
+def check_registered(network: Network) -> None:
+    """Raises ``NetworkError`` if networks made from this one's configuration are of another class."""
+    config = network.config
+    known = _FAMILIES.get(config.family) if isinstance(config, FamilyConfig) else None
+    if known is None or known[1] is not type(network):
+        raise NetworkError(f"{type(network).__name__} belongs to no family that is known: see register_family")
 
 
 def setting_name(location: Iterable[int | str]) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import torch
+from pydantic import BaseModel
 from torch import Tensor, nn
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_SQUARES
@@ -24,6 +25,21 @@ Precision = Literal["auto", "float32", "bf16"]
 
 class NetworkError(ValueError):
     """Weights that do not fit the network, or are not finite."""
+
+
+class FamilyConfig(BaseModel, frozen=True, extra="forbid"):
+    """Configuration of a network: its size and shape. Each family has a class of its own.
+
+    Attributes:
+        family: name of the family; a subclass gives it as the default.
+    """
+
+    family: str
+
+    @property
+    def size(self) -> str:
+        """The size in words."""
+        return ", ".join(f"{name} {value}" for name, value in self if name != "family")
 
 
 class Network(nn.Module, ABC):

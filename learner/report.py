@@ -154,7 +154,7 @@ class Report(NamedTuple):
 
 
 def percent(share: float | None, digits: int = 2) -> str | None:
-    """A share of 0 to 1 as it stands in a table; None is a dash there."""
+    """A fraction, 0 to 1, as tables show it; None is a dash."""
     return None if share is None else f"{100 * share:.{digits}f} %"
 
 
@@ -170,11 +170,11 @@ def make_writable_folder(folder: Path) -> None:
 
 
 REPORT_PACKAGES = ("matplotlib", "scipy", "tensorboard")
-"""Of the extra ``report``: figures, fits and curves, which playing and training do without."""
+"""Packages of the extra ``report``, for figures, fits and curves; playing and training do without."""
 
 
 def missing_packages(packages: Sequence[str] = REPORT_PACKAGES) -> list[str]:
-    """Those of the extra ``report`` that are not installed."""
+    """Packages of the extra ``report`` that are not installed."""
     return [name for name in packages if importlib.util.find_spec(name) is None]
 
 

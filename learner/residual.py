@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils import convert_conv2d_weight_memory_format
 from torch.nn.utils.fusion import fuse_conv_bn_eval
@@ -19,7 +19,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from engine.bitboard import NUM_DIRECTIONS, NUM_SQUARES
 from engine.encoding import NUM_PLANES
 
-from .network_base import COLUMNS, ROWS, Network
+from .network_base import COLUMNS, ROWS, FamilyConfig, Network
 
 DARK_SQUARES = [8 * row + 2 * k + (1 - row % 2) for row in range(ROWS) for k in range(COLUMNS)]
 """Place on the 8×8 board, row by row, of the squares 0-31, seen from the side to move."""
@@ -32,7 +32,7 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-class ResidualConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class ResidualConfig(FamilyConfig, frozen=True, extra="forbid", allow_inf_nan=False):
     """Size and shape of a ``ResidualNetwork``.
 
     Attributes:

@@ -16,10 +16,10 @@ class Teacher:
     """Mixes a network's answers into batches.
 
     Args:
-        evaluator: of the network; must give a policy.
-        policy_weight: share of its move probabilities in the policy target, 0 to 1. Above 0 samples without a policy
+        evaluator: evaluator of the network; it must give a policy.
+        policy_weight: weight of its move probabilities in the policy target, 0 to 1. Above 0, samples without a policy
             get the network's.
-        value_weight: share of its win/draw/loss in the value target, 0 to 1.
+        value_weight: weight of its win/draw/loss in the value target, 0 to 1.
     """
 
     def __init__(self, evaluator: Evaluator, policy_weight: float, value_weight: float) -> None:
@@ -27,7 +27,7 @@ class Teacher:
         self._policy_weight, self._value_weight = policy_weight, value_weight
 
     def mixed(self, batch: TrainingBatch) -> TrainingBatch:
-        """The batch, on the CPU, with the network's opinion in its targets.
+        """The batch, on the CPU, with the network's answers mixed into its targets.
 
         Raises:
             ValueError: the evaluator gives no policy.

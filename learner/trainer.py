@@ -28,7 +28,7 @@ class TrainerConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
     """Settings of a ``Trainer``.
 
     Attributes:
-        learning_rate: at the top of the schedule.
+        learning_rate: the largest one, at the top of the schedule.
         schedule: after the warm-up, "constant"; "cosine" down to ``final_factor`` at ``schedule_steps``, or at the end
             of the run's time if these are 0; or "step", times ``step_factor`` every ``schedule_steps``.
         warmup_steps: steps over which the learning rate rises linearly.
@@ -37,8 +37,8 @@ class TrainerConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False)
         betas: of adamw and radam.
         gradient_clip: largest norm of the gradient, or None.
         ema_decay: of the moving average of weights and batch-norm statistics; it averages less over the first steps.
-        wdl_search_weight: share of the search's opinion in the win/draw/loss target (``loss.mix_wdl``), for those who
-            make the batches; the rest is the game's result.
+        wdl_search_weight: weight of the search's win/draw/loss in the target, 0 to 1 (``loss.mix_wdl``); the rest is
+            the game's result. Whoever makes the batches uses it.
         precision: of the forward pass, "auto" is bf16 where the device multiplies it in hardware; weights and their
             averages stay float32.
         compile: use ``torch.compile``.

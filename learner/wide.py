@@ -11,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag, pad, relu
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES, SQUARE_OF_BIT, step
 from engine.encoding import NUM_POLICY
 
-from .network_base import Network, Precision
+from .network_base import FamilyConfig, Network, Precision
 
 NUM_PIECES = 4 * NUM_SQUARES
 """Inputs that are pieces: own men, own kings, the opponent's men and kings on each square."""
@@ -63,7 +63,7 @@ NUM_NEIGHBOUR_ROWS = 4 * int(STATE_BEGINS[-1])
 kings."""
 
 
-class WideConfig(BaseModel, frozen=True, extra="forbid"):
+class WideConfig(FamilyConfig, frozen=True, extra="forbid"):
     """Size of a ``WideNetwork``.
 
     Attributes:

@@ -206,15 +206,11 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
     result, line, choice = player.analyse(board)
     thoughts = thoughts_of(result, legal)
     thoughts.sort(key=lambda thought: (thought.proof == "win", thought.visits), reverse=True)
-    after, pv = board.copy(), []
-    for move in line:
-        pv.append(after.pdn(move))
-        after.push(move)
     figures: AnalyseFigures = {
         "fen": board.fen(),
         "best": board.pdn(legal[choice]),
         "wdl": [float(share) for share in result.wdl],
-        "pv": pv,
+        "pv": list(board.pdn_line(line)),
         "moves": [
             {
                 "move": board.pdn(thought.move),

@@ -292,7 +292,8 @@ def parse_setting(text: str) -> dict[str, Any]:
     if is_network and value in NETWORKS:
         return nested(key, NETWORKS[value].model_dump())
     if is_network and not value.startswith("{"):
-        raise ConfigError(f"--set {text!r}: no such network; choose one of {', '.join(NETWORKS)}")
+        names = ", ".join(NETWORKS)
+        raise ConfigError(f"--set {text!r}: choose one of {names}, or add yours by crownhead --import")
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypedDict
 
-from engine.board import RESULTS, Board, Move
+from engine.board import Board, Move
 from engine.fen import Color, parse_fen
+from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, PdnNode, format_game
 
 from .elo import Tally, TallyFigures

@@ -180,7 +180,7 @@ class LadderRequest(Limited):
     everybody: Annotated[bool, typer.Option("--all", help="Every player meets every other.")] = False
     simulations: Simulations = None
     seconds: Seconds = None
-    openings: Annotated[str, typer.Option(help="As for match.")] = "random:3"
+    openings: Annotated[str, typer.Option(help="Openings of the games, written as for match.")] = "random:3"
     jobs: Jobs = None
     address: Address = None
     seed: GameSeed = 1

@@ -134,9 +134,8 @@ def numbered(board: Board) -> str:
     for row in range(8):
         cells = []
         for number in range(4 * row + 1, 4 * row + 5):
-            color, king = pieces.get(number, (None, False))
-            letter = "." if color is None else color.value if king else color.value.lower()
-            cells.append(f"{letter}{number:<3}")
+            piece = pieces.get(number)
+            cells.append(f"{piece.symbol() if piece else '.'}{number:<3}")
         rows.append(("    " if row % 2 == 0 else "") + "    ".join(cells).rstrip())
     return "\n".join(rows)
 

@@ -16,6 +16,7 @@ from uncompiled import use_python_intrinsics
 FAST_FILES = {
     "test_ballots",
     "test_board",
+    "test_board_habits",
     "test_checkpoint",
     "test_elo",
     "test_encoding",

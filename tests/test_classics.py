@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from programs import crownhead_here
 
+from engine import svg
 from engine.bitboard import row_column
 from engine.board import Board
 from engine.fen import Color
 from engine.knowledge.classics import CLASSICS, PAGE, Classic, classics_command, section
-from engine.knowledge.diagram import board_svg
 from engine.knowledge.lines import Proof, Prover
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
@@ -73,12 +73,12 @@ def best_value(board: Board, tables: Tablebase) -> int | None:
 
 @pytest.mark.parametrize("classic", CLASSICS, ids=lambda classic: classic.name)
 def test_pictures_are_the_settings(classic: Classic) -> None:
-    assert (FOLDER / classic.picture).read_text() == board_svg(classic.board(Color.WHITE))
+    assert (FOLDER / classic.picture).read_text() == svg.board(classic.board(Color.WHITE))
     assert f"]({classic.picture})" in PAGE_TEXT
 
 
 def test_a_picture_shows_every_piece_and_names_every_free_square() -> None:
-    picture = board_svg(Board("W:W27,K30:B20,K21,K9"))
+    picture = svg.board(Board("W:W27,K30:B20,K21,K9"))
     assert picture.count("<circle") == 5 + 3
     assert picture.count("<text") == 32 - 5
     assert [row_column(number)[::-1] for number in (1, 4, 5, 29, 32)] == [(1, 0), (7, 0), (0, 1), (0, 7), (6, 7)]

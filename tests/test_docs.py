@@ -62,6 +62,9 @@ def commands_in(text: str) -> Iterator[list[str]]:
 def read(arguments: Sequence[str]) -> None:
     """Has the command line read these arguments, without running anything; raises its error if it cannot."""
     command: Any = typer.main.get_command(crownhead.app)
+    if arguments[:1] == ["--import"]:
+        assert (ROOT / arguments[1]).is_file(), arguments[1]
+        arguments = arguments[2:]
     rest, name = list(arguments), "crownhead"
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         name = rest.pop(0)

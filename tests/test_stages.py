@@ -93,7 +93,8 @@ def test_a_resumed_run_takes_on_settings(trained_run: TrainedRun, run_copy: Path
     assert (run / "config.json").read_bytes() == before
     crownhead(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
     folder, config = RunFolder.open(run)
-    assert (config.search.num_simulations, config.stages[0].steps, config.stages[0].iteration) == (6, trained_run.figures["steps"], 2)
+    (stage,) = config.stages
+    assert (config.search.num_simulations, stage.steps, stage.iteration) == (6, trained_run.figures["steps"], 2)
     assert folder.read_state().iteration == 3
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     told = next(event for event in logged if event["event"] == "settings")

@@ -18,6 +18,7 @@ from pydantic_core import PydanticUndefined
 import crownhead
 from engine.players.levels import LEVELS
 from learner.network import NETWORKS
+from learner.network_base import FamilyConfig
 from selfplay.config import PRESETS, RunConfig, StudentConfig, make_config
 from selfplay.stages import flat_settings
 
@@ -211,7 +212,7 @@ def _attributes(model: type[BaseModel]) -> dict[str, str]:
 
 def _models(hint: Any) -> list[type[BaseModel]]:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return [hint]
+        return [hint] if hint is not FamilyConfig else []  # any family of one's own
     return [model for argument in get_args(hint) for model in _models(argument)]
 
 

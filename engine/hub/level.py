@@ -37,11 +37,11 @@ class Level(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Whether a search comes to an end by it."""
+        """Whether these limits end a search."""
         return not self.infinite and (self.timed or (self.depth, self.nodes) != (None, None))
 
     def seconds(self, moves_made: int) -> float | None:
-        """Seconds for the move behind ``moves_made`` of the player's, None for no limit; see ``clock_share``."""
+        """Seconds for the player's move after ``moves_made`` others; None for no limit. See ``clock_share``."""
         if self.time is None:
             return self.move_time
         share = clock_share(self.time + self.inc, self.inc, moves_made, self.moves)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from ..board import Board, Move
 from ..errors import DraughtsError
-from ..fen import MAX_PIECES, NUMBERS, Color, fen_of_pieces
+from ..fen import MAX_PIECES, NUMBERS, Color, Piece, fen_of_pieces
 from .messages import HubError, shown
 
 _POS = re.compile(rf"[BW][bwBWe]{{{NUMBERS}}}")
@@ -24,8 +24,8 @@ _SWAPPED = str.maketrans("bwBW", "wbWB")
 
 def format_pos(board: Board) -> str:
     letters = ["e"] * NUMBERS
-    for number, (color, king) in board.piece_map().items():
-        letters[number - 1] = color.value if king else color.value.lower()
+    for number, piece in board.piece_map().items():
+        letters[number - 1] = piece.symbol()
     return board.turn.value + "".join(letters)
 
 
@@ -39,7 +39,7 @@ def parse_pos(text: str) -> Board:
     if not _POS.fullmatch(text):
         raise HubError(f"{shown(text)} is no position: B or W, then one of b, w, B, W, e for each of {NUMBERS} squares")
     letters = [(number, letter) for number, letter in enumerate(text) if number > 0 and letter != "e"]
-    pieces = {number: (Color(letter.upper()), letter.isupper()) for number, letter in letters}
+    pieces = {number: Piece.from_symbol(letter) for number, letter in letters}
     return Board(fen_of_pieces(Color(text[0]), pieces))
 
 

@@ -13,10 +13,10 @@ class Param(NamedTuple):
     """A parameter that the other program may set.
 
     Attributes:
-        value: to begin with.
+        value: the value to begin with.
         type: ``bool`` (``true`` or ``false``), ``int`` or ``enum``.
-        least, most: of an int.
-        values: of an enum.
+        least, most: the range of an ``int``.
+        values: what an ``enum`` can be.
     """
 
     name: str

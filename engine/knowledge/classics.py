@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
+from .. import svg
 from ..board import Board
 from ..fen import Color
 from ..files import atomic_write, make_folder
 from ..tablebase import MissingTableError, open_tablebase
-from .diagram import board_svg
 from .lines import Proof, Prover, Step
 
 PAGE = "classics.md"
@@ -158,7 +158,7 @@ def classics_command(folder: Path | None, out: Path | None, quiet: bool) -> Clas
 def _write(out: Path, text: str) -> None:
     make_folder(out / _FOLDER)
     for classic in CLASSICS:
-        atomic_write(out / classic.picture, board_svg(classic.board(Color.WHITE)).encode())
+        atomic_write(out / classic.picture, svg.board(classic.board(Color.WHITE)).encode())
     atomic_write(out / PAGE, text.encode())
 
 

@@ -170,7 +170,7 @@ class Deepening:
 
     @property
     def progress(self) -> float:
-        """Plies searched in full, as a share of those to search."""
+        """Plies searched in full, as a part of those to search, 0 to 1."""
         if self._nodes is not None:
             return 1.0 if self._finished else min(1.0, self.count / self._nodes)
         return 1.0 if self._finished else self.depth / self._most

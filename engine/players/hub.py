@@ -74,7 +74,7 @@ class HubPlayer(OneByOne):
 
     @property
     def seconds(self) -> float | None:
-        """Time per move that it is told; None if it is told none, or a clock."""
+        """Seconds per move that the engine is told; None if it is told none, or a clock."""
         return self._level.get("move-time")
 
     @seconds.setter
@@ -84,7 +84,7 @@ class HubPlayer(OneByOne):
         self._level, self.patience = {"move-time": seconds}, 2 * seconds + _PATIENCE
 
     def seed(self, seed: int) -> None:
-        """Without effect: the protocol knows no random numbers."""
+        """Does nothing: the protocol knows no random numbers."""
 
     def set_clock(self, remaining_s: float, increment_s: float) -> None:
         """See ``ClockedPlayer.set_clock``; the clock takes the place of the limits. In the protocol's count a clock has
@@ -94,7 +94,7 @@ class HubPlayer(OneByOne):
         self.patience = max(0.0, remaining_s) + _STOP_PATIENCE
 
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
-        """Its move; EngineError says what it did wrong."""
+        """The engine's move; the message of an ``EngineError`` says what it did wrong."""
         thinking = self.begin(board)
         while thinking.advance(self.patience):
             pass
@@ -227,14 +227,16 @@ class HubPlayer(OneByOne):
     # --- its search
 
     def stop(self, number: int) -> None:
-        """Tells the engine to stop its search if it is still the one of this number, and has not been told before: one
-        that takes a stop too many for another question would be out of step from there on."""
+        """Tells the engine to stop search ``number``, if that is still running and has not been told before.
+
+        A second stop could end the next search instead.
+        """
         if self._engine is not None and number == self._running and number not in (0, self._stopped):
             self._stopped = number
             self._engine.send("stop")
 
     def finished(self, number: int) -> None:
-        """Notes that the search of this number is over."""
+        """Notes that search ``number`` is over."""
         if number == self._running:
             self._running = 0
 
@@ -270,7 +272,7 @@ class HubThinking:
 
     @property
     def progress(self) -> float:
-        """Share of the time that has passed, where there is a limit to it."""
+        """The part of its time that has passed, 0 to 1, where that is limited."""
         if self._move is not None:
             return 1.0
         return min(1.0, (time.monotonic() - self._begun) / self._seconds) if self._seconds else 0.0

@@ -31,7 +31,7 @@ class Level(NamedTuple):
 
     @property
     def search(self) -> SearchConfig:
-        """Its search, which draws all moves of a game alike."""
+        """Settings of its search; the temperature is the same for all moves of a game."""
         return SearchConfig(
             num_simulations=self.simulations,
             noise_fraction=0.0,

@@ -71,7 +71,7 @@ class Thinking(Protocol):
 
     @property
     def progress(self) -> float:
-        """Share of the work that is done, 0 to 1."""
+        """The part of the work that is done, 0 to 1."""
 
     def advance(self, seconds: float) -> bool:
         """Searches on for about ``seconds`` (one step at least); True while there is more to do."""

@@ -41,7 +41,7 @@ _COMPARED = 256  # places of which a new block takes the one that was read longe
 
 
 def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
-    """The table files of folders by pair and kind; of two alike, that of the first folder.
+    """The table files of folders by pair and kind; where several folders have one, that of the first folder.
 
     Raises:
         StorageError: a folder is not there or cannot be read.

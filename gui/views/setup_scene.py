@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pygame
 
 from engine.errors import DraughtsError
-from engine.fen import START_FEN, Color
+from engine.fen import START_FEN, Color, Piece
 
 from ..help import DIRECTIONS, Action
 from ..messages import without_fen
 from ..plan import BOTH, GamePlan
-from ..position_setup import Piece, PositionSetup
+from ..position_setup import PositionSetup
 from .board_scene import BoardScene, Passage
 from .board_view import BoardPicture, sorted_pieces
 from .clipboard import get_text

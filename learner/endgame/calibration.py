@@ -30,7 +30,13 @@ _TEMPERATURES = (0.05, 20.0)
 
 
 class SearchChoice(NamedTuple):
-    """How to search, and its share of wrong verdicts and evaluations per position where it was chosen."""
+    """How to search, and what that gave on the positions on which it was chosen.
+
+    Attributes:
+        threshold, rounds: see ``resolve``.
+        error: fraction of wrong verdicts.
+        evaluations: evaluations per position, on the mean.
+    """
 
     threshold: float
     rounds: int
@@ -210,7 +216,11 @@ class Questions(NamedTuple):
     reached: np.ndarray | None
 
     def draw(self, low: int, high: int, number: int, quiet: bool = False) -> EndgameBatch:
-        """The samples of ``low`` to ``high`` pieces for the choice of this number: half of them around games."""
+        """Samples of ``low`` to ``high`` pieces, half of them around games where there are any.
+
+        Args:
+            number: added to the seed: the number of pieces for which a search is chosen.
+        """
         materials, seed = materials_between(low, high), self.seed + number
         few = self._around(low, high, seed)
         uniform = EndgameSampler(self.tables, materials, seed, VALIDATION, quiet).draw(self.positions - len(few))

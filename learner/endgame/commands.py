@@ -58,11 +58,11 @@ class Beginning(NamedTuple):
     """The network that a training begins with.
 
     Attributes:
-        kind: of a new network, "pair" if None.
-        net: folder of a network to train on instead.
+        kind: kind of a new network; None: "pair".
+        net: folder of a network that is trained further, in place of a new one.
         freeze_body: train the head of a self-play network alone.
-        width: of a pair network, see ``PairConfig``; the two layers after it have as many units and half of them. One
-            to train on is widened. None: as it is.
+        width: width of a pair network, see ``PairConfig``; the two layers after it have as many units, and half as
+            many. A network that is trained further is widened. None: the default, or its own width.
     """
 
     kind: str | None = None
@@ -75,9 +75,9 @@ class Lessons(NamedTuple):
     """What a training learns from.
 
     Attributes:
-        pieces, fewest: of the positions.
-        minutes: of training alone.
-        folder: of the tables.
+        pieces, fewest: the most and the fewest pieces of positions.
+        minutes: minutes of training, without what comes before and after.
+        folder: folder of the tables.
         games: uint32 [N, 4], positions that games reached, for ``REACHED_FRACTION`` of every batch; None: only uniform.
     """
 

@@ -22,7 +22,7 @@ from engine.tablebase.material import Material
 TRAIN, VALIDATION, TEST = 0, 1, 2
 ALL_SPLITS = -1
 SPLIT_ENDS = (70, 80)
-"""Of a hundred positions, those below the first number are for training, up to the second for validation."""
+"""In percent: positions below the first number are for training, up to the second for validation, others for tests."""
 VALIDATED_PIECES = 6  # most pieces of the samples that the shipped oracle is validated on
 FLAG_NONE, FLAG_CAPTURE, FLAG_THREATENED = 0, 1, 2
 
@@ -312,7 +312,7 @@ class ShuffledRows:
         self._order = np.zeros(0, np.int64)
 
     def take(self, n: int) -> np.ndarray:
-        """The next ``n``, int64 [n]."""
+        """The next ``n`` row numbers, int64 [n]."""
         rounds = max(0, -(-(n - len(self._order)) // self._size))
         self._order = np.concatenate([self._order, *(self._random.permutation(self._size) for _ in range(rounds))])
         chosen, self._order = self._order[:n], self._order[n:]

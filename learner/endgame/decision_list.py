@@ -125,7 +125,7 @@ class _Candidate(NamedTuple):
 
 
 _WEIGHTS = 1.0, 0.5, 0.25, 0.1
-"""Of the errors that a rule adds, while it is the beginning of a longer one, whose other conditions may spare some."""
+"""Weights of the errors that a rule adds while it grows: conditions that it still gets may spare some of them."""
 
 
 class ListLearner:
@@ -134,8 +134,8 @@ class ListLearner:
     Args:
         examples: what is learnt from.
         usable: numbers of the features that rules may use.
-        most_conditions: of a rule.
-        width: of the beam.
+        most_conditions: the most conditions of a rule.
+        width: rules kept in each step of the search for one (the beam).
     """
 
     def __init__(self, examples: Examples, usable: list[int], most_conditions: int = 4, width: int = 16) -> None:

@@ -218,7 +218,7 @@ class Oracle:
         return self._searched(positions, beyond=True)
 
     def stated(self, positions: np.ndarray) -> Resolved:
-        """As ``search``, but as if every member had been tested on the pieces of all positions that it judges."""
+        """Judges as ``search`` does, with no less confidence beyond the pieces that members were tested on."""
         return self._searched(positions, beyond=False)
 
     def _searched(self, positions: np.ndarray, beyond: bool) -> Resolved:

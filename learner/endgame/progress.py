@@ -45,5 +45,5 @@ class OracleProgress(Display):
         self.done(point.seconds, text)
 
     def rate(self, what: str, point: CurvePoint) -> None:
-        """As ``training``, in few words behind what is trained."""
+        """Shows a point of the learning curve in few words, after the name of what is trained."""
         self.done(point.seconds, f"{what}, {point.rate / 1e3:.1f} k/s")

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine import svg
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.files import atomic_write, make_folder
-from engine.knowledge.diagram import board_svg
 from engine.knowledge.rules import OUTCOMES, RuleList
 
 from .rules_learning import Positions, measure
@@ -100,7 +100,7 @@ def write_page(folder: Path, rules: RuleList, parts: Sequence[RulePart], right: 
     for number, (rule, part) in enumerate(zip(rules.rules, parts, strict=True), 1):
         text += "\n" + "\n".join(_section(number, str(rule), OUTCOMES[rule.outcome], part))
         if part.example is not None:
-            atomic_write(folder / _FOLDER / f"rule-{number}.svg", board_svg(Board(part.example)).encode())
+            atomic_write(folder / _FOLDER / f"rule-{number}.svg", svg.board(Board(part.example)).encode())
     atomic_write(folder / PAGE, (text + "\n" + _WORDS).encode())
     return folder / PAGE
 

@@ -94,7 +94,7 @@ def expert_batch(samples: ExpertSamples) -> TrainingBatch:
 
 
 def output_batch(samples: ExpertSamples) -> TrainingBatch:
-    """As ``expert_batch``, but the target is the first hop among all 128 outputs, legal or not (Larson 2016)."""
+    """``expert_batch`` with the first hop among all 128 outputs, legal or not, as the target (Larson 2016)."""
     batch = expert_batch(samples)
     moves = torch.from_numpy(samples.moves.astype(np.int64))
     first_hops = batch.hops[torch.arange(len(moves)), moves, 0].long()

@@ -24,13 +24,13 @@ class MakePuzzlesRequest:
     Given again, it goes on. The file can be played with: crownhead play --puzzles FILE
     """
 
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Of the puzzles, like mine.json.zst.")]
-    number: Annotated[int, typer.Option(min=1, max=_MOST, help="Until there are this many.")] = 200
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="File for the puzzles, like mine.json.zst.")]
+    number: Annotated[int, typer.Option(min=1, max=_MOST, help="Number of puzzles wanted.")] = 200
     games: Annotated[Path | None, typer.Option(help="Games in PDN to look through, instead of self-play.")] = None
     simulations: Annotated[
-        int, typer.Option(min=100, max=_MOST_SIMULATIONS, help="Of the search after each move that no table knows.")
+        int, typer.Option(min=100, max=_MOST_SIMULATIONS, help="Simulations after each move no table knows.")
     ] = 3000
-    seed: Annotated[int, typer.Option(min=0, max=(1 << 32) - 1, help="Of self-play.")] = 1
+    seed: Annotated[int, typer.Option(min=0, max=(1 << 32) - 1, help="Seed of self-play.")] = 1
     folder: Tables = None
 
     def execute(self, quiet: bool) -> "MadeFigures":
@@ -43,9 +43,11 @@ class MakePuzzlesRequest:
 class CheckPuzzlesRequest:
     """Measure how many puzzles have exactly one solution when they are searched for ten times as long."""
 
-    file: Annotated[Path | None, typer.Argument(help="Of puzzles; if left out, those that come with Crownhead.")] = None
+    file: Annotated[
+        Path | None, typer.Argument(help="File of puzzles; if left out, those that come with Crownhead.")
+    ] = None
     sample: Annotated[int, typer.Option(min=1, help="How many of them, drawn at random.")] = 100
-    times: Annotated[float, typer.Option(min=1, max=100, help="So many times the search they were made with.")] = 10.0
+    times: Annotated[float, typer.Option(min=1, max=100, help="Searches are this many times as long.")] = 10.0
     seed: Seed = 1
     folder: Tables = None
 

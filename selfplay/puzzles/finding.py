@@ -150,9 +150,6 @@ def _weaker(one: Proof, other: Proof) -> Proof:
 
 def _puzzle(one: _Found, line: Sequence[Move], rating: int, deviation: int) -> Puzzle:
     moves, whole = one.moves, (*one.moves, *line)
-    after, texts = one.board.copy(), []
-    for move in whole[: max(len(moves), _LINE)]:
-        texts.append(after.pdn(move))
-        after.push(move)
+    texts = one.board.pdn_line(whole[: max(len(moves), _LINE)])
     theme = theme_of(one.board, whole, one.only.goal)
-    return Puzzle(one.board.fen(), tuple(texts), len(moves), one.only.goal, theme, one.only.proof, rating, deviation)
+    return Puzzle(one.board.fen(), texts, len(moves), one.only.goal, theme, one.only.proof, rating, deviation)

@@ -1,0 +1,96 @@
+"""Moves as values, and the legal moves of a position in the order of ``movegen``."""
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from . import movegen
+from .bitboard import ROTATIONS, SQUARE_OF_BIT
+from .errors import InvalidMoveError
+from .fen import NUMBERS, Color, to_number
+
+SHOWN = 40  # characters of a wrong text that a message repeats
+MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
+
+
+@dataclass(frozen=True)
+class Move:
+    """A whole move. Two capture paths with the same start, end and captured men are the same move.
+
+    Attributes:
+        start, end: PDN numbers, 1-32.
+        captured: PDN numbers of the men and kings taken, in increasing order.
+        path: every square stood on, start and end included (one of the possible paths).
+    """
+
+    start: int
+    end: int
+    captured: tuple[int, ...] = ()
+    path: tuple[int, ...] = field(default=(), compare=False)
+
+    def mirror(self) -> "Move":
+        """The same move by the other side, with the board turned by 180 degrees; see ``Board.mirror``."""
+        turned, path = (tuple(NUMBERS + 1 - number for number in squares) for squares in (self.captured, self.path))
+        return Move(NUMBERS + 1 - self.start, NUMBERS + 1 - self.end, turned[::-1], path)
+
+    def __str__(self) -> str:
+        return ("x" if self.captured else "-").join(map(str, self.path or (self.start, self.end)))
+
+
+class LegalMove(NamedTuple):
+    """A legal capture path or step: the move, every square of it, and the position after it, seen by its player."""
+
+    move: Move
+    after: tuple[int, int, int]
+
+
+_NUMBERS_OF_BITS = {color: tuple(to_number(int(square), color) for square in SQUARE_OF_BIT) for color in Color}
+
+
+def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
+    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``."""
+    # In plain integers: a call into compiled code for each field took three times as long.
+    numbers, bit, directions = _NUMBERS_OF_BITS[turn], code & 31, code >> movegen.PATH_SHIFT
+    jump = 2 if code & movegen.CAPTURE_FLAG else 1
+    path = [numbers[bit]]
+    for _ in range(code >> movegen.HOPS_SHIFT & 31):
+        bit = (bit + jump * ROTATIONS[directions & 3]) & 31
+        directions >>= 2
+        path.append(numbers[bit])
+    return tuple(path)
+
+
+def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list[LegalMove]:
+    """The legal moves in the order of ``movegen.generate``."""
+    buffer = movegen.new_moves()
+    count = movegen.generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, distinct)
+    numbers, legal = _NUMBERS_OF_BITS[turn], []
+    for *after, code in buffer[:count].tolist():
+        path = code_to_path(code, turn)
+        taken = opp & ~after[1]
+        captured = tuple(sorted(numbers[bit] for bit in range(32) if taken >> bit & 1)) if taken else ()
+        legal.append(LegalMove(Move(path[0], path[-1], captured, path), tuple(after)))
+    return legal
+
+
+def moves_named(text: str, paths: list[Move]) -> list[Move]:
+    """The paths that a text in PDN names: those with all of its squares, else those with its start and end.
+
+    Raises:
+        InvalidMoveError: the text is no move.
+    """
+    if not MOVE_TEXT.fullmatch(text):
+        raise InvalidMoveError(f"{text[:SHOWN]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
+    squares = tuple(int(number) for number in re.split("[-x:]", text))
+    exact = [move for move in paths if move.path == squares]
+    return exact or [move for move in paths if _names(squares, move.path)]
+
+
+def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:
+    """Whether the squares name this path: start and end, and whatever lies between in order."""
+    if squares[0] != path[0] or squares[-1] != path[-1] or len(squares) < 2:
+        return False
+    rest = iter(path[1:-1])
+    return all(square in rest for square in squares[1:-1])

@@ -1,0 +1,193 @@
+"""Families of networks that the package does not know: registered, stored, trained and played by the commands."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+from pydantic import Field, TypeAdapter, ValidationError
+from torch import Tensor, nn
+
+from engine.sealed import sealed, unsealed
+from learner.checkpoint import INFO_FILE, CheckpointError, load_checkpoint, save_checkpoint
+from learner.network import (
+    NETWORKS,
+    NetworkConfig,
+    ResidualNetwork,
+    make_network,
+    register_family,
+)
+from learner.network_base import FamilyConfig, Network, NetworkError
+from learner.own_modules import import_modules, name_modules
+from selfplay.config import ConfigError, make_config
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "own_network.py"
+
+
+class ThinConfig(FamilyConfig):
+    family: Literal["thin"] = "thin"
+    units: int = Field(default=4, ge=1)
+
+
+class ThinNetwork(Network):
+    def __init__(self, config: ThinConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.body = nn.Linear(192, config.units)
+        self.policy, self.wdl = nn.Linear(config.units, 128), nn.Linear(config.units, 3)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        units = self.body(planes.flatten(1))
+        return self.policy(units), self.wdl(units)
+
+    def policy_parts(self) -> list[nn.Module]:
+        return [self.policy]
+
+    def body_parts(self) -> list[nn.Module]:
+        return [self.body]
+
+
+register_family(ThinConfig, ThinNetwork, {"thin8": ThinConfig(units=8)})
+
+
+def command(*arguments: object, **variables: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of ``crownhead``."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "crownhead.py"), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        env={**os.environ, **variables},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+    network = make_network(ThinConfig(units=8)).eval()
+    save_checkpoint(tmp_path / "net", network, {"steps": 3})
+    found = load_checkpoint(tmp_path / "net")
+    assert isinstance(found.network, ThinNetwork)
+    assert found.info.network == found.network.config == ThinConfig(units=8) == NETWORKS["thin8"]
+    planes = torch.rand(3, 6, 8, 4)
+    for ours, theirs in zip(network(planes), found.network(planes), strict=True):
+        assert torch.equal(ours, theirs)
+    assert unsealed((tmp_path / "net" / INFO_FILE).read_bytes())["network"] == {"family": "thin", "units": 8}
+    assert found.info.network.size == "units 8"
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ({"family": "deep"}, "no family of networks is called 'deep'; .*crownhead --import MODULE"),
+        ({"family": "os"}, "no family of networks is called 'os'"),
+        ({"family": {"{0}": 1}}, "no family of networks"),
+        ({"family": "thin", "units": 0}, "thin: units: .*greater than or equal to 1"),
+        ({"family": "thin", "depth": 1}, "thin: depth: Extra inputs"),
+        (7, "no family of networks is called 'None'"),
+    ],
+)
+def test_what_is_no_known_family_is_refused(tmp_path: Path, network: object, message: str) -> None:
+    save_checkpoint(tmp_path / "net", make_network(ThinConfig()))
+    path = tmp_path / "net" / INFO_FILE
+    fields = unsealed(path.read_bytes())
+    path.write_bytes(sealed({**fields, "network": network}))
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(tmp_path / "net")
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_name_own_networks() -> None:
+    assert make_config("smoke", ["network=thin8"]).network == ThinConfig(units=8)
+    config = make_config("smoke", ['network={"family": "thin", "units": 5}'])
+    assert config.network == ThinConfig(units=5)
+    assert config.model_dump(mode="json")["network"] == {"family": "thin", "units": 5}
+    with pytest.raises(ConfigError, match=r"network: thin: units: Input should be greater"):
+        make_config("smoke", ['network={"family": "thin", "units": -5}'])
+
+
+def test_only_the_network_of_its_family_is_stored(tmp_path: Path) -> None:
+    """Another class would come back as another network."""
+
+    class Deeper(ResidualNetwork):
+        pass
+
+    class LostConfig(FamilyConfig):
+        family: Literal["lost"] = "lost"
+
+    lost = make_network(ThinConfig())
+    lost.config = LostConfig()
+    for network in (Deeper(NETWORKS["tiny"]), lost):
+        with pytest.raises(CheckpointError, match="belongs to no family that is known: see register_family"):
+            save_checkpoint(tmp_path / "net", network)
+    assert not (tmp_path / "net").exists()
+
+
+def test_a_name_is_taken_once() -> None:
+    class WideConfig2(FamilyConfig):
+        family: Literal["wide"] = "wide"
+
+    class Nameless(FamilyConfig):
+        pass
+
+    with pytest.raises(NetworkError, match="called 'wide' already: WideConfig"):
+        register_family(WideConfig2, ThinNetwork)
+    with pytest.raises(NetworkError, match="Nameless: give family a default"):
+        register_family(Nameless, ThinNetwork)
+    register_family(ThinConfig, ThinNetwork)  # the same again
+    assert make_network(NETWORKS["wide32"]).config.family == "wide"
+
+
+def test_modules_are_imported_when_a_family_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So do processes that a run starts: they inherit the variable."""
+    lines = (
+        "from typing import Literal",
+        "from learner.network import register_family",
+        "from learner.network_base import FamilyConfig",
+        "class MetConfig(FamilyConfig): family: Literal['met'] = 'met'",
+        "register_family(MetConfig, None)",
+    )
+    (tmp_path / "met_network.py").write_text("\n".join(lines))
+    monkeypatch.setenv("CROWNHEAD_IMPORT", "")
+    monkeypatch.setattr("sys.path", sys.path.copy())
+    config: TypeAdapter[NetworkConfig] = TypeAdapter(NetworkConfig)
+    with pytest.raises(ValidationError):
+        config.validate_python({"family": "met"})
+    monkeypatch.chdir(tmp_path)
+    name_modules(["met_network.py"])
+    monkeypatch.chdir("/")
+    assert config.validate_python({"family": "met"}).family == "met"
+    (tmp_path / "platform.py").write_text("")
+    (tmp_path / "lacking.py").write_text("import no_such_module")
+    for module, message in (
+        (str(tmp_path / "gone.py"), "there is no such file"),
+        (str(tmp_path / "platform.py"), "another module is called 'platform'"),
+        ("no_such_module", "no module 'no_such_module' to import"),
+        ("met_network.inner", "no module 'met_network.inner' to import"),
+    ):
+        name_modules([module])
+        with pytest.raises(NetworkError, match=message):
+            import_modules()
+    name_modules([str(tmp_path / "lacking.py")])
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        import_modules()
+
+
+@pytest.mark.slow
+def test_all_commands_know_an_own_network(tmp_path: Path) -> None:
+    run, own = tmp_path / "run", ("--import", EXAMPLE)
+    settings = "network=dense128", "loop.max_iterations=1", "loop.exam_positions=0", "loop.anchor_games=0"
+    train = "train", "--preset", "smoke", "--pool", "local", "--run", run
+    code, _, errors = command(*own, *train, *(part for setting in settings for part in ("--set", setting)))
+    assert code == 0, errors
+    match = "match", run, "random", "--games", 2, "--jobs", 2, "--simulations", 2
+    code, printed, errors = command(*match, CROWNHEAD_IMPORT=str(EXAMPLE))
+    assert code == 0, errors
+    assert "score" in printed
+    code, _, errors = command("analyse", "W:WK14,K18:BK1", "--net", run)
+    assert (code, len(errors.splitlines())) == (2, 1)
+    assert "no family of networks is called 'dense'; name the module" in errors
+    assert command("--import", "no_such_module", "perft", 1)[0] == 2
