@@ -1,0 +1,39 @@
+"""Why a move is bad: the first reason that can be confirmed, the surest kind of proof first."""
+
+from dataclasses import replace
+
+from .comparing import gap_of
+from .endings import Change, Known, ending_reason, opposition_reason
+from .expected import expected_reason
+from .fault import Fault, behind
+from .forced import forced_reason, missed_win
+from .material import NODES, MaterialSearch
+from .reason import Proof, Reason
+from .shut_in import shut_in_reason
+
+
+class Explainer:
+    """Finds reasons; not for several threads at once.
+
+    Args:
+        known: the value of a position for its side to move, 1 win, 0 draw, -1 loss, where tables have it; else None.
+        nodes: of each of the searches for forced play; a reason takes two to six of them.
+    """
+
+    def __init__(self, known: Known = lambda board: None, nodes: int = NODES) -> None:
+        self._known, self._search = known, MaterialSearch(nodes)
+
+    def explain(self, fault: Fault) -> Reason | None:
+        """The reason; None if none can be confirmed."""
+        change = Change(fault, self._known)
+        reason = self._forced(fault) or ending_reason(fault, change)
+        if reason is not None:
+            return replace(reason, text=reason.text + change.text)
+        of_line = opposition_reason(fault, Proof.LINE) or shut_in_reason(fault, Proof.LINE)
+        return of_line or expected_reason(fault, self._search, self._known)
+
+    def _forced(self, fault: Fault) -> Reason | None:
+        if not behind(fault.board, fault.better).legal_moves:
+            return missed_win(fault, (fault.better,))
+        gap = gap_of(self._search, fault)
+        return forced_reason(fault, gap) if gap is not None else None

@@ -1,0 +1,128 @@
+"""Reasons that a search of material proves: what a move loses or misses by force, and how."""
+
+from ..board import Board, Move
+from ..fen import Color, format_fen
+from ..players.evaluation import LEAST_WIN
+from ..puzzles.themes import trade_of
+from .comparing import Gap
+from .fault import Fault, behind
+from .following import Course, follow
+from .reason import Kind, Proof, Reason
+from .words import net_pieces, pdn_line, pieces_on
+
+_BACK_ROW = {Color.BLACK: range(1, 5), Color.WHITE: range(29, 33)}
+Line = tuple[Move, ...]
+
+
+def forced_reason(fault: Fault, gap: Gap) -> Reason:
+    """What the gap between two moves comes from."""
+    color, name = fault.board.turn, fault.board.pdn(fault.move)
+    after, better = behind(fault.board, fault.move), (fault.better, *gap.continuation)
+    if gap.played.score > LEAST_WIN:
+        return _lost_game(after, gap.refutation, name)
+    if gap.better.score < -LEAST_WIN:
+        return missed_win(fault, better)
+    loses = follow(after, gap.refutation, color)
+    keeps = follow(fault.board, better, color)
+    played = follow(fault.board, (fault.move, *gap.refutation), color)
+    if played.pieces > keeps.pieces:
+        if loses.pieces > 0:
+            return _loss(after, gap.refutation, loses, name)
+        return _missed_gain(fault, better, keeps, name)
+    return _crowning(fault, gap, played, keeps)
+
+
+def _lost_game(after: Board, line: Line, name: str) -> Reason:
+    loser = after.turn.other
+    left = follow(after, line, loser).end.piece_map()
+    squares = tuple(square for square, (owner, _) in left.items() if owner is loser)
+    how = f"is left without a {'move' if squares else 'piece'}"
+    text = f"{name} loses by force: {loser} {how} after {pdn_line(after, line)}."
+    return Reason(Kind.NO_MOVE, Proof.SEARCH, text, squares, line)
+
+
+def missed_win(fault: Fault, line: Line) -> Reason:
+    """A line, to be played instead, at whose end the opponent cannot move."""
+    loser, name = fault.board.turn.other, fault.board.pdn(fault.move)
+    left = follow(fault.board, line, loser).end.piece_map()
+    squares = tuple(square for square, (owner, _) in left.items() if owner is loser)
+    how = f"leaves {loser} without a {'move' if squares else 'piece'}"
+    text = f"{name} misses the win {pdn_line(fault.board, line)}, which {how}."
+    return Reason(Kind.MISSED_WIN, Proof.SEARCH, text, squares, line, instead=True)
+
+
+def _loss(after: Board, line: Line, loses: Course, name: str) -> Reason:
+    """What the opponent takes, by a capture, an exchange, a shot, an attack, or in another way."""
+    what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
+    first = line[0]
+    trade = trade_of(line)
+    if first.captured and trade.given == 0:
+        taken = pieces_on(after, first.captured)
+        text = f"{name} leaves {taken} to be taken: {shown}."
+        return Reason(Kind.CAPTURE, Proof.SEARCH, text, first.captured, line)
+    if trade.taken - trade.given >= loses.pieces:
+        kind, how = (Kind.EXCHANGE, "in the exchange") if first.captured else (Kind.SHOT, "by the shot")
+        return Reason(kind, Proof.SEARCH, f"{name} loses {what} {how} {shown}.", _squares(line), line)
+    attacked = _attacked(after, line)
+    if attacked:
+        threat = f"{pieces_on(after, attacked)}, which {after.pdn(first)} attacks and nothing defends"
+        return Reason(Kind.ATTACK, Proof.SEARCH, f"{name} loses {threat}: {shown}.", attacked, line)
+    return Reason(Kind.FORCED_LOSS, Proof.SEARCH, f"{name} loses {what} by force: {shown}.", _squares(line), line)
+
+
+def _squares(line: Line) -> tuple[int, ...]:
+    """Where the first move of a line comes from and goes to."""
+    return line[0].start, line[0].end
+
+
+def _attacked(after: Board, line: Line) -> tuple[int, ...]:
+    """Pieces that the first move of a line begins to attack and the third takes without return; () if it does not."""
+    if len(line) < 3 or line[0].captured or line[1].captured or not line[2].captured:
+        return ()
+    threatens = _passed(behind(after, line[0])).legal_moves
+    targets = set(line[2].captured)
+    if trade_of(line[2:]).given or not any(targets <= set(move.captured) for move in threatens):
+        return ()
+    return line[2].captured if targets <= set(after.piece_map()) else ()
+
+
+def _passed(board: Board) -> Board:
+    """The same pieces with the other side to move."""
+    own, opp, kings = board.words()
+    flipped = [int(f"{word:032b}"[::-1], 2) for word in (opp, own, kings)]
+    return Board(format_fen(board.turn.other, *flipped))
+
+
+def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
+    shown = pdn_line(fault.board, line)
+    if fault.move.captured:
+        kind, text = Kind.WRONG_CAPTURE, f"{name} takes the wrong way: better {shown}."
+        return Reason(kind, Proof.SEARCH, text, fault.better.captured, line, instead=True)
+    what = net_pieces(-keeps.men, -keeps.kings)
+    trade = trade_of(line)
+    if 0 < trade.given <= trade.taken + keeps.pieces:
+        text = f"{name} misses the shot {shown}, which wins {what}."
+        return Reason(Kind.MISSED_SHOT, Proof.SEARCH, text, _squares(line), line, instead=True)
+    text = f"{name} misses winning {what}: {shown}."
+    return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, _squares(line), line, instead=True)
+
+
+def _crowning(fault: Fault, gap: Gap, played: Course, keeps: Course) -> Reason:
+    """A king that the opponent gets, or that is not got, or a king given for a man."""
+    board, name = fault.board, fault.board.pdn(fault.move)
+    after, better = behind(board, fault.move), (fault.better, *gap.continuation)
+    shown, line = pdn_line(after, gap.refutation), gap.refutation
+    if len(played.others) > len(keeps.others):
+        crowned = played.others[len(keeps.others)]
+        guard = fault.move.start
+        if guard in _BACK_ROW[board.turn] and crowned.end == guard:
+            text = f"{name} gives up the guard on {guard}: the man on {crowned.start} is crowned there by {shown}."
+            return Reason(Kind.BACK_ROW, Proof.SEARCH, text, (guard, crowned.start), line)
+        text = f"{name} lets the man on {crowned.start} through to king: {shown}."
+        return Reason(Kind.CROWNING, Proof.SEARCH, text, crowned[:2], line)
+    if len(keeps.crownings) > len(played.crownings):
+        crowned = keeps.crownings[len(played.crownings)]
+        text = f"{name} misses crowning the man on {crowned.start}: {pdn_line(board, better)}."
+        return Reason(Kind.MISSED_CROWNING, Proof.SEARCH, text, crowned[:2], better, instead=True)
+    text = f"{name} gives a king for a man: {shown}."
+    return Reason(Kind.EXCHANGE, Proof.SEARCH, text, _squares(line or better), line)
