@@ -5,9 +5,10 @@ from typing import NamedTuple
 from ..board import Board, Move
 from ..players.evaluation import LEAST_WIN
 from .fault import Fault, behind
-from .material import MAN, MaterialSearch, Prospect
+from .material import KING, MAN, MaterialSearch, Prospect
 
-_DECIDED = 1000  # a game that is won or lost, however long it takes
+_MOST = 12 * KING  # that can be won without winning the game
+_DECIDED = 4 * _MOST  # a game that is won or lost, however long it takes
 
 
 class Gap(NamedTuple):
@@ -45,10 +46,13 @@ def gap_of(search: MaterialSearch, fault: Fault) -> Gap | None:
 
 
 def _first_lasting(gaps: list[int]) -> int | None:
-    """The first of the gaps from which on all are worth as many pieces as the last two, or else a king's worth more."""
+    """The first of the gaps from which on all are worth as many pieces as the last two; None if the last are nothing.
+
+    A gap of less than a man counts as it is, and a game that is decided as a man, so that the first loss is told.
+    """
     if len(gaps) < 2 or (lasting := min(gaps[-2:])) <= 0:
         return None
-    wanted = max(1, lasting - lasting % MAN)
+    wanted = MAN if lasting > _MOST else max(1, lasting - lasting % MAN)
     first = len(gaps)
     while first > 0 and gaps[first - 1] >= wanted:
         first -= 1

@@ -4,8 +4,8 @@ from ..board import Board, Move
 from ..fen import Color
 from .endings import Known
 from .fault import Fault, behind
-from .following import Course, follow
-from .material import MaterialSearch, balance_of
+from .following import Course, follow, until_won
+from .material import MaterialSearch
 from .reason import Kind, Proof, Reason
 from .words import ending, net_pieces, pdn_line, value_word
 
@@ -54,12 +54,12 @@ def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
         return None
     if played.pieces == keeps.pieces:
         return _of_crowning(fault, reply, better, played, keeps)
-    if (line := _lasting(after, reply, color.other)) is not None:
+    if (line := until_won(after, reply, color.other)) is not None:
         loses = follow(after, line, color)
         what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
         text = f"{name} loses {what} in the expected play: {shown}."
         return Reason(Kind.EXPECTED_LOSS, Proof.LINE, text, (fault.move.start, fault.move.end), line)
-    if (line := _lasting(board, better, color)) is not None:
+    if (line := until_won(board, better, color)) is not None:
         wins = follow(board, line, color)
         what, shown = net_pieces(-wins.men, -wins.kings), pdn_line(board, line)
         text = f"{name} misses {shown}, which wins {what} in the expected play."
@@ -73,27 +73,6 @@ def _to_the_end(search: MaterialSearch, board: Board, line: Line) -> Line:
     if not end.legal_moves:
         return line
     return (*line, *(search.line(end, search.prospects(end)[-1]) or ()))
-
-
-def _lasting(board: Board, line: Line, winner: Color) -> Line | None:
-    """A line as far as ``winner`` has won pieces that it keeps to the end of it; None if it has won none.
-
-    Positions in which somebody must capture do not count.
-    """
-    after, start = Board(board.fen()), balance_of(board, winner).pieces
-    quiet: list[tuple[int, int]] = []  # plies, pieces won
-    for move in line:
-        after.push(move)
-        if not any(answer.captured for answer in after.legal_moves):
-            quiet.append((after.ply, balance_of(after, winner).pieces - start))
-    kept = 0
-    place = None
-    for plies, won in reversed(quiet):
-        kept = won if place is None else min(kept, won)
-        if kept <= 0:
-            break
-        place = plies
-    return line[:place] if place is not None else None
 
 
 def _of_crowning(fault: Fault, reply: Line, better: Line, played: Course, keeps: Course) -> Reason | None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ..board import Board, Move
 from ..fen import Color
+from .material import balance_of
 
 
 class Crowning(NamedTuple):
@@ -52,3 +53,22 @@ def follow(board: Board, moves: Sequence[Move], color: Color) -> Course:
         if after.piece_map()[move.end][1] and not before[move.start][1]:
             crowned[turn].append(Crowning(origins[move.end], move.end, after.ply))
     return Course(after, lost[0], lost[1], tuple(crowned[color]), tuple(crowned[color.other]))
+
+
+def until_won(board: Board, line: tuple[Move, ...], winner: Color, least: int = 1) -> tuple[Move, ...] | None:
+    """A line as far as ``winner`` has won so many pieces and keeps them to the end of it; None if it never has.
+
+    Positions in which somebody must capture do not count.
+    """
+    after, start = Board(board.fen()), balance_of(board, winner).pieces
+    quiet: list[tuple[int, int]] = []  # plies, pieces won
+    for move in line:
+        after.push(move)
+        if not any(answer.captured for answer in after.legal_moves):
+            quiet.append((after.ply, balance_of(after, winner).pieces - start))
+    place = None
+    for plies, won in reversed(quiet):
+        if won < least:
+            break
+        place = plies
+    return None if place is None else line[:place]

@@ -6,7 +6,7 @@ from ..players.evaluation import LEAST_WIN
 from ..puzzles.themes import trade_of
 from .comparing import Gap
 from .fault import Fault, behind
-from .following import Course, follow
+from .following import Course, follow, until_won
 from .reason import Kind, Proof, Reason
 from .words import net_pieces, pdn_line, pieces_on
 
@@ -53,6 +53,7 @@ def missed_win(fault: Fault, line: Line) -> Reason:
 
 def _loss(after: Board, line: Line, loses: Course, name: str) -> Reason:
     """What the opponent takes, by a capture, an exchange, a shot, an attack, or in another way."""
+    line = until_won(after, line, after.turn, loses.pieces) or line
     what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
     first = line[0]
     trade = trade_of(line)
@@ -94,6 +95,7 @@ def _passed(board: Board) -> Board:
 
 
 def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
+    line = until_won(fault.board, line, fault.board.turn, -keeps.pieces) or line
     shown = pdn_line(fault.board, line)
     if fault.move.captured:
         kind, text = Kind.WRONG_CAPTURE, f"{name} takes the wrong way: better {shown}."
