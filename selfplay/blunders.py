@@ -59,7 +59,7 @@ class PlayerBlunders(BlunderCounts):
 class Blunder(TypedDict):
     """A move that has made the position worse: ``win``, ``draw`` or ``loss`` for the player before and after it.
 
-    ``better`` is a move that keeps the value. ``kind`` and ``reason`` say why it is bad, if that is asked for and found.
+    ``better`` is a move that keeps the value. ``kind`` and ``reason`` say why this one does not, if that is asked for.
     """
 
     player: str

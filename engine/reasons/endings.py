@@ -49,14 +49,14 @@ def ending_reason(fault: Fault, change: Change) -> Reason | None:
     shut_in = shut_in_reason(fault, Proof.TABLES)
     if reason := opposition_reason(fault, Proof.TABLES) or _corner_reason(fault, change) or shut_in:
         return reason
-    after = behind(board, fault.move)
+    after, result = behind(board, fault.move), value_word(change.after)
     if fault.move.captured:
-        deed = f"takes into the {value_word(change.after)} ending of {ending(after, color)}"
+        deed = f"takes into the ending of {ending(after, color)}"
     elif change.before == 1:
         deed = f"gives away the win in the ending of {ending(board, color)}"
     else:
         deed = f"leaves the drawn ending of {ending(board, color)}, which {better} holds"
-    text = f"{name} {deed}."
+    text = f"{name} {deed}: by the tables it is {result} now."
     return Reason(Kind.ENDING, Proof.TABLES, text, (fault.move.start, fault.move.end), line)
 
 

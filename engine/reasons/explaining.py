@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+from ..players.alphabeta import MAX_DEPTH
 from .comparing import gap_of
 from .endings import Change, Known, ending_reason, opposition_reason
 from .expected import expected_reason
 from .fault import Fault, behind
 from .forced import forced_reason, missed_win
 from .material import NODES, MaterialSearch
-from .reason import Proof, Reason
+from .reason import Kind, Proof, Reason
 from .shut_in import shut_in_reason
+
+_LONGER = 8
 
 
 class Explainer:
@@ -17,23 +20,27 @@ class Explainer:
 
     Args:
         known: the value of a position for its side to move, 1 win, 0 draw, -1 loss, where tables have it; else None.
-        nodes: of each of the searches for forced play; a reason takes two to six of them.
+        nodes: of each search for forced play; where that finds nothing, one of ``_LONGER`` times as many follows.
+        depth: plies that they look at most.
     """
 
-    def __init__(self, known: Known = lambda board: None, nodes: int = NODES) -> None:
-        self._known, self._search = known, MaterialSearch(nodes)
+    def __init__(self, known: Known = lambda board: None, nodes: int = NODES, depth: int = MAX_DEPTH) -> None:
+        self._known = known
+        self._search, self._longer = MaterialSearch(nodes, depth), MaterialSearch(_LONGER * nodes, depth)
 
     def explain(self, fault: Fault) -> Reason | None:
         """The reason; None if none can be confirmed."""
+        if not behind(fault.board, fault.better).legal_moves:
+            return missed_win(fault, (fault.better,))
         change = Change(fault, self._known)
-        reason = self._forced(fault) or ending_reason(fault, change)
+        reason = self._forced(fault, self._search) or ending_reason(fault, change) or self._forced(fault, self._longer)
         if reason is not None:
+            if reason.kind is Kind.ENDING:
+                return reason
             return replace(reason, text=reason.text + change.text)
         of_line = opposition_reason(fault, Proof.LINE) or shut_in_reason(fault, Proof.LINE)
         return of_line or expected_reason(fault, self._search, self._known)
 
-    def _forced(self, fault: Fault) -> Reason | None:
-        if not behind(fault.board, fault.better).legal_moves:
-            return missed_win(fault, (fault.better,))
-        gap = gap_of(self._search, fault)
+    def _forced(self, fault: Fault, search: MaterialSearch) -> Reason | None:
+        gap = gap_of(search, fault)
         return forced_reason(fault, gap) if gap is not None else None

@@ -14,8 +14,8 @@ _BACK_ROW = {Color.BLACK: range(1, 5), Color.WHITE: range(29, 33)}
 Line = tuple[Move, ...]
 
 
-def forced_reason(fault: Fault, gap: Gap) -> Reason:
-    """What the gap between two moves comes from."""
+def forced_reason(fault: Fault, gap: Gap) -> Reason | None:
+    """What the gap between two moves comes from; None where it is of no kind that can be told."""
     color, name = fault.board.turn, fault.board.pdn(fault.move)
     after, better = behind(fault.board, fault.move), (fault.better, *gap.continuation)
     if gap.played.score > LEAST_WIN:
@@ -27,7 +27,7 @@ def forced_reason(fault: Fault, gap: Gap) -> Reason:
     played = follow(fault.board, (fault.move, *gap.refutation), color)
     if played.pieces > keeps.pieces:
         if loses.pieces > 0:
-            return _loss(after, gap.refutation, loses, name)
+            return _loss(after, gap.refutation, loses.pieces, keeps.pieces + len(fault.move.captured), name)
         return _missed_gain(fault, better, keeps, name)
     return _crowning(fault, gap, played, keeps)
 
@@ -51,29 +51,29 @@ def missed_win(fault: Fault, line: Line) -> Reason:
     return Reason(Kind.MISSED_WIN, Proof.SEARCH, text, squares, line, instead=True)
 
 
-def _loss(after: Board, line: Line, loses: Course, name: str) -> Reason:
-    """What the opponent takes, by a capture, an exchange, a shot, an attack, or in another way."""
-    line = until_won(after, line, after.turn, loses.pieces) or line
-    what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
-    first = line[0]
-    trade = trade_of(line)
-    if first.captured and trade.given == 0:
-        taken = pieces_on(after, first.captured)
-        text = f"{name} leaves {taken} to be taken: {shown}."
+def _loss(after: Board, line: Line, lost: int, spared: int, name: str) -> Reason:
+    """What the opponent takes: by a capture, an exchange or a shot that begins at once, by an attack, or later.
+
+    Args:
+        lost: pieces that the line costs. spared: so many would be lost with the better move, too.
+    """
+    first, trade = line[0], trade_of(line)
+    at_once = trade.taken - trade.given
+    if at_once <= max(0, spared):
+        at_once = 0  # not what makes the difference
+    line = until_won(after, line, after.turn, at_once or lost) or line
+    loses, shown = follow(after, line, after.turn.other), pdn_line(after, line)
+    what, squares = net_pieces(loses.men, loses.kings), (first.start, first.end)
+    if at_once > 0 and trade.given == 0:
+        text = f"{name} leaves {pieces_on(after, first.captured)} to be taken: {shown}."
         return Reason(Kind.CAPTURE, Proof.SEARCH, text, first.captured, line)
-    if trade.taken - trade.given >= loses.pieces:
+    if at_once > 0:
         kind, how = (Kind.EXCHANGE, "in the exchange") if first.captured else (Kind.SHOT, "by the shot")
-        return Reason(kind, Proof.SEARCH, f"{name} loses {what} {how} {shown}.", _squares(line), line)
-    attacked = _attacked(after, line)
-    if attacked:
+        return Reason(kind, Proof.SEARCH, f"{name} loses {what} {how} {shown}.", squares, line)
+    if attacked := _attacked(after, line):
         threat = f"{pieces_on(after, attacked)}, which {after.pdn(first)} attacks and nothing defends"
         return Reason(Kind.ATTACK, Proof.SEARCH, f"{name} loses {threat}: {shown}.", attacked, line)
-    return Reason(Kind.FORCED_LOSS, Proof.SEARCH, f"{name} loses {what} by force: {shown}.", _squares(line), line)
-
-
-def _squares(line: Line) -> tuple[int, ...]:
-    """Where the first move of a line comes from and goes to."""
-    return line[0].start, line[0].end
+    return Reason(Kind.FORCED_LOSS, Proof.SEARCH, f"{name} loses {what} by force: {shown}.", squares, line)
 
 
 def _attacked(after: Board, line: Line) -> tuple[int, ...]:
@@ -104,19 +104,18 @@ def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
     trade = trade_of(line)
     if 0 < trade.given <= trade.taken + keeps.pieces:
         text = f"{name} misses the shot {shown}, which wins {what}."
-        return Reason(Kind.MISSED_SHOT, Proof.SEARCH, text, _squares(line), line, instead=True)
+        return Reason(Kind.MISSED_SHOT, Proof.SEARCH, text, (line[0].start, line[0].end), line, instead=True)
     text = f"{name} misses winning {what}: {shown}."
-    return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, _squares(line), line, instead=True)
+    return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (line[0].start, line[0].end), line, instead=True)
 
 
-def _crowning(fault: Fault, gap: Gap, played: Course, keeps: Course) -> Reason:
-    """A king that the opponent gets, or that is not got, or a king given for a man."""
-    board, name = fault.board, fault.board.pdn(fault.move)
+def _crowning(fault: Fault, gap: Gap, played: Course, keeps: Course) -> Reason | None:
+    """A king that the opponent gets, or that is not got, or one given for a man."""
+    board, name, line = fault.board, fault.board.pdn(fault.move), gap.refutation
     after, better = behind(board, fault.move), (fault.better, *gap.continuation)
-    shown, line = pdn_line(after, gap.refutation), gap.refutation
     if len(played.others) > len(keeps.others):
         crowned = played.others[len(keeps.others)]
-        guard = fault.move.start
+        guard, shown = fault.move.start, pdn_line(after, line)
         if guard in _BACK_ROW[board.turn] and crowned.end == guard:
             text = f"{name} gives up the guard on {guard}: the man on {crowned.start} is crowned there by {shown}."
             return Reason(Kind.BACK_ROW, Proof.SEARCH, text, (guard, crowned.start), line)
@@ -126,5 +125,10 @@ def _crowning(fault: Fault, gap: Gap, played: Course, keeps: Course) -> Reason:
         crowned = keeps.crownings[len(played.crownings)]
         text = f"{name} misses crowning the man on {crowned.start}: {pdn_line(board, better)}."
         return Reason(Kind.MISSED_CROWNING, Proof.SEARCH, text, crowned[:2], better, instead=True)
-    text = f"{name} gives a king for a man: {shown}."
-    return Reason(Kind.EXCHANGE, Proof.SEARCH, text, _squares(line or better), line)
+    if line and follow(after, line, board.turn).kings > 0:
+        text = f"{name} loses a king for a man: {pdn_line(after, line)}."
+        return Reason(Kind.EXCHANGE, Proof.SEARCH, text, (line[0].start, line[0].end), line)
+    if keeps.kings < 0:
+        text = f"{name} misses winning a king for a man: {pdn_line(board, better)}."
+        return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (better[0].start, better[0].end), better, instead=True)
+    return None

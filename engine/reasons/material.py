@@ -15,9 +15,9 @@ from ..players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from ..players.alphabeta_kernels import search_with
 from ..players.evaluation import LEAST_WIN
 
-NODES = 150_000  # of a search
+NODES = 100_000  # of a search
 MAN, KING = 2, 3
-_TABLE_SLOTS = 1 << 16  # 3 MiB
+_TABLE_SLOTS = 1 << 17  # 6 MiB
 _MOST_JOINED = 8  # searches that a line is put together from
 
 
@@ -75,20 +75,21 @@ def search_material(state, budget):
 
 
 class MaterialSearch:
-    """Looks as deep as ``nodes`` allow."""
+    """Looks as deep as ``nodes`` allow, and at most ``depth`` plies, forced ones and captures not counted."""
 
-    def __init__(self, nodes: int = NODES) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: int = NODES, depth: int = MAX_DEPTH) -> None:
+        self._nodes, self._depth = nodes, depth
         self._player = AlphaBetaPlayer(MAX_DEPTH, table_slots=_TABLE_SLOTS, search=search_material, name="material")
 
-    def prospects(self, board: Board, most: int = MAX_DEPTH) -> list[Prospect]:
-        """What is found with every depth from 1 on, up to ``most`` or to the end of a decided game.
+    def prospects(self, board: Board, depth: int | None = None) -> list[Prospect]:
+        """What is found with every depth from 1 on, up to ``depth`` (the usual one) or to the end of a decided game.
 
         Raises:
             PlayerError: there is no legal move.
         """
         thinking = self._player.begin(Board(board.fen()), "analysis")
         found: list[Prospect] = []
+        most = self._depth if depth is None else depth
         while len(found) < most and thinking.count < self._nodes:
             more = thinking.advance(0.0)
             if thinking.depth > len(found):

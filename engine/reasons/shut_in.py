@@ -10,14 +10,15 @@ _LEAST_TURNS = 2  # that a king is shut in for
 
 
 def shut_in_reason(fault: Fault, proof: Proof) -> Reason | None:
-    """A king that is shut in as long as the expected play is known, and not with the better move; else None."""
+    """Kings that are shut in as long as the expected play is known, more than with the better move; else None."""
     board = fault.board
     after = behind(board, fault.move)
     shut = _shut_in(after, fault.reply, board.turn)
     free = _shut_in(behind(board, fault.better), fault.line[1:], board.turn)
-    if not shut or free is None or not (squares := tuple(sorted(shut - free))):
+    if shut is None or free is None or len(shut) <= len(free):
         return None
-    text = f"{board.pdn(fault.move)} shuts in {pieces_on(after, squares)}: no move of it is safe any more."
+    squares = tuple(sorted(shut - free))
+    text = f"{board.pdn(fault.move)} shuts in {pieces_on(after, squares)}: no move is safe there any more."
     return Reason(Kind.TRAPPED, proof, text, squares, fault.reply)
 
 
