@@ -1,8 +1,8 @@
 """How many faults of weak players get a reason, and of which kind.
 
-``python tests/measure_reasons.py FILE [GAMES [SECONDS]]``: weak players play games, the champion reviews them with
-SECONDS a position, and the faults go into FILE, one in a line of JSON. With a FILE that is there, its faults are
-explained, and the figures printed; with ``-v`` behind it every reason, too.
+``python tests/measure_reasons.py FILE [GAMES [SECONDS [SEED]]]``: weak players play games, the champion reviews them
+with SECONDS a position, and the faults go into FILE, one in a line of JSON. With a FILE that is there, its faults are
+explained, each position once, and the figures printed; with ``-v`` behind it every reason, too.
 """
 
 import json
@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from itertools import cycle, islice, permutations
 from pathlib import Path
+
+import numpy as np
 
 from engine.board import Board, Move
 from engine.players import parse_player
@@ -35,13 +37,15 @@ def texts(board: Board, moves: tuple[Move, ...]) -> list[str]:
     return found
 
 
-def collect(path: Path, games: int = 30, seconds: float = 0.3) -> None:
+def collect(path: Path, games: int = 30, seconds: float = 0.3, seed: int = 0) -> None:
     players = [make_player(parse_player(name), Conditions(simulations=SIMULATIONS, seed=5)) for name in WEAK]
     judge = make_player(parse_player("champion"), Conditions(seconds=seconds))
     pairs = islice(cycle(permutations(range(len(players)), 2)), games)
     with open_tablebase() as tables, path.open("w", encoding="utf-8") as file:
-        for number, pair in enumerate(pairs):
-            board = Board()
+        for number, pair in enumerate(pairs, seed):
+            board, rng = Board(), np.random.default_rng(number)
+            for _ in range(OPENING):
+                board.push(board.distinct_moves[int(rng.integers(len(board.distinct_moves)))])
             for player in players:
                 player.seed(number)
             while board.outcome() is None and board.ply < MOST_PLIES:
@@ -67,9 +71,12 @@ def moves_of(board: Board, line: list[str]) -> tuple[Move, ...]:
 
 
 def read(path: Path) -> list[Fault]:
-    faults = []
+    faults, seen = [], set()
     for line in path.read_text("utf-8").splitlines():
         _, fen, move, better, before, after, expected, reply = json.loads(line)
+        if (fen, move) in seen:
+            continue
+        seen.add((fen, move))
         board = Board(fen)
         played = board.parse_pdn(move)
         replies = moves_of(behind(board, played), reply)
@@ -83,9 +90,9 @@ def measure(path: Path, loud: bool) -> None:
     with open_tablebase() as tables:
         explainer = Explainer(tables.get_wdl)
         for fault in faults:
-            begun = time.perf_counter()
+            begun = time.process_time()
             reason = explainer.explain(fault)
-            spent.append(time.perf_counter() - begun)
+            spent.append(time.process_time() - begun)
             if loud:
                 move = fault.board.pdn(fault.move)
                 text = f"{reason.kind} {reason.proof}: {reason.text}" if reason else "-"
@@ -96,11 +103,11 @@ def measure(path: Path, loud: bool) -> None:
     for kind, count in kinds.most_common():
         print(f"{kind:32} {count:5} {count / total:7.1%}")
     print(f"{total} faults of {LEAST_LOSS['blunder']:.0%} or more with a reason: {1 - kinds['none'] / total:.1%}")
-    print(f"seconds a fault: {sum(spent) / len(spent):.2f}, at most {max(spent):.2f}")
+    print(f"seconds of processor time a fault: {sum(spent) / len(spent):.2f}, at most {max(spent):.2f}")
 
 
 if __name__ == "__main__":
     file, *rest = (argument for argument in sys.argv[1:] if argument != "-v")
     if not Path(file).exists():
-        collect(Path(file), *(number(text) for number, text in zip((int, float), rest, strict=False)))
+        collect(Path(file), *(number(text) for number, text in zip((int, float, int), rest, strict=False)))
     measure(Path(file), "-v" in sys.argv)
