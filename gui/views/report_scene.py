@@ -100,8 +100,8 @@ class ReportScene(BoardScene):
             rect, self.mistakes.rect = rect.cut_left(rect.w // 2, gap)
             self.passage.rect, self.graph.rect = rect.cut_top(rect.h * 55 // 100, gap)
             return
-        self.passage.rect, rect = rect.cut_top(min(round(9.5 * unit), rect.h * 42 // 100), gap)
-        self.graph.rect, rect = rect.cut_top(min(round(7 * unit), rect.h * 35 // 100), gap)
+        self.passage.rect, rect = rect.cut_top(min(round(12 * unit), rect.h * 44 // 100), gap)
+        self.graph.rect, rect = rect.cut_top(min(round(6 * unit), rect.h * 35 // 100), gap)
         self.mistakes.rect = rect
 
     def update(self, now: float) -> None:
