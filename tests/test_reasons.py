@@ -153,7 +153,7 @@ def confirm_line(fault: Fault, reason: Reason, start: Board) -> None:
             assert lost > 0 or "a king for a man" in reason.text
         case Kind.MISSED_GAIN:
             assert lost < 0 or "a king for a man" in reason.text
-        case Kind.CROWNING | Kind.BACK_ROW | Kind.EXPECTED_CROWNING | Kind.MISSED_CROWNING:
+        case Kind.CROWNING | Kind.BACK_ROW | Kind.MISSED_CROWNING:
             crowned = [move.end for move in reason.line]
             far = range(29, 33) if (color is Color.BLACK) == reason.instead else range(1, 5)
             assert any(square in far for square in crowned)

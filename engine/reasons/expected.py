@@ -2,9 +2,10 @@
 
 from ..board import Board, Move
 from ..fen import Color
+from .crowning import crowning_reason
 from .endings import Known
 from .fault import Fault, behind
-from .following import Course, follow, until_won
+from .following import follow, until_won
 from .material import MaterialSearch
 from .reason import Kind, Proof, Reason
 from .words import ending, net_pieces, pdn_line, value_word
@@ -53,7 +54,7 @@ def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
     if played.pieces < keeps.pieces:
         return None
     if played.pieces == keeps.pieces:
-        return _of_crowning(fault, reply, better, played, keeps)
+        return crowning_reason(fault, reply, better, Proof.LINE)
     if (line := until_won(after, reply, color.other)) is not None:
         loses = follow(after, line, color)
         what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
@@ -73,19 +74,3 @@ def _to_the_end(search: MaterialSearch, board: Board, line: Line) -> Line:
     if not end.legal_moves:
         return line
     return (*line, *(search.line(end, search.prospects(end)[-1]) or ()))
-
-
-def _of_crowning(fault: Fault, reply: Line, better: Line, played: Course, keeps: Course) -> Reason | None:
-    board, name = fault.board, fault.board.pdn(fault.move)
-    if len(played.others) > len(keeps.others):
-        crowned = played.others[len(keeps.others)]
-        line = reply[: crowned.ply - 1]
-        shown = pdn_line(behind(board, fault.move), line)
-        text = f"{name} lets the man on {crowned.start} through to king in the expected play: {shown}."
-        return Reason(Kind.EXPECTED_CROWNING, Proof.LINE, text, crowned[:2], line)
-    if len(keeps.crownings) > len(played.crownings):
-        crowned = keeps.crownings[len(played.crownings)]
-        line = better[: crowned.ply]
-        text = f"{name} misses {pdn_line(board, line)}, which brings the man on {crowned.start} to king."
-        return Reason(Kind.MISSED_CROWNING, Proof.LINE, text, crowned[:2], line, instead=True)
-    return None

@@ -1,16 +1,16 @@
 """Reasons that a search of material proves: what a move loses or misses by force, and how."""
 
 from ..board import Board, Move
-from ..fen import Color, format_fen
+from ..fen import format_fen
 from ..players.evaluation import LEAST_WIN
 from ..puzzles.themes import trade_of
 from .comparing import Gap
+from .crowning import crowning_reason
 from .fault import Fault, behind
 from .following import Course, follow, until_won
 from .reason import Kind, Proof, Reason
 from .words import net_pieces, pdn_line, pieces_on
 
-_BACK_ROW = {Color.BLACK: range(1, 5), Color.WHITE: range(29, 33)}
 Line = tuple[Move, ...]
 
 
@@ -29,7 +29,8 @@ def forced_reason(fault: Fault, gap: Gap) -> Reason | None:
         if loses.pieces > 0:
             return _loss(after, gap.refutation, loses.pieces, keeps.pieces + len(fault.move.captured), name)
         return _missed_gain(fault, better, keeps, name)
-    return _crowning(fault, gap, played, keeps)
+    crowning = crowning_reason(fault, gap.refutation, better, Proof.SEARCH)
+    return crowning or _of_kings(fault, gap.refutation, better, keeps)
 
 
 def _lost_game(after: Board, line: Line, name: str) -> Reason:
@@ -109,22 +110,9 @@ def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
     return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (line[0].start, line[0].end), line, instead=True)
 
 
-def _crowning(fault: Fault, gap: Gap, played: Course, keeps: Course) -> Reason | None:
-    """A king that the opponent gets, or that is not got, or one given for a man."""
-    board, name, line = fault.board, fault.board.pdn(fault.move), gap.refutation
-    after, better = behind(board, fault.move), (fault.better, *gap.continuation)
-    if len(played.others) > len(keeps.others):
-        crowned = played.others[len(keeps.others)]
-        guard, shown = fault.move.start, pdn_line(after, line)
-        if guard in _BACK_ROW[board.turn] and crowned.end == guard:
-            text = f"{name} gives up the guard on {guard}: the man on {crowned.start} is crowned there by {shown}."
-            return Reason(Kind.BACK_ROW, Proof.SEARCH, text, (guard, crowned.start), line)
-        text = f"{name} lets the man on {crowned.start} through to king: {shown}."
-        return Reason(Kind.CROWNING, Proof.SEARCH, text, crowned[:2], line)
-    if len(keeps.crownings) > len(played.crownings):
-        crowned = keeps.crownings[len(played.crownings)]
-        text = f"{name} misses crowning the man on {crowned.start}: {pdn_line(board, better)}."
-        return Reason(Kind.MISSED_CROWNING, Proof.SEARCH, text, crowned[:2], better, instead=True)
+def _of_kings(fault: Fault, line: Line, better: Line, keeps: Course) -> Reason | None:
+    """A king given for a man, or not won for one."""
+    board, name, after = fault.board, fault.board.pdn(fault.move), behind(fault.board, fault.move)
     if line and follow(after, line, board.turn).kings > 0:
         text = f"{name} loses a king for a man: {pdn_line(after, line)}."
         return Reason(Kind.EXCHANGE, Proof.SEARCH, text, (line[0].start, line[0].end), line)

@@ -27,7 +27,6 @@ class Kind(StrEnum):
     TRAPPED = "trapped"
     ENDING = "ending"
     EXPECTED_LOSS = "expected-loss"
-    EXPECTED_CROWNING = "expected-crowning"
 
 
 class Proof(StrEnum):
