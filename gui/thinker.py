@@ -294,7 +294,7 @@ class Thinker:
         self._show(job, status="done", move=move, **shown)
 
     def _review(self, job: _Job, player: WatchablePlayer) -> None:
-        seconds, explainer = job.spec.seconds if job.spec.by_time else None, Explainer(self._known)
+        seconds, explainer = job.spec.seconds if job.spec.by_time else None, Explainer(self._known, check=job.check)
         review = GameReview(job.board, player, seconds, self._known, explainer.explain)
         seen: GameReport | None = None
         while review.advance(SLICE):

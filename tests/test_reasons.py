@@ -226,6 +226,14 @@ def test_nothing_is_claimed_of_a_move_that_is_as_good() -> None:
     assert Explainer(nodes=NODES).explain(fault_of(Board().fen(), "11-15", "9-14")) is None
 
 
+def test_a_search_for_reasons_can_be_ended() -> None:
+    def stop() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        Explainer(check=stop).explain(fault_of(Board().fen(), "11-15", "9-14"))
+
+
 def test_what_is_lost_only_in_the_expected_play_is_called_so() -> None:
     """The search is too short to see anything, so the lines have to show it."""
     fault = fault_of(

@@ -1,5 +1,6 @@
 """Why a move is bad: the first reason that can be confirmed, the surest kind of proof first."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..players.alphabeta import MAX_DEPTH
@@ -22,11 +23,18 @@ class Explainer:
         known: the value of a position for its side to move, 1 win, 0 draw, -1 loss, where tables have it; else None.
         nodes: of each search for forced play; where that finds nothing, one of ``_LONGER`` times as many follows.
         depth: plies that they look at most.
+        check: called often; what it raises comes out of ``explain``.
     """
 
-    def __init__(self, known: Known = lambda board: None, nodes: int = NODES, depth: int = MAX_DEPTH) -> None:
+    def __init__(
+        self,
+        known: Known = lambda board: None,
+        nodes: int = NODES,
+        depth: int = MAX_DEPTH,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._known = known
-        self._search, self._longer = MaterialSearch(nodes, depth), MaterialSearch(_LONGER * nodes, depth)
+        self._search, self._longer = (MaterialSearch(most, depth, check) for most in (nodes, _LONGER * nodes))
 
     def explain(self, fault: Fault) -> Reason | None:
         """The reason; None if none can be confirmed."""

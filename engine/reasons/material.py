@@ -4,6 +4,7 @@ A leaf is a position in which nobody must capture (``alphabeta_kernels``), so wh
 for a move at least. A man counts 2, a king 3.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from numba import njit
@@ -75,10 +76,14 @@ def search_material(state, budget):
 
 
 class MaterialSearch:
-    """Looks as deep as ``nodes`` allow, and at most ``depth`` plies, forced ones and captures not counted."""
+    """Looks as deep as ``nodes`` allow, and at most ``depth`` plies, forced ones and captures not counted.
 
-    def __init__(self, nodes: int = NODES, depth: int = MAX_DEPTH) -> None:
-        self._nodes, self._depth = nodes, depth
+    Args:
+        check: called every millisecond or so; what it raises ends the search.
+    """
+
+    def __init__(self, nodes: int = NODES, depth: int = MAX_DEPTH, check: Callable[[], None] = lambda: None) -> None:
+        self._nodes, self._depth, self._check = nodes, depth, check
         self._player = AlphaBetaPlayer(MAX_DEPTH, table_slots=_TABLE_SLOTS, search=search_material, name="material")
 
     def prospects(self, board: Board, depth: int | None = None) -> list[Prospect]:
@@ -91,6 +96,7 @@ class MaterialSearch:
         found: list[Prospect] = []
         most = self._depth if depth is None else depth
         while len(found) < most and thinking.count < self._nodes:
+            self._check()
             more = thinking.advance(0.0)
             if thinking.depth > len(found):
                 found.append(Prospect(thinking.depth, thinking.score, thinking.line()))

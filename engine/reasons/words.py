@@ -17,7 +17,7 @@ def pdn_line(board: Board, moves: Sequence[Move]) -> str:
     for move in moves[:_SHOWN]:
         texts.append(after.pdn(move))
         after.push(move)
-    return " ".join([*texts, *(["…"] if len(moves) > _SHOWN else [])])
+    return " ".join([*texts, *(["and so on"] if len(moves) > _SHOWN else [])])
 
 
 def counted(number: int, noun: str) -> str:
