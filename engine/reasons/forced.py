@@ -1,5 +1,8 @@
 """Reasons that a search of material proves: what a move loses or misses by force, and how."""
 
+import numpy as np
+
+from ..bitboard import turned
 from ..board import Board, Move
 from ..fen import format_fen
 from ..players.evaluation import LEAST_WIN
@@ -91,7 +94,7 @@ def _attacked(after: Board, line: Line) -> tuple[int, ...]:
 def _passed(board: Board) -> Board:
     """The same pieces with the other side to move."""
     own, opp, kings = board.words()
-    flipped = [int(f"{word:032b}"[::-1], 2) for word in (opp, own, kings)]
+    flipped = [int(turned(np.uint32(word))) for word in (opp, own, kings)]
     return Board(format_fen(board.turn.other, *flipped))
 
 
