@@ -22,6 +22,7 @@ class Task(NamedTuple):
         line: the solution and how it goes on. asked: plies of it that are played, odd.
         question: what the move has to do.
         least: of the expected score, 0 to 1, after another move that a search may accept; None: no other is right.
+        moral: what is said of it once it is solved or told.
     """
 
     board: Board
@@ -29,6 +30,7 @@ class Task(NamedTuple):
     asked: int
     question: str
     least: float | None = None
+    moral: str = ""
 
 
 def task_of(puzzle: Puzzle) -> Task:
@@ -49,7 +51,8 @@ def task_of_mistake(board: Board, mistake: MoveReport) -> Task:
     for text in mistake.line or (mistake.best_pdn,):
         line.append(after.push_pdn(text))
     question = f"{start.turn} played {mistake.pdn} and gave {100 * mistake.loss:.0f} % away. What is better?"
-    return Task(start, tuple(line), 1, question, mistake.before - _TOLERATED)
+    moral = mistake.reason.text if mistake.reason is not None else ""
+    return Task(start, tuple(line), 1, question, mistake.before - _TOLERATED, moral)
 
 
 class Exercise:

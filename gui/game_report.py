@@ -14,6 +14,8 @@ from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import Thinking, WatchablePlayer
 from engine.players.base import search_moves
+from engine.reasons.fault import Fault
+from engine.reasons.reason import Reason
 
 Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
 HALVING_LOSS = 0.1  # expected score; the loss that halves a move's accuracy
@@ -31,6 +33,7 @@ class MoveReport(NamedTuple):
         best, best_pdn: the better move, or the one played.
         before, after: expected scores, 0 to 1, of the side that moved, of its best move and of this one.
         line, reply: PDN of what the search expected instead of this move, and of what it expects after it.
+        reason: why a fault is one, where that can be said.
     """
 
     ply: int
@@ -44,6 +47,7 @@ class MoveReport(NamedTuple):
     after: float
     line: tuple[str, ...] = ()
     reply: tuple[str, ...] = ()
+    reason: Reason | None = None
 
     @property
     def loss(self) -> float:
@@ -85,11 +89,11 @@ class GameReport(NamedTuple):
 
 class _Opinion(NamedTuple):
     """Of one position: the expected score of its side to move, its best move (None where the game is over), and the
-    expected line of play in PDN."""
+    expected line of play."""
 
     score: float
     best: Move | None = None
-    line: tuple[str, ...] = ()
+    line: tuple[Move, ...] = ()
 
 
 class GameReview:
@@ -99,6 +103,7 @@ class GameReview:
         player: judges every position with a search of its usual size.
         seconds: a limit for each of them.
         known: the value of a position for its side to move, 1, 0 or -1, where it is known for certain.
+        explain: says why a fault is one.
     """
 
     def __init__(
@@ -107,10 +112,11 @@ class GameReview:
         player: WatchablePlayer,
         seconds: float | None = None,
         known: Callable[[Board], int | None] = lambda board: None,
+        explain: Callable[[Fault], Reason | None] = lambda fault: None,
     ) -> None:
         self._moves, self._outcome = tuple(board.move_stack), board.outcome()
         self._board = Board(board.start_fen)
-        self._player, self._limit, self._known = player, seconds, known
+        self._player, self._limit, self._known, self._explain = player, seconds, known, explain
         self._thinking: Thinking | None = None
         self._spent = 0.0
         self._before: _Opinion | None = None
@@ -149,10 +155,7 @@ class GameReview:
         value: float | None = self._known(self._board)
         if value is None:
             value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
-        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best, self._pdn_of(thought.line))
-
-    def _pdn_of(self, line: tuple[Move, ...]) -> tuple[str, ...]:
-        return self._board.pdn_line(line[:_LONGEST_LINE])
+        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best, thought.line)
 
     def _enter(self, opinion: _Opinion) -> None:
         """Takes the opinion of the present position into the report and goes to the next one."""
@@ -174,7 +177,9 @@ class GameReview:
         best_score = max(before.score, after)
         if move == best:
             best_score = after  # the later search has seen more: nothing was given away
-        return MoveReport(
+        behind = board.copy()
+        behind.push(move)
+        report = MoveReport(
             board.ply,
             board.turn,
             move,
@@ -184,6 +189,10 @@ class GameReview:
             board.pdn(best),
             best_score,
             after,
-            before.line,
-            afterwards.line,
+            board.pdn_line(before.line[:_LONGEST_LINE]),
+            behind.pdn_line(afterwards.line[:_LONGEST_LINE]),
         )
+        if not report.judgement or forced:
+            return report
+        fault = Fault(board.copy(), move, best, best_score, after, before.line, afterwards.line)
+        return report._replace(reason=self._explain(fault))

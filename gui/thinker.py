@@ -18,6 +18,7 @@ from engine.board import Board, Move
 from engine.errors import IllegalMoveError, one_line
 from engine.players import Player, PlayerError, Thinking, WatchablePlayer
 from engine.players.base import close_player, search_moves
+from engine.reasons.explaining import Explainer
 
 from .game_report import GameReport, GameReview
 from .opponents import Opponents, OpponentSpec
@@ -293,7 +294,8 @@ class Thinker:
         self._show(job, status="done", move=move, **shown)
 
     def _review(self, job: _Job, player: WatchablePlayer) -> None:
-        review = GameReview(job.board, player, job.spec.seconds if job.spec.by_time else None, self._known)
+        seconds, explainer = job.spec.seconds if job.spec.by_time else None, Explainer(self._known, check=job.check)
+        review = GameReview(job.board, player, seconds, self._known, explainer.explain)
         seen: GameReport | None = None
         while review.advance(SLICE):
             job.check()

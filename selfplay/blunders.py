@@ -8,10 +8,15 @@ from typing import TypedDict
 import numpy as np
 from rich.table import Table
 
+from engine.board import Board, Move
 from engine.console import Console
 from engine.errors import PartlyReadError
+from engine.knowledge.lines import Prover
 from engine.players.base import close_player
 from engine.players.spec import PlayerSpec
+from engine.reasons.explaining import Explainer
+from engine.reasons.fault import Fault
+from engine.reasons.reason import Reason
 from engine.tablebase import open_tablebase
 from learner.endgame.progress import OracleProgress
 from learner.endgame.validation import wilson_interval
@@ -26,6 +31,7 @@ from .requests import BlundersRequest
 MOST_DRAWN = 6  # pieces of positions that are drawn: the values of all are held in memory
 _BATCH = 32  # positions that a network without a time judges at once
 _SHOWN = 10
+_LINE = 12  # plies
 _NAMES = {1: "win", 0: "draw", -1: "loss"}
 
 
@@ -51,13 +57,19 @@ class PlayerBlunders(BlunderCounts):
 
 
 class Blunder(TypedDict):
-    """A move that has made the position worse: ``win``, ``draw`` or ``loss`` for the player before and after it."""
+    """A move that has made the position worse: ``win``, ``draw`` or ``loss`` for the player before and after it.
+
+    ``better`` is a move that keeps the value. ``kind`` and ``reason`` say why this one does not, if that is asked for.
+    """
 
     player: str
     fen: str
     move: str
     was: str
     became: str
+    better: str
+    kind: str | None
+    reason: str | None
 
 
 class BlundersFigures(TypedDict):
@@ -91,6 +103,7 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
         if request.spec is not None:
             chosen = _sample(answers, request.positions, request.seed)
             answers = list(_answers(request.spec, chosen, conditions, progress))
+        blunders = _blunders([one for one in answers if one.blunder], request, progress)
     figures: BlundersFigures = {
         "games": str(request.games) if request.games else None,
         "unread": unread,
@@ -101,7 +114,7 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
             _player(name, [one for one in answers if one.player == name])
             for name in dict.fromkeys(one.player for one in answers)
         ],
-        "blunders": [_blunder(one) for one in answers if one.blunder],
+        "blunders": blunders,
     }
     if not quiet:
         _print(figures)
@@ -173,11 +186,59 @@ def _counts(answers: Sequence[Decision]) -> BlunderCounts:
     }
 
 
-def _blunder(answer: Decision) -> Blunder:
+def _blunders(answers: Sequence[Decision], request: BlundersRequest, progress: OracleProgress) -> list[Blunder]:
+    """What is told of each blunder, with its reason if that is asked for."""
+    if not request.reasons:
+        return [_blunder(answer, None) for answer in answers]
+    progress.phase("finding reasons", len(answers))
+    told = []
+    with open_tablebase(request.folder) as tables:
+        explainer, prover = Explainer(tables.get_wdl), Prover(tables)
+        for answer in answers:
+            told.append(_blunder(answer, explainer.explain(_fault(answer, prover))))
+            progress.done(len(told))
+    return told
+
+
+def _fault(answer: Decision, prover: Prover) -> Fault:
+    """A blunder with the lines that the tables know."""
+    assert answer.move is not None
+    before, after = ((1 + value) / 2 for value in answer.change)
+    better, board = _better(answer), answer.board
+    line = (better, *_proven_line(board, better, prover))
+    return Fault(board, answer.move, better, before, after, line, _proven_line(board, answer.move, prover))
+
+
+def _proven_line(board: Board, move: Move, prover: Prover) -> tuple[Move, ...]:
+    """How play goes on after a move, by the tables; () where that is a draw or the game is over."""
+    after = board.copy()
+    after.push(move)
+    if not after.legal_moves:
+        return ()
+    for step in prover.prove(after, _LINE).line:
+        after.push_pdn(step.text)
+    return tuple(after.move_stack[board.ply + 1 :])
+
+
+def _better(answer: Decision) -> Move:
+    """A move that keeps the value."""
+    return next(move for move in answer.board.distinct_moves if answer.value_of(move) == answer.best)
+
+
+def _blunder(answer: Decision, reason: Reason | None) -> Blunder:
     assert answer.move is not None
     was, became = (_NAMES[value] for value in answer.change)
-    move = answer.board.pdn(answer.move)
-    return {"player": answer.player, "fen": answer.board.fen(), "move": move, "was": was, "became": became}
+    board = answer.board
+    return {
+        "player": answer.player,
+        "fen": board.fen(),
+        "move": board.pdn(answer.move),
+        "was": was,
+        "became": became,
+        "better": board.pdn(_better(answer)),
+        "kind": None if reason is None else reason.kind.value,
+        "reason": None if reason is None else reason.text,
+    }
 
 
 def _print(figures: BlundersFigures) -> None:
@@ -193,6 +254,7 @@ def _print(figures: BlundersFigures) -> None:
     blunders = figures["blunders"]
     for one in blunders[:_SHOWN]:
         text = f"{one['player']}: {one['fen']} {one['move']}: a {one['was']} became a {one['became']}"
+        text = f"{text}. {one['reason']}" if one["reason"] else text
         console.print(text, markup=False, highlight=False)
     if len(blunders) > _SHOWN:
         console.print(f"and {len(blunders) - _SHOWN} more: see --json")

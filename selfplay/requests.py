@@ -256,6 +256,9 @@ class BlundersRequest(Limited):
     player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
     games: Annotated[Path | None, typer.Option(help="Take positions from these games (PDN), not random ones.")] = None
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a file in which a game cannot be read.")] = False
+    reasons: Annotated[bool, typer.Option("--reasons", help="Say why each blunder is one; takes part of a second.")] = (
+        False
+    )
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
     positions: Annotated[int, typer.Option(min=1, help="Number of positions that the player is asked about.")] = 500
     simulations: Simulations = None

@@ -93,8 +93,8 @@ def test_the_same_seed_asks_the_same() -> None:
 
 def test_recorded_moves_are_judged(games: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figures = count(games=games, quiet=False)
-    first = {"player": "Smith", "fen": THROWN_AWAY, "move": "6-10", "was": "win", "became": "draw"}
-    assert figures["blunders"] == [first]
+    first = {"player": "Smith", "fen": THROWN_AWAY, "move": "6-10", "was": "win", "became": "draw", "better": "22-26"}
+    assert figures["blunders"] == [{**first, "kind": None, "reason": None}]
     smith = figures["players"][0]
     assert (smith["player"], smith["blunders"], smith["win_to_draw"]) == ("Smith", 1, 1)
     assert "6-10: a win became a draw" in capsys.readouterr().out
@@ -104,6 +104,14 @@ def test_recorded_moves_are_judged(games: Path, capsys: pytest.CaptureFixture[st
     assert decisions[0].player == "Smith"
     (asked,) = count(f"tablebase:{SHIPPED}", games=games)["players"]
     assert (asked["positions"], asked["blunders"]) == (len(decisions), 0)
+
+
+def test_reasons_are_told_where_they_are_asked_for(games: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = count(games=games, reasons=True, quiet=False)
+    reason = "6-10 leaves the man on 10 to be taken: 14x7. By the tables a won ending becomes a draw."
+    assert [(one["kind"], one["reason"]) for one in figures["blunders"]] == [("capture", reason)]
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"6-10: a win became a draw. {reason}" in told
 
 
 def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -318,6 +318,14 @@ def test_the_report_leads_to_the_mistakes(app: App) -> None:
     assert exercise is not None
     assert exercise.board.fen() == EXCHANGE.fen
     assert "32-28" in exercise.task.question
+    moral = exercise.task.moral
+    assert moral.startswith("32-28 ")
+    assert moral not in app.go.scene.passage.state.text
+    for _ in range(MOST_HINTS):
+        app.go.scene.press(Action.HINT)
+    app.frame()
+    assert exercise.status == "told"
+    assert moral in app.go.scene.passage.state.text
 
 
 def test_a_rematch_swaps_the_colours(app: App) -> None:

@@ -10,6 +10,7 @@ from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer, MoveThought, Purpose, Thought
 from engine.players.search_player import SearchPlayer
+from engine.reasons.explaining import Explainer
 from engine.search import SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
 from gui.game_report import GameReport, GameReview, MoveReport
@@ -208,6 +209,14 @@ def test_a_blunder_is_found_with_the_better_move() -> None:
     assert all(0.0 <= score <= 1.0 for score in report.graph)
     assert report.graph[-1] > report.graph[-2] + 0.1
     assert report.accuracy(Color.WHITE) < report.accuracy(Color.BLACK)
+
+
+def test_a_fault_has_its_reason_and_other_moves_have_none() -> None:
+    report = finished(GameReview(played(BLUNDER), AlphaBetaPlayer(5), explain=Explainer(nodes=5_000).explain))
+    fault = report.worst(1)[0]
+    assert fault.reason is not None
+    assert fault.reason.text == "17-14 leaves the man on 14 to be taken: 9x18."
+    assert [move.reason for move in report.moves if not move.judgement] == [None] * 5
 
 
 def test_it_is_written_in_slices_and_grows() -> None:

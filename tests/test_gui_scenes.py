@@ -293,6 +293,10 @@ def test_a_report_shows_the_better_move(app: App) -> None:
     move = scene._worst[0]
     assert scene.ply == move.ply
     assert [arrow.path for arrow in scene.picture().arrows] == [move.move.path, move.best.path]
+    frames(app)
+    assert move.reason is not None
+    assert move.reason.text.startswith(move.pdn)
+    assert move.reason.text in scene.passage.state.text
     press(app, "end")
     assert scene.ply == 4
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..board import Board, Move
 from ..fen import Color
-from ..knowledge.squares import SYSTEM
+from ..knowledge.squares import has_the_move
 from .puzzle import Goal, Theme
 
 _SHOTS = (Theme.SHOT_1, Theme.SHOT_2, Theme.SHOT_3, Theme.SHOT_4)
@@ -83,6 +83,4 @@ def _gets_the_move(board: Board, moves: Sequence[Move]) -> bool:
         if place % 2 == 0 and place > 0 and not move.captured:
             break
         after.push(move)
-    own, opp, _ = after.words()
-    has_it = ((own | opp) & int(SYSTEM)).bit_count() % 2 == 1
-    return has_it if after.turn is board.turn else not has_it
+    return has_the_move(after) == (after.turn is board.turn)

@@ -158,7 +158,8 @@ class ExerciseScene(BoardScene):
         if exercise is None:
             return Passage(self.title, self.text(), (), self.note())
         said = filter(None, (self._said, self.entry.message))
-        texts = [self.text(), exercise.task.question, self._progress(exercise)]
+        moral = exercise.task.moral if exercise.status in ("solved", "told") else ""
+        texts = [self.text(), exercise.task.question, self._progress(exercise), moral]
         return Passage(self.title, "\n\n".join(filter(None, texts)), tuple(said), self.note())
 
     def _progress(self, exercise: Exercise) -> str:

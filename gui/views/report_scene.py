@@ -100,8 +100,8 @@ class ReportScene(BoardScene):
             rect, self.mistakes.rect = rect.cut_left(rect.w // 2, gap)
             self.passage.rect, self.graph.rect = rect.cut_top(rect.h * 55 // 100, gap)
             return
-        self.passage.rect, rect = rect.cut_top(min(round(9.5 * unit), rect.h * 42 // 100), gap)
-        self.graph.rect, rect = rect.cut_top(min(round(7 * unit), rect.h * 35 // 100), gap)
+        self.passage.rect, rect = rect.cut_top(min(round(12 * unit), rect.h * 44 // 100), gap)
+        self.graph.rect, rect = rect.cut_top(min(round(6 * unit), rect.h * 35 // 100), gap)
         self.mistakes.rect = rect
 
     def update(self, now: float) -> None:
@@ -145,14 +145,15 @@ class ReportScene(BoardScene):
         return "\n\n".join(lines)
 
     def _explanation(self) -> str:
-        """How the chosen move is refuted, and how play was expected to go on without it."""
+        """Why the chosen move is bad, how it is refuted, and how play was expected to go on without it."""
         if self.chosen is None or self.chosen >= len(self._worst):
             return ""
         move = self._worst[self.chosen]
         played = f"{self.session.number_of(move.ply)} {move.pdn}"
         reply = f"After {played}: {self._numbered(move.ply + 1, move.reply)}." if move.reply else ""
         better = f"Better: {self._numbered(move.ply, move.line)}." if move.line else ""
-        return "\n\n" + " ".join(filter(None, (reply, better)))
+        reason = move.reason.text if move.reason is not None else ""
+        return "".join(f"\n\n{part}" for part in (reason, " ".join(filter(None, (reply, better)))) if part)
 
     def _numbered(self, ply: int, moves: tuple[str, ...]) -> str:
         """A line of play that begins after ``ply`` moves of the game, with numbers."""

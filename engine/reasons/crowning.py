@@ -1,0 +1,36 @@
+"""Men that become kings behind one move and not behind another."""
+
+from ..board import Move
+from ..fen import Color
+from .fault import Fault, behind
+from .following import follow
+from .reason import Kind, Proof, Reason
+from .words import pdn_line
+
+_BACK_ROW = {Color.BLACK: range(1, 5), Color.WHITE: range(29, 33)}
+
+
+def crowning_reason(fault: Fault, reply: tuple[Move, ...], better: tuple[Move, ...], proof: Proof) -> Reason | None:
+    """A king that the opponent gets, or that is not got; None if both sides get as many with either move.
+
+    Args:
+        reply: play after the move, better: with the better one, which is its first.
+    """
+    board, name = fault.board, fault.board.pdn(fault.move)
+    played, keeps = follow(board, (fault.move, *reply), board.turn), follow(board, better, board.turn)
+    where = " in the expected play" if proof is Proof.LINE else ""
+    if len(played.others) > len(keeps.others):
+        crowned, guard = played.others[len(keeps.others)], fault.move.start
+        line = reply[: crowned.ply - 1] if proof is Proof.LINE else reply
+        shown = pdn_line(behind(board, fault.move), line)
+        if guard in _BACK_ROW[board.turn] and crowned.end == guard:
+            text = f"{name} gives up the guard on {guard}: the man on {crowned.start} is crowned there{where}: {shown}."
+            return Reason(Kind.BACK_ROW, proof, text, (guard, crowned.start), line)
+        text = f"{name} lets the man on {crowned.start} through to king{where}: {shown}."
+        return Reason(Kind.CROWNING, proof, text, crowned[:2], line)
+    if len(keeps.crownings) > len(played.crownings):
+        crowned = keeps.crownings[len(played.crownings)]
+        line = better[: crowned.ply] if proof is Proof.LINE else better
+        text = f"{name} misses crowning the man on {crowned.start}{where}: {pdn_line(board, line)}."
+        return Reason(Kind.MISSED_CROWNING, proof, text, crowned[:2], line, instead=True)
+    return None

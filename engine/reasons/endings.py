@@ -1,0 +1,111 @@
+"""Reasons that exact tables prove: what an ending was worth before a move, and what it is worth after it."""
+
+from collections.abc import Callable
+
+from ..board import Board, Move
+from ..knowledge.squares import has_the_move
+from .fault import Fault, behind
+from .reason import Kind, Proof, Reason
+from .shut_in import shut_in_reason
+from .words import becomes, ending, pdn_line, value_word
+
+_DOUBLE_CORNERS = ({1, 5}, {28, 32})
+_FEW = 10  # pieces at most: with more the move changes hands too often
+Known = Callable[[Board], int | None]
+
+
+class Change:
+    """What tables know of a fault: the values of the positions behind both moves, for the side that moved.
+
+    Attributes:
+        before, after: 1 win, 0 draw, -1 loss; None where the tables end.
+    """
+
+    def __init__(self, fault: Fault, known: Known) -> None:
+        self.before, self.after = (_value(behind(fault.board, move), known) for move in (fault.better, fault.move))
+
+    @property
+    def text(self) -> str:
+        """``A won ending becomes a draw.``; "" where that is not known."""
+        if self.before is None or self.after is None or self.after >= self.before:
+            return ""
+        return f" By the tables {becomes(self.before, self.after)}."
+
+
+def _value(board: Board, known: Known) -> int | None:
+    if not board.legal_moves:
+        return 1
+    value = known(board)
+    return None if value is None else -value
+
+
+def ending_reason(fault: Fault, change: Change) -> Reason | None:
+    """What the tables prove; None where they end, or the values are the same."""
+    if not change.text or change.before is None or change.after is None:
+        return None
+    board, color = fault.board, fault.board.turn
+    name, better = board.pdn(fault.move), board.pdn(fault.better)
+    line = fault.reply
+    shut_in = shut_in_reason(fault, Proof.TABLES)
+    if reason := opposition_reason(fault, Proof.TABLES) or _corner_reason(fault, change) or shut_in:
+        return reason
+    after, result = behind(board, fault.move), value_word(change.after)
+    if fault.move.captured:
+        deed = f"takes into the ending of {ending(after, color)}"
+    elif change.before == 1:
+        deed = f"gives away the win in the ending of {ending(board, color)}"
+    else:
+        deed = f"leaves the drawn ending of {ending(board, color)}, which {better} holds"
+    text = f"{name} {deed}: by the tables it is {result} now."
+    return Reason(Kind.ENDING, Proof.TABLES, text, (fault.move.start, fault.move.end), line)
+
+
+def _corner_reason(fault: Fault, change: Change) -> Reason | None:
+    """A king that leaves the double corner, where that loses a draw."""
+    board, move = fault.board, fault.move
+    if change.before != 0 or not board.piece_map()[move.start][1]:
+        return None
+    if any(move.start in corner and move.end not in corner for corner in _DOUBLE_CORNERS):
+        text = f"{board.pdn(move)} gives up the double corner, where the king was safe."
+        return Reason(Kind.DOUBLE_CORNER, Proof.TABLES, text, (move.start,), fault.reply)
+    return None
+
+
+def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
+    """The move (opposition) that is lost by an exchange or by not making one; None where it is not.
+
+    Quiet moves never change who has it. It counts where both sides have as many pieces, and few.
+    """
+    board, color = fault.board, fault.board.turn
+    ends = [_settled(board, line) for line in ((fault.better, *fault.line[1:]), (fault.move, *fault.reply))]
+    if any(not _even(end) for end in ends):
+        return None
+    had, has = (has_the_move(end) == (end.turn is color) for end in ends)
+    if not had or has:
+        return None
+    name = board.pdn(fault.move)
+    line = fault.reply
+    text = f"{name} gives up the move (the opposition)"
+    if board.words() != ends[0].words() and fault.better.captured == () and _exchanges(board, fault.line):
+        text += f", which the exchange {pdn_line(board, fault.line)} keeps"
+    return Reason(Kind.OPPOSITION, proof, f"{text}.", (fault.move.start, fault.move.end), line)
+
+
+def _exchanges(board: Board, line: tuple[Move, ...]) -> bool:
+    return len(line) > 1 and bool(line[1].captured)
+
+
+def _settled(board: Board, line: tuple[Move, ...]) -> Board:
+    """The position after the first move of a line and what is captured right behind it."""
+    after = Board(board.fen())
+    for place, move in enumerate(line):
+        if place and not move.captured:
+            break
+        after.push(move)
+    return after
+
+
+def _even(board: Board) -> bool:
+    own, opp, _ = board.words()
+    captures = any(move.captured for move in board.legal_moves[:1])
+    return own.bit_count() == opp.bit_count() <= _FEW // 2 and not captures

@@ -1,0 +1,76 @@
+"""Reasons that the expected play shows, where nothing is forced within reach: what it comes to is looked at."""
+
+from ..board import Board, Move
+from ..fen import Color
+from .crowning import crowning_reason
+from .endings import Known
+from .fault import Fault, behind
+from .following import follow, until_won
+from .material import MaterialSearch
+from .reason import Kind, Proof, Reason
+from .words import ending, net_pieces, pdn_line, value_word
+
+Line = tuple[Move, ...]
+
+
+def expected_reason(fault: Fault, search: MaterialSearch, known: Known) -> Reason | None:
+    """What is lost or missed in the expected play; None where both lines come to the same, or are not known."""
+    if not fault.reply or not fault.line:
+        return None
+    return _of_tables(fault, known) or _of_pieces(fault, search)
+
+
+def _of_tables(fault: Fault, known: Known) -> Reason | None:
+    """An ending that the tables know and that the expected play reaches, worse than that of the other line."""
+    board, color = fault.board, fault.board.turn
+    after = behind(board, fault.move)
+    reached, other = _first_known(after, fault.reply, color, known), _first_known(board, fault.line, color, known)
+    if reached is None or other is None or reached[1] >= other[1]:
+        return None
+    line = fault.reply[: reached[0]]
+    what = f"the {value_word(reached[1])} ending of {ending(behind(after, *line), color)}"
+    better = f"{board.pdn(fault.better)} to a {value_word(other[1])} one"
+    text = f"{board.pdn(fault.move)} leads to {what} in the expected play, {better}: {pdn_line(after, line)}."
+    return Reason(Kind.ENDING, Proof.LINE, text, (fault.move.start, fault.move.end), line)
+
+
+def _first_known(board: Board, line: Line, color: Color, known: Known) -> tuple[int, int] | None:
+    """After how many plies of a line the tables know the position, and its value for ``color``; None if never."""
+    after = Board(board.fen())
+    for move in line:
+        after.push(move)
+        value = known(after) if after.legal_moves else None
+        if value is not None:
+            return after.ply, value if after.turn is color else -value
+    return None
+
+
+def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
+    """Pieces that the expected play costs, or the better one brings, or a man that is crowned."""
+    board, color, name = fault.board, fault.board.turn, fault.board.pdn(fault.move)
+    after = behind(board, fault.move)
+    reply, better = _to_the_end(search, after, fault.reply), _to_the_end(search, board, fault.line)
+    played, keeps = follow(board, (fault.move, *reply), color), follow(board, better, color)
+    if played.pieces < keeps.pieces:
+        return None
+    if played.pieces == keeps.pieces:
+        return crowning_reason(fault, reply, better, Proof.LINE)
+    if (line := until_won(after, reply, color.other)) is not None:
+        loses = follow(after, line, color)
+        what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
+        text = f"{name} loses {what} in the expected play: {shown}."
+        return Reason(Kind.EXPECTED_LOSS, Proof.LINE, text, (fault.move.start, fault.move.end), line)
+    if (line := until_won(board, better, color)) is not None:
+        wins = follow(board, line, color)
+        what, shown = net_pieces(-wins.men, -wins.kings), pdn_line(board, line)
+        text = f"{name} misses {shown}, which wins {what} in the expected play."
+        return Reason(Kind.MISSED_GAIN, Proof.LINE, text, (line[0].start, line[0].end), line, instead=True)
+    return None
+
+
+def _to_the_end(search: MaterialSearch, board: Board, line: Line) -> Line:
+    """A line with what can be forced behind its end."""
+    end = behind(board, *line)
+    if not end.legal_moves:
+        return line
+    return (*line, *(search.line(end, search.prospects(end)[-1]) or ()))

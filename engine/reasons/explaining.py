@@ -1,0 +1,54 @@
+"""Why a move is bad: the first reason that can be confirmed, the surest kind of proof first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..players.alphabeta import MAX_DEPTH
+from .comparing import gap_of
+from .endings import Change, Known, ending_reason, opposition_reason
+from .expected import expected_reason
+from .fault import Fault, behind
+from .forced import forced_reason, missed_win
+from .material import NODES, MaterialSearch
+from .reason import Kind, Proof, Reason
+from .shut_in import shut_in_reason
+
+_LONGER = 8
+
+
+class Explainer:
+    """Finds reasons; not for several threads at once.
+
+    Args:
+        known: the value of a position for its side to move, 1 win, 0 draw, -1 loss, where tables have it; else None.
+        nodes: of each search for forced play; where that finds nothing, one of ``_LONGER`` times as many follows.
+        depth: plies that they look at most.
+        check: called often; what it raises comes out of ``explain``.
+    """
+
+    def __init__(
+        self,
+        known: Known = lambda board: None,
+        nodes: int = NODES,
+        depth: int = MAX_DEPTH,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._known = known
+        self._search, self._longer = (MaterialSearch(most, depth, check) for most in (nodes, _LONGER * nodes))
+
+    def explain(self, fault: Fault) -> Reason | None:
+        """The reason; None if none can be confirmed."""
+        if not behind(fault.board, fault.better).legal_moves:
+            return missed_win(fault, (fault.better,))
+        change = Change(fault, self._known)
+        reason = self._forced(fault, self._search) or ending_reason(fault, change) or self._forced(fault, self._longer)
+        if reason is not None:
+            if reason.kind is Kind.ENDING:
+                return reason
+            return replace(reason, text=reason.text + change.text)
+        of_line = opposition_reason(fault, Proof.LINE) or shut_in_reason(fault, Proof.LINE)
+        return of_line or expected_reason(fault, self._search, self._known)
+
+    def _forced(self, fault: Fault, search: MaterialSearch) -> Reason | None:
+        gap = gap_of(search, fault)
+        return forced_reason(fault, gap) if gap is not None else None

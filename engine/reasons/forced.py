@@ -1,0 +1,125 @@
+"""Reasons that a search of material proves: what a move loses or misses by force, and how."""
+
+import numpy as np
+
+from ..bitboard import turned
+from ..board import Board, Move
+from ..fen import format_fen
+from ..players.evaluation import LEAST_WIN
+from ..puzzles.themes import trade_of
+from .comparing import Gap
+from .crowning import crowning_reason
+from .fault import Fault, behind
+from .following import Course, follow, until_won
+from .reason import Kind, Proof, Reason
+from .words import net_pieces, pdn_line, pieces_on
+
+Line = tuple[Move, ...]
+
+
+def forced_reason(fault: Fault, gap: Gap) -> Reason | None:
+    """What the gap between two moves comes from; None where it is of no kind that can be told."""
+    color, name = fault.board.turn, fault.board.pdn(fault.move)
+    after, better = behind(fault.board, fault.move), (fault.better, *gap.continuation)
+    if gap.played.score > LEAST_WIN:
+        return _lost_game(after, gap.refutation, name)
+    if gap.better.score < -LEAST_WIN:
+        return missed_win(fault, better)
+    loses = follow(after, gap.refutation, color)
+    keeps = follow(fault.board, better, color)
+    played = follow(fault.board, (fault.move, *gap.refutation), color)
+    if played.pieces > keeps.pieces:
+        if loses.pieces > 0:
+            return _loss(after, gap.refutation, loses.pieces, keeps.pieces + len(fault.move.captured), name)
+        return _missed_gain(fault, better, keeps, name)
+    crowning = crowning_reason(fault, gap.refutation, better, Proof.SEARCH)
+    return crowning or _of_kings(fault, gap.refutation, better, keeps)
+
+
+def _lost_game(after: Board, line: Line, name: str) -> Reason:
+    loser = after.turn.other
+    left = follow(after, line, loser).end.piece_map()
+    squares = tuple(square for square, (owner, _) in left.items() if owner is loser)
+    how = f"is left without a {'move' if squares else 'piece'}"
+    text = f"{name} loses by force: {loser} {how} after {pdn_line(after, line)}."
+    return Reason(Kind.NO_MOVE, Proof.SEARCH, text, squares, line)
+
+
+def missed_win(fault: Fault, line: Line) -> Reason:
+    """A line, to be played instead, at whose end the opponent cannot move."""
+    loser, name = fault.board.turn.other, fault.board.pdn(fault.move)
+    left = follow(fault.board, line, loser).end.piece_map()
+    squares = tuple(square for square, (owner, _) in left.items() if owner is loser)
+    how = f"leaves {loser} without a {'move' if squares else 'piece'}"
+    text = f"{name} misses the win {pdn_line(fault.board, line)}, which {how}."
+    return Reason(Kind.MISSED_WIN, Proof.SEARCH, text, squares, line, instead=True)
+
+
+def _loss(after: Board, line: Line, lost: int, spared: int, name: str) -> Reason:
+    """What the opponent takes: by a capture, an exchange or a shot that begins at once, by an attack, or later.
+
+    Args:
+        lost: pieces that the line costs. spared: so many would be lost with the better move, too.
+    """
+    first, trade = line[0], trade_of(line)
+    at_once = trade.taken - trade.given
+    if at_once <= max(0, spared):
+        at_once = 0  # not what makes the difference
+    line = until_won(after, line, after.turn, at_once or lost) or line
+    loses, shown = follow(after, line, after.turn.other), pdn_line(after, line)
+    what, squares = net_pieces(loses.men, loses.kings), (first.start, first.end)
+    if at_once > 0 and trade.given == 0:
+        text = f"{name} leaves {pieces_on(after, first.captured)} to be taken: {shown}."
+        return Reason(Kind.CAPTURE, Proof.SEARCH, text, first.captured, line)
+    if at_once > 0:
+        kind, how = (Kind.EXCHANGE, "in the exchange") if first.captured else (Kind.SHOT, "by the shot")
+        return Reason(kind, Proof.SEARCH, f"{name} loses {what} {how} {shown}.", squares, line)
+    if attacked := _attacked(after, line):
+        threat = f"{pieces_on(after, attacked)}, which {after.pdn(first)} attacks and nothing defends"
+        return Reason(Kind.ATTACK, Proof.SEARCH, f"{name} loses {threat}: {shown}.", attacked, line)
+    return Reason(Kind.FORCED_LOSS, Proof.SEARCH, f"{name} loses {what} by force: {shown}.", squares, line)
+
+
+def _attacked(after: Board, line: Line) -> tuple[int, ...]:
+    """Pieces that the first move of a line begins to attack and the third takes without return; () if it does not."""
+    if len(line) < 3 or line[0].captured or line[1].captured or not line[2].captured:
+        return ()
+    threatens = _passed(behind(after, line[0])).legal_moves
+    targets = set(line[2].captured)
+    if trade_of(line[2:]).given or not any(targets <= set(move.captured) for move in threatens):
+        return ()
+    return line[2].captured if targets <= set(after.piece_map()) else ()
+
+
+def _passed(board: Board) -> Board:
+    """The same pieces with the other side to move."""
+    own, opp, kings = board.words()
+    flipped = [int(turned(np.uint32(word))) for word in (opp, own, kings)]
+    return Board(format_fen(board.turn.other, *flipped))
+
+
+def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
+    line = until_won(fault.board, line, fault.board.turn, -keeps.pieces) or line
+    shown = pdn_line(fault.board, line)
+    if fault.move.captured:
+        kind, text = Kind.WRONG_CAPTURE, f"{name} takes the wrong way: better {shown}."
+        return Reason(kind, Proof.SEARCH, text, fault.better.captured, line, instead=True)
+    what = net_pieces(-keeps.men, -keeps.kings)
+    trade = trade_of(line)
+    if 0 < trade.given <= trade.taken + keeps.pieces:
+        text = f"{name} misses the shot {shown}, which wins {what}."
+        return Reason(Kind.MISSED_SHOT, Proof.SEARCH, text, (line[0].start, line[0].end), line, instead=True)
+    text = f"{name} misses winning {what}: {shown}."
+    return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (line[0].start, line[0].end), line, instead=True)
+
+
+def _of_kings(fault: Fault, line: Line, better: Line, keeps: Course) -> Reason | None:
+    """A king given for a man, or not won for one."""
+    board, name, after = fault.board, fault.board.pdn(fault.move), behind(fault.board, fault.move)
+    if line and follow(after, line, board.turn).kings > 0:
+        text = f"{name} loses a king for a man: {pdn_line(after, line)}."
+        return Reason(Kind.EXCHANGE, Proof.SEARCH, text, (line[0].start, line[0].end), line)
+    if keeps.kings < 0:
+        text = f"{name} misses winning a king for a man: {pdn_line(board, better)}."
+        return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (better[0].start, better[0].end), better, instead=True)
+    return None

@@ -1,0 +1,313 @@
+"""Why moves are bad: reasons of known positions, and every reason of stored games checked by a slow reference."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reason_reference import WON, forced, plies_that_show
+
+from engine.board import Board, Move
+from engine.fen import Color
+from engine.pdn import read_games
+from engine.players import AlphaBetaPlayer
+from engine.players.evaluation import LEAST_WIN
+from engine.reasons.explaining import Explainer
+from engine.reasons.fault import Fault, behind
+from engine.reasons.following import follow, until_won
+from engine.reasons.material import MaterialSearch, balance_of, shows
+from engine.reasons.reason import Kind, Proof, Reason
+from engine.reasons.shut_in import shut_in_reason
+from engine.reasons.words import counted, ending, net_pieces, pieces_on
+from engine.tablebase import Tablebase, open_tablebase
+from engine.tablebase.folder import SHIPPED
+from gui.game_report import GameReview
+
+GAMES = Path(__file__).with_name("data") / "weak_games.pdn"
+NODES = 20_000
+MOST_PLIES = 8  # that the reference looks ahead
+
+
+@pytest.fixture(scope="module")
+def tables() -> Iterator[Tablebase]:
+    with open_tablebase(SHIPPED) as opened:
+        yield opened
+
+
+def moves_of(board: Board, texts: str) -> tuple[Move, ...]:
+    after = Board(board.fen())
+    return tuple(after.push_pdn(text) for text in texts.split())
+
+
+def fault_of(fen: str, move: str, better: str, line: str = "", reply: str = "") -> Fault:
+    board = Board(fen)
+    played = board.parse_pdn(move)
+    expected = moves_of(board, line), moves_of(behind(board, played), reply)
+    return Fault(board, played, board.parse_pdn(better), 0.6, 0.2, *expected)
+
+
+PROVEN = (
+    (
+        ("B:W21,22,23,24,27,28,30,31,32:B1,2,3,4,5,6,8,15,16", "5-9", "16-20"),
+        Kind.SHOT,
+        "5-9 loses a man by the shot 24-19 15x24 28x12.",
+    ),
+    (("B:W9,15,29,31,32:B5,7,8,12,14", "8-11", "14-17"), Kind.CAPTURE, "8-11 leaves the man on 11 to be taken: 15x8."),
+    (
+        ("W:W18,20,23,26,27,28,30,32:B1,3,5,8,9,11,12", "18-15", "23-19"),
+        Kind.EXCHANGE,
+        "18-15 loses a man in the exchange 11x18 23x14 9x18.",
+    ),
+    (
+        ("B:W15,18,19,23,29,30,31,32:B2,4,5,6,7,8,12,16,17", "17-22", "17-21"),
+        Kind.ATTACK,
+        "17-22 loses the man on 22, which 30-26 attacks and nothing defends: 30-26 5-9 26x17.",
+    ),
+    (
+        ("B:W18,20,21,24,25,27,29,30,31,32:B1,2,3,4,5,6,7,10,11,12,22", "11-16", "5-9"),
+        Kind.FORCED_LOSS,
+        "11-16 loses a man by force: 20x11 7x16 30-26 3-7 26x17.",
+    ),
+    (
+        ("W:W15,17,20,29,30,31,32:B1,2,3,6,8,12,13,23", "17-14", "15-10"),
+        Kind.MISSED_SHOT,
+        "17-14 misses the shot 15-10 13x22 30-25 6x15 25x4, which wins a man.",
+    ),
+    (
+        ("B:W15,17,29,31,32:B5,6,7,8,12", "6-9", "7-10"),
+        Kind.MISSED_GAIN,
+        "6-9 misses winning a man: 7-10 31-26 10x19.",
+    ),
+    (("B:W14,15,23,32:B1,10", "10x17", "10x26"), Kind.WRONG_CAPTURE, "10x17 takes the wrong way: better 10x26."),
+    (
+        ("B:W28,K23:B8,16,20", "20-24", "8-12"),
+        Kind.NO_MOVE,
+        "20-24 loses by force: Black is left without a piece after 28x3.",
+    ),
+    (
+        ("B:W7,K6:B3,10,K21", "3-8", "21-25"),
+        Kind.MISSED_WIN,
+        "3-8 misses the win 21-25 6x15 3x19, which leaves White without a piece.",
+    ),
+    (
+        ("W:W24,27,30,32,K2:B11,12,13,20,21,22", "2-6", "24-19"),
+        Kind.CROWNING,
+        "2-6 lets the man on 22 through to king: 22-25 24-19 25-29.",
+    ),
+    (
+        ("B:WK15,K16:B13,20,K6", "6-1", "20-24"),
+        Kind.MISSED_CROWNING,
+        "6-1 misses crowning the man on 20: 20-24 16-11 24-28 11-7 28-32.",
+    ),
+)
+
+
+@pytest.mark.parametrize(("fault", "kind", "text"), PROVEN, ids=[kind for _, kind, _ in PROVEN])
+def test_reasons_that_the_search_proves(fault: tuple[str, str, str], kind: Kind, text: str) -> None:
+    made = fault_of(*fault)
+    reason = Explainer(nodes=NODES).explain(made)
+    assert reason is not None
+    assert (reason.text, reason.kind, reason.proof) == (text, kind, Proof.SEARCH)
+    confirm(made, reason)
+
+
+def confirm(fault: Fault, reason: Reason, tables: Tablebase | None = None) -> None:
+    """Raises ``AssertionError`` unless the reference says so, too."""
+    color = fault.board.turn
+    after, instead = behind(fault.board, fault.move), behind(fault.board, fault.better)
+    start = fault.board if reason.instead else after
+    end = behind(start, *reason.line)  # raises if a move of the line is illegal
+    assert fault.board.pdn(fault.move) in reason.text
+    match reason.proof:
+        case Proof.TABLES:
+            assert tables is not None
+            assert tables.probe_wdl(after) > tables.probe_wdl(instead)  # for the opponent
+            return
+        case Proof.LINE:
+            confirm_line(fault, reason, start)
+            return
+    winner = color if reason.instead else color.other
+    least = balance_of(end, winner).score if end.legal_moves else WON
+    good, bad = (instead, after) if reason.instead else (after, instead)
+    plies = [plies_that_show(good, bad, winner, claimed, MOST_PLIES) for claimed in (least, least - 1)]
+    assert any(shown is not None for shown in plies), reason.text  # the loser may crown a man afterwards: 1 less
+    confirm_line(fault, reason, start)
+
+
+def confirm_line(fault: Fault, reason: Reason, start: Board) -> None:
+    """What the kind says has to be seen in the line."""
+    color = fault.board.turn
+    end = behind(start, *reason.line)
+    lost = balance_of(start, color).pieces - balance_of(end, color).pieces
+    match reason.kind:
+        case Kind.SHOT | Kind.MISSED_SHOT:
+            assert not reason.line[0].captured
+            assert reason.line[1].captured
+            assert (lost < 0) == reason.instead
+        case Kind.CAPTURE:
+            assert reason.line[0].captured == reason.squares
+            assert lost > 0
+        case Kind.EXCHANGE | Kind.ATTACK | Kind.FORCED_LOSS | Kind.EXPECTED_LOSS:
+            assert lost > 0 or "a king for a man" in reason.text
+        case Kind.MISSED_GAIN:
+            assert lost < 0 or "a king for a man" in reason.text
+        case Kind.CROWNING | Kind.BACK_ROW | Kind.MISSED_CROWNING:
+            crowned = [move.end for move in reason.line]
+            far = range(29, 33) if (color is Color.BLACK) == reason.instead else range(1, 5)
+            assert any(square in far for square in crowned)
+        case Kind.NO_MOVE | Kind.MISSED_WIN:
+            assert not end.legal_moves
+            assert (end.turn is color) != reason.instead
+        case Kind.WRONG_CAPTURE:
+            assert fault.move.captured
+            assert fault.better.captured
+
+
+def test_every_reason_of_stored_games_is_confirmed(tables: Tablebase) -> None:
+    explainer = Explainer(tables.get_wdl, NODES, MOST_PLIES)
+    found: list[tuple[Fault, Reason | None]] = []
+
+    def explain(fault: Fault) -> Reason | None:
+        found.append((fault, explainer.explain(fault)))
+        return found[-1][1]
+
+    for game in read_games(GAMES.read_text("utf-8")):
+        review = GameReview(game.board(), AlphaBetaPlayer(6), known=tables.get_wdl, explain=explain)
+        while review.advance(1.0):
+            pass
+        reasons = [move.reason for move in review.report.moves if move.reason is not None]
+        assert reasons
+    for fault, reason in found:
+        if reason is not None:
+            confirm(fault, reason, tables)
+    kinds = {reason.kind for _, reason in found if reason is not None}
+    assert {Kind.CAPTURE, Kind.EXCHANGE, Kind.FORCED_LOSS, Kind.MISSED_GAIN} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "text"),
+    [
+        (
+            ("B:WK3,30:B19,22", "19-24", "19-23"),
+            Kind.ENDING,
+            "19-24 leaves the drawn ending of two men against a king and a man, which 19-23 holds: by the tables it is "
+            "lost now.",
+        ),
+        (
+            ("B:WK15,K16:B13,20,K6", "13-17", "20-24"),
+            Kind.ENDING,
+            "13-17 gives away the win in the ending of a king and two men against two kings: by the tables it is drawn "
+            "now.",
+        ),
+        (
+            ("B:WK25,K20:BK24,K17", "17-21", "24-28", "", "20x27 21x30"),
+            Kind.OPPOSITION,
+            "17-21 gives up the move (the opposition). By the tables a won ending becomes a loss.",
+        ),
+    ],
+)
+def test_reasons_that_the_tables_prove(fault: tuple[str, ...], kind: Kind, text: str, tables: Tablebase) -> None:
+    made = fault_of(*fault)
+    reason = Explainer(tables.get_wdl, 1).explain(made)
+    assert reason is not None
+    assert (reason.text, reason.kind, reason.proof) == (text, kind, Proof.TABLES)
+    confirm(made, reason, tables)
+
+
+def test_what_the_tables_say_is_said_behind_another_reason(tables: Tablebase) -> None:
+    reason = Explainer(tables.get_wdl, NODES).explain(fault_of("B:W28,K23:B8,16,20", "16-19", "8-12"))
+    assert reason is not None
+    assert reason.text == "16-19 leaves the man on 19 to be taken: 23x16. By the tables a won ending becomes a loss."
+
+
+def test_nothing_is_claimed_of_a_move_that_is_as_good() -> None:
+    assert Explainer(nodes=NODES).explain(fault_of(Board().fen(), "11-15", "9-14")) is None
+
+
+def test_a_search_for_reasons_can_be_ended() -> None:
+    def stop() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        Explainer(check=stop).explain(fault_of(Board().fen(), "11-15", "9-14"))
+
+
+def test_what_is_lost_only_in_the_expected_play_is_called_so() -> None:
+    """The search is too short to see anything, so the lines have to show it."""
+    fault = fault_of(
+        "B:W15,18,19,23,29,30,31,32:B2,4,5,6,7,8,12,16,17",
+        "17-22",
+        "17-21",
+        "17-21 29-25 7-10",
+        "30-26 5-9 26x17",
+    )
+    explainer = Explainer(nodes=1)
+    reason = explainer.explain(fault)
+    assert reason is not None
+    assert (reason.kind, reason.proof) == (Kind.EXPECTED_LOSS, Proof.LINE)
+    assert reason.text == "17-22 loses a man in the expected play: 30-26 5-9 26x17."
+    confirm(fault, reason)
+
+
+def test_a_king_that_is_shut_in() -> None:
+    fault = fault_of("B:WK18,K27:BK1,K25", "25-29", "1-6", "1-6 27-24 6-10 24-19", "18-22 1-6 27-24 6-10")
+    reason = shut_in_reason(fault, Proof.LINE)
+    assert reason is not None
+    assert (reason.kind, reason.squares) == (Kind.TRAPPED, (29,))
+    assert reason.text == "25-29 shuts in the king on 29: no move is safe there any more."
+    assert shut_in_reason(fault._replace(reply=fault.reply[:2]), Proof.LINE) is None  # too short to say so
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_lines_of_the_search_lead_to_their_score(seed: int) -> None:
+    rng, board = np.random.default_rng(seed), Board()
+    for _ in range(int(rng.integers(5, 60))):
+        moves = board.distinct_moves
+        if not moves:
+            return
+        board.push(moves[int(rng.integers(len(moves)))])
+    if not board.legal_moves:
+        return
+    search = MaterialSearch(3_000)
+    prospects = search.prospects(board)
+    assert [prospect.depth for prospect in prospects] == list(range(1, len(prospects) + 1))
+    line = search.line(board, prospects[0])
+    if line is not None:
+        assert shows(behind(board, *line), board.turn, prospects[0].score)
+
+
+def test_the_search_counts_as_the_reference_does() -> None:
+    board = Board("B:W15,17,29,31,32:B5,6,7,8,12")
+    for prospect in MaterialSearch(5_000).prospects(board)[:6]:
+        assert abs(prospect.score) < LEAST_WIN
+        assert forced(board.words(), prospect.score, prospect.depth)
+        assert not forced(board.words(), prospect.score + 1, prospect.depth)
+
+
+def test_pieces_are_followed_along_a_line() -> None:
+    board = Board("B:W30,31:B19,22")
+    line = moves_of(board, "22-26 31x22 19-24 22-18 24-28 18-15 28-32")
+    course = follow(board, line, Color.BLACK)
+    assert (course.men, course.kings, course.pieces) == (1, 0, 1)
+    assert [tuple(crowning) for crowning in course.crownings] == [(19, 32, 7)]
+    assert course.others == ()
+    assert until_won(board, line, Color.WHITE) == line[:2]
+    assert until_won(board, line, Color.WHITE, 2) is None
+    assert until_won(board, line, Color.BLACK) is None
+
+
+def test_words() -> None:
+    assert [counted(number, "man") for number in (1, 2, 12)] == ["a man", "two men", "twelve men"]
+    assert [net_pieces(2, 0), net_pieces(0, 1), net_pieces(1, 1), net_pieces(-1, 2)] == [
+        "two men",
+        "a king",
+        "two pieces",
+        "a piece",
+    ]
+    board = Board("B:W21,22,K23:B1,K30")
+    assert ending(board, Color.WHITE) == "a king and two men against a king and a man"
+    assert pieces_on(board, (21, 22)) == "the men on 21 and 22"
+    assert pieces_on(board, (21, 22, 23)) == "the pieces on 21, 22 and 23"
