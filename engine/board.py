@@ -1,4 +1,4 @@
-"""``Board``: a game of English draughts in play, with the habits of python-chess."""
+"""``Board``: a game of draughts in play, with the habits of python-chess."""
 
 import enum
 import re
@@ -8,14 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from . import movegen
-from .bitboard import ROTATIONS, SQUARE_OF_BIT, turned
+from .bitboard import SQUARE_OF_BIT, turned
 from .errors import IllegalMoveError
 from .fen import START_FEN, Color, format_fen, parse_fen, pieces_of, to_number
+from .rules import played
 
-REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
-REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
+REPETITIONS_TO_DRAW: int = played.REPETITIONS_TO_DRAW
+REVERSIBLE_PLIES_TO_DRAW: int = played.REVERSIBLE_PLIES_TO_DRAW
 _SHOWN = 40  # characters of a wrong text that a message repeats
-MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
+MOVE_TEXT = re.compile(rf"{played.SQUARE}(?:[-x:]{played.SQUARE})+")
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,11 @@ class Move:
     path: tuple[int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
-        return ("x" if self.captured else "-").join(map(str, self.path or (self.start, self.end)))
+        return _written(self.path or (self.start, self.end), bool(self.captured))
+
+
+def _written(squares: tuple[int, ...], captures: bool) -> str:
+    return (played.CAPTURE_SIGN if captures else "-").join(map(played.square_name, squares))
 
 
 class Termination(enum.Enum):
@@ -42,7 +47,7 @@ class Termination(enum.Enum):
 
     NO_MOVES = "no legal move"
     REPETITION = "threefold repetition"
-    REVERSIBLE_PLIES = "80 plies without capture or man move"
+    REVERSIBLE_PLIES = f"{REVERSIBLE_PLIES_TO_DRAW} plies without capture or man move"
 
 
 class Outcome(NamedTuple):
@@ -53,11 +58,12 @@ class Outcome(NamedTuple):
 
     @property
     def result(self) -> str:
-        """PDN result, Black first: ``1-0`` means Black won."""
+        """PDN result, who moves first in the start position first: in English draughts ``1-0`` means Black won."""
         return RESULTS[self.winner]
 
 
-RESULTS = {Color.BLACK: "1-0", Color.WHITE: "0-1", None: "1/2-1/2"}
+FIRST_TO_MOVE = Color(played.FIRST_TO_MOVE)
+RESULTS = {FIRST_TO_MOVE: "1-0", FIRST_TO_MOVE.other: "0-1", None: "1/2-1/2"}
 
 
 class _State(NamedTuple):
@@ -75,17 +81,14 @@ class LegalMove(NamedTuple):
 _NUMBERS_OF_BITS = {color: tuple(to_number(int(square), color) for square in SQUARE_OF_BIT) for color in Color}
 
 
-def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
-    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``."""
-    # In plain integers: a call into compiled code for each field took three times as long.
-    numbers, bit, directions = _NUMBERS_OF_BITS[turn], code & 31, code >> movegen.PATH_SHIFT
-    jump = 2 if code & movegen.CAPTURE_FLAG else 1
-    path = [numbers[bit]]
-    for _ in range(code >> movegen.HOPS_SHIFT & 31):
-        bit = (bit + jump * ROTATIONS[directions & 3]) & 31
-        directions >>= 2
-        path.append(numbers[bit])
-    return tuple(path)
+def code_to_path(code: int, turn: Color, taken: int = 0) -> tuple[int, ...]:
+    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``.
+
+    Args:
+        taken: word of the pieces that it takes; without it, a king that flies takes several on a line in one hop.
+    """
+    numbers = _NUMBERS_OF_BITS[turn]
+    return tuple(numbers[bit] for bit in played.path_bits(code, taken))
 
 
 def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list[LegalMove]:
@@ -94,8 +97,8 @@ def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool)
     count = movegen.generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, distinct)
     numbers, legal = _NUMBERS_OF_BITS[turn], []
     for *after, code in buffer[:count].tolist():
-        path = code_to_path(code, turn)
         taken = opp & ~after[1]
+        path = code_to_path(code, turn, taken)
         captured = tuple(sorted(numbers[bit] for bit in range(32) if taken >> bit & 1)) if taken else ()
         legal.append(LegalMove(Move(path[0], path[-1], captured, path), tuple(after)))
     return legal
@@ -220,7 +223,7 @@ class Board:
         path, ends = self._legal_path(move).move.path, (move.start, move.end)
         sharing = sum((legal.move.start, legal.move.end) == ends for legal in self.legal_paths())
         squares = path if sharing > 1 else ends
-        return ("x" if move.captured else "-").join(map(str, squares))
+        return _written(squares, bool(move.captured))
 
     def parse_pdn(self, text: str) -> Move:
         """The legal move that a PDN text names, in the short or the long form.
@@ -229,8 +232,8 @@ class Board:
             IllegalMoveError: the text is no move, or fits no legal move, or several.
         """
         if not MOVE_TEXT.fullmatch(text):
-            raise IllegalMoveError(f"{text[:_SHOWN]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
-        squares = tuple(int(number) for number in re.split("[-x:]", text))
+            raise IllegalMoveError(f"{text[:_SHOWN]!r} is not a move (like {played.EXAMPLES})")
+        squares = tuple(played.square_number(name) for name in re.split("[-x:]", text))
         paths = [legal.move for legal in self.legal_paths()]
         fits = [move for move in paths if move.path == squares]
         if not fits:
@@ -253,7 +256,7 @@ class Board:
         if not legal:
             return f"{text} is illegal in {self.fen()}: {self.turn} has no legal move"
         shown = ", ".join(map(str, legal[:8])) + (", ..." if len(legal) > 8 else "")
-        if legal[0].captured and "x" not in text:
+        if legal[0].captured and not set("x:") & set(text):
             return f"{text} is illegal in {self.fen()}: {self.turn} must capture ({shown})"
         return f"{text} is illegal in {self.fen()}; legal: {shown}"
 
@@ -264,8 +267,8 @@ class Board:
     def outcome(self) -> Outcome | None:
         """How the game ended, or None while it goes on.
 
-        A side without a move loses. The third occurrence of a position with the same side to move and 80 consecutive
-        plies without a capture and without a man moving are draws.
+        A side without a move loses. The third occurrence of a position with the same side to move and
+        ``REVERSIBLE_PLIES_TO_DRAW`` consecutive plies without a capture and without a man moving are draws.
         """
         if not self.legal_paths():
             return Outcome(Termination.NO_MOVES, self.turn.other)
@@ -276,7 +279,7 @@ class Board:
         return None
 
     def result(self) -> str:
-        """PDN result of the position, Black first; ``*`` while the game goes on."""
+        """PDN result of the position, see ``Outcome.result``; ``*`` while the game goes on."""
         outcome = self.outcome()
         return outcome.result if outcome else "*"
 
@@ -293,5 +296,5 @@ def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:
     """Whether the squares name this path: start and end, and whatever lies between in order."""
     if squares[0] != path[0] or squares[-1] != path[-1] or len(squares) < 2:
         return False
-    rest = iter(path[1:-1])
+    rest = iter(played.between(path))
     return all(square in rest for square in squares[1:-1])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engine.board import Board, Move
+from engine.board import RESULTS, Board, Move
 from engine.console import Console
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
@@ -94,7 +94,7 @@ class TextGame:
             self._over = True
         elif word == "resign":
             self._over = True
-            return "0-1" if self.board.turn is Color.BLACK else "1-0"
+            return RESULTS[self.board.turn.other]
         elif word == "undo":
             self._undo()
         elif word == "moves":
