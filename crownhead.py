@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from engine.errors import PartlyReadError
-from engine.game import GAME_VARIABLE, OtherGameError
+from engine.game import ENGLISH, GAME_VARIABLE, OtherGameError, check_game
 from papers.command_line import reproduce
 from selfplay import requests
 from selfplay.command_line import endgames
@@ -142,6 +142,7 @@ def _play(request: PlayRequest) -> None:
 
         text_play(request)
         return
+    check_game("the window's board", ENGLISH)
     from engine.fen import START_FEN
     from gui.app import run
     from gui.launch import plan_for, spec_of
