@@ -146,11 +146,17 @@ class RunConfig(_Settings):
     loop: LoopConfig = LoopConfig()
     stages: tuple[Stage, ...] = Field((), description="earlier settings of a run that was resumed with --set")
 
+    def _needs_tables(self) -> bool:
+        searches = (self.search.oracle != "off", self.match_search.oracle != "off")
+        return any((*searches, self.selfplay.adjudicate, self.selfplay.rescore, self.loop.exam_positions > 0))
+
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
         for anchor in self.loop.anchors:
             if isinstance(parse_player(anchor), NetworkSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
+        if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
+            raise ValueError(f"there are no endgame tables of {played.TITLE}, for adjudication, scores, search or exam")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         if self.loop.deterministic and (self.loop.minutes is not None or self.selfplay.actors != 1):
