@@ -26,6 +26,7 @@ FAST = {
     "test_replay",
     "test_retired",
     "test_rules",
+    "test_russian",
     "test_sealed",
     "test_search",
     "test_search_graph",
