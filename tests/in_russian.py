@@ -37,7 +37,7 @@ from selfplay.openings import MatchError, make_openings
 from selfplay.shards import read_shard
 
 ROOT = Path(__file__).parent.parent
-# Known figures; the first five are counted by the plain rules, too, and pydraughts agrees move by move (test_russian.py).
+# Known figures. The plain rules count the first five as well; test_russian.py asks pydraughts about moves.
 COUNTS = (7, 49, 302, 1469, 7482, 37986, 190146, 929905, 4570667)
 
 
