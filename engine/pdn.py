@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .board import Board, Move
+from .board import FIRST_TO_MOVE, Board, Move
 from .errors import DraughtsError, IllegalMoveError, PdnError
-from .fen import START_FEN, Color
+from .fen import START_FEN
 from .files import bounded_lines
 from .pdn_tokens import MAX_LINE, SHOWN, Token, error_at, split_games, tokenize
 from .rules import played
@@ -341,9 +341,9 @@ def _format_line(nodes: list[PdnNode], board: Board, number: int, depth: int) ->
         raise PdnError(f"variations lie more than {MAX_DEPTH} deep in each other")
     interrupted = True
     for node in nodes:
-        black = board.turn is Color.BLACK
-        if black or interrupted or node.comments_before:
-            yield f"{number}." if black else f"{number}..."
+        begins = board.turn is FIRST_TO_MOVE
+        if begins or interrupted or node.comments_before:
+            yield f"{number}." if begins else f"{number}..."
         yield from _format_comments(node.comments_before)
         mark = _MARK_OF_NAG.get(node.nags[0], "") if node.nags else ""
         yield board.pdn(node.move) + mark
@@ -356,7 +356,7 @@ def _format_line(nodes: list[PdnNode], board: Board, number: int, depth: int) ->
             yield from (words[-1], ")") if words[-1].endswith("\n") else (words[-1] + ")",)
         interrupted = bool(node.comments or node.variations)
         board.push(node.move)
-        number += not black
+        number += not begins
 
 
 def _wrap(words: Iterable[str]) -> Iterator[str]:

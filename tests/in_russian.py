@@ -83,6 +83,7 @@ def test_a_game_in_its_notation() -> None:
         board.push_pdn(text)
     assert [str(move) for move in board.legal_moves] == ["b6:d4:b2", "d6:b4"]
     assert str(board.parse_pdn("b6:b2")) == str(board.parse_pdn("b6xd4xb2")) == "b6:d4:b2"
+    assert format_game(PdnGame.from_board(board)).endswith("1. c3-d4 f6-g5 2. b2-c3 g7-f6 3. d4-c5 *\n")
     with pytest.raises(IllegalMoveError, match="must capture"):
         board.push_pdn("h6-g5")
     with pytest.raises(IllegalMoveError, match="c3-d4, c3:e5 or c3:e5:g7"):

@@ -6,9 +6,11 @@ rest of the engine takes what it needs from ``engine.movegen``, ``engine.encodin
 compiled function, so that a second game costs the first nothing.
 """
 
-from typing import Any
-
 from ..game import GAME
-from . import english, russian
 
-played: Any = {"english": english, "russian": russian}[GAME]
+if GAME == "russian":
+    from . import russian as played
+else:
+    from . import english as played  # type: ignore[no-redef]
+
+__all__ = ["played"]
