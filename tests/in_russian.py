@@ -187,6 +187,19 @@ def test_search_proves_a_win(fen: str) -> None:
     assert WIN in result.proofs
 
 
+def test_more_moves_than_a_word_has_bits() -> None:
+    """Shots are looked for among the first 64 moves; all have their probability."""
+    board = Board("W:WKd8,Kh8,Ka7,Kd6,Kh6,Ka5,Kh4,Kh2,Ka1,Kc1,Ke1,Kg1:Ba3")
+    search = LockstepSearch(SearchConfig(num_simulations=100, shot_prior=0.3), 1)
+    search.set_board(0, board)
+    search.start(0, explore=False)
+    search.run(UniformEvaluator())
+    result = search.result(0)
+    assert len(result.visits) == len(board.distinct_moves) == 66
+    assert result.priors.sum() == pytest.approx(1, abs=1e-4)
+    assert (result.priors[64:] > 0).all()
+
+
 def test_searched_games_end_as_boards_do() -> None:
     """Every move that the search makes is the board's, and both see the same end."""
     endings = {
