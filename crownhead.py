@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from engine.errors import PartlyReadError
+from engine.game import ENGLISH, GAME_VARIABLE, OtherGameError, check_game
 from papers.command_line import reproduce
 from selfplay import requests
 from selfplay.command_line import endgames
@@ -150,6 +152,7 @@ def _play(request: PlayRequest) -> None:
 
         text_play(request)
         return
+    check_game("the window's board", ENGLISH)
     from engine.fen import START_FEN
     from gui.app import run
     from gui.launch import plan_for, spec_of
@@ -269,12 +272,22 @@ def main() -> None:
         print(f"crownhead: {missing_message()}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     except Exception as error:
+        if isinstance(error, OtherGameError) and GAME_VARIABLE not in os.environ:
+            _play_other(error.game)
         usage = getattr(error, "format_message", None)  # an error of the command line itself
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):
             raise
         message = f"{usage()} (see --help)" if usage else str(error)
         print(f"crownhead: {_one_line(message)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+
+
+def _play_other(game: str) -> None:
+    """Begins the command anew, in a process that plays another game."""
+    os.environ[GAME_VARIABLE] = game
+    if os.name == "nt":  # where a process cannot become another
+        sys.exit(subprocess.call(sys.orig_argv))
+    os.execv(sys.executable, sys.orig_argv)
 
 
 def _check_arguments(arguments: list[str]) -> None:

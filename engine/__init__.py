@@ -1,5 +1,8 @@
 """The game: rules, notation, encoding, search and players. It imports no networks, processes or windows."""
 
-from .code_cache import provide_code_cache
+from .code_cache import part_code_cache, provide_code_cache
+from .game import ENGLISH, GAME
 
 provide_code_cache()
+if GAME != ENGLISH:
+    part_code_cache(GAME)

@@ -1,4 +1,4 @@
-"""``Board``: a game of English draughts in play, with the habits of python-chess."""
+"""``Board``: a game of draughts in play, with the habits of python-chess."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -20,11 +20,12 @@ from .fen import (
     pieces_of,
     to_square,
 )
-from .move import SHOWN, LegalMove, Move, generated_moves, moves_named
+from .move import SHOWN, LegalMove, Move, generated_moves, moves_named, written
 from .outcomes import Outcome, Termination
+from .rules import played
 
-REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
-REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
+REPETITIONS_TO_DRAW: int = played.REPETITIONS_TO_DRAW
+REVERSIBLE_PLIES_TO_DRAW: int = played.REVERSIBLE_PLIES_TO_DRAW
 _BITS = {color: {n: int(BIT_OF_SQUARE[to_square(n, color)]) for n in range(1, NUMBERS + 1)} for color in Color}
 
 
@@ -265,7 +266,7 @@ class Board:
         path, ends = self._legal_path(move).move.path, (move.start, move.end)
         sharing = sum((legal.move.start, legal.move.end) == ends for legal in self.legal_paths())
         squares = path if sharing > 1 else ends
-        return ("x" if move.captured else "-").join(map(str, squares))
+        return written(squares, bool(move.captured))
 
     def pdn_line(self, moves: Iterable[Move]) -> tuple[str, ...]:
         """A line of moves from here in PDN; raises ``IllegalMoveError`` at the first that is not legal."""
@@ -305,7 +306,7 @@ class Board:
         if not legal:
             return f"{text} is illegal in {self.fen()}: {self.turn} has no legal move"
         shown = ", ".join(map(str, legal[:8])) + (", ..." if len(legal) > 8 else "")
-        if legal[0].captured and "x" not in text:
+        if legal[0].captured and not set("x:") & set(text):
             return f"{text} is illegal in {self.fen()}: {self.turn} must capture ({shown})"
         return f"{text} is illegal in {self.fen()}; legal: {shown}"
 
@@ -324,8 +325,8 @@ class Board:
     def outcome(self) -> Outcome | None:
         """How the game ended, or None while it goes on.
 
-        A side without a move loses. The third occurrence of a position with the same side to move and 80 consecutive
-        plies without a capture and without a man moving are draws.
+        A side without a move loses. The third occurrence of a position with the same side to move and
+        ``REVERSIBLE_PLIES_TO_DRAW`` consecutive plies without a capture and without a man moving are draws.
         """
         if not self.legal_paths():
             return Outcome(Termination.NO_MOVES, self.turn.other)
@@ -336,7 +337,7 @@ class Board:
         return None
 
     def result(self) -> str:
-        """PDN result of the position, Black first; ``*`` while the game goes on."""
+        """PDN result of the position, see ``Outcome.result``; ``*`` while the game goes on."""
         outcome = self.outcome()
         return outcome.result if outcome else "*"
 

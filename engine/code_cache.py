@@ -28,6 +28,19 @@ def provide_code_cache(source: Path = Path(__file__).parent) -> None:
     print(f"crownhead: cannot write to {source} or to your cache: code is compiled anew each time", file=sys.stderr)
 
 
+def part_code_cache(game: str, source: Path = Path(__file__).parent) -> None:
+    """Has Numba keep the code of a game in a folder of its own, below the one that it would use.
+
+    A cache holds one version of a function, and the functions that call the rules are others in each game.
+    """
+    beside = source / "__pycache__" if _writable(source) else platformdirs.user_cache_path("numba", False)
+    place = Path(os.environ.get(VARIABLE) or beside)
+    if place.name != game:  # else it comes from the process that has started this one
+        os.environ[VARIABLE] = str(place / game)
+    if "numba" in sys.modules:  # it has read the environment already
+        sys.modules["numba"].config.CACHE_DIR = os.environ[VARIABLE]
+
+
 def _writable(folder: Path) -> bool:
     """Whether a file can be made in a folder, or in the one above it that is there."""
     while not folder.exists() and folder != folder.parent:

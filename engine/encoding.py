@@ -6,10 +6,12 @@
 
     0 own men | 1 own kings | 2 opponent's men | 3 opponent's kings | 4 reversible plies / 80 | 5 one on odd rows
 
-**Policy output** is [N, 128]: ``logit[32 * direction + square]`` belongs to one hop (a step or a single jump) from
-``square`` in ``direction``. The logit of a move is the sum over its hops, so a multi-jump scores like the product of
-its jumps. Two legal moves that lead to different positions never have the same hops (tests/test_encoding.py), so they
-never share a logit.
+(In other games than English draughts the number of reversible plies that end it stands for the 80.)
+
+**Policy output** is [N, 128]: ``logit[32 * direction + square]`` belongs to one hop from ``square`` in ``direction``: a
+step or a single jump; where kings fly, every step of a move. The logit of a move is the sum over its hops, so a
+multi-jump scores like the product of its jumps. Two legal moves that lead to different positions never have the same
+hops (tests/test_encoding.py), so they never share a logit.
 
 **WDL output** is [N, 3]: win, draw, loss for the side to move; value = P(win) - P(loss).
 """
@@ -17,14 +19,17 @@ never share a logit.
 import numpy as np
 from numba import njit
 
-from .bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES, ROTATIONS, SQUARE_OF_BIT
-from .movegen import DISTINCT, MAX_MOVES, MOVE, generate, is_capture, move_direction, move_hops, move_start
+from .bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES
+from .movegen import DISTINCT, MAX_MOVES, MOVE, generate
+from .rules import played
 
 NUM_PLANES = 6
 NUM_POLICY = NUM_DIRECTIONS * NUM_SQUARES
 NO_HOP = NUM_POLICY  # pads tables of hops; its logit is 0
-MAX_HOPS = 12  # a capture takes at most the opponent's twelve pieces
-REVERSIBLE_SCALE = 80.0
+MAX_HOPS = played.MAX_HOPS
+REVERSIBLE_SCALE = float(played.REVERSIBLE_PLIES_TO_DRAW)
+hop_indices = played.hop_indices
+move_logit = played.move_logit
 
 
 @njit(cache=True)
@@ -43,32 +48,6 @@ def encode_planes(positions):
             planes[i, 4, row, column] = counter
             planes[i, 5, row, column] = row & 1
     return planes
-
-
-@njit(cache=True)
-def hop_indices(code, hops):
-    """Writes the policy indices of a move's hops into ``hops`` [>= MAX_HOPS] and returns their number."""
-    bit = np.int64(move_start(code))
-    jump = 2 if is_capture(code) else 1
-    count = move_hops(code)
-    for hop in range(count):
-        direction = move_direction(code, hop)
-        hops[hop] = NUM_SQUARES * direction + SQUARE_OF_BIT[bit]
-        bit = (bit + jump * ROTATIONS[direction]) & 31
-    return count
-
-
-@njit(cache=True, inline="always")
-def move_logit(policy_logits, i, code):
-    """Logit of a move: the sum of its hops' logits in ``policy_logits[i]``, of [N, 128]."""
-    bit = np.int64(move_start(code))
-    jump = 2 if is_capture(code) else 1
-    logit = np.float32(0.0)
-    for hop in range(move_hops(code)):
-        direction = move_direction(code, hop)
-        logit += policy_logits[i, NUM_SQUARES * direction + SQUARE_OF_BIT[bit]]
-        bit = (bit + jump * ROTATIONS[direction]) & 31
-    return logit
 
 
 @njit(cache=True)

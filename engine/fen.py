@@ -1,4 +1,4 @@
-"""FEN of English draughts (PDN 3.0, section "FEN tag"): ``B:W21,22,K23:B1-4,K30``.
+"""FEN of draughts (PDN 3.0, section "FEN tag"): ``B:W21,22,K23:B1-4,K30``; squares are written as in the game's moves.
 
 What other programs write is read as well: small letters, and counters of moves behind the sides (``:H0:F1``), which
 are left aside.
@@ -14,19 +14,20 @@ from typing import NamedTuple
 
 from .bitboard import mask_of, squares_of
 from .errors import FenError
+from .rules import played
 
-START_FEN = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
-EMPTY_FEN = "B:W:B"
+START_FEN: str = played.START_FEN
+EMPTY_FEN = f"{played.FIRST_TO_MOVE}:W:B"
 NUMBERS = 32
 MAX_PIECES = 12  # a side never has more than it started with
 _LONGEST = 120  # characters of a wrong text that a message repeats; the start position has 67
 _REMEMBERED = 4096  # texts and positions: a self-play actor meets the same openings again and again
 _COUNTER = re.compile(r"[HF][0-9]{1,4}")
-_PIECES = re.compile(r"(K?)([0-9]{1,2})(?:-([0-9]{1,2}))?")
+_PIECES = re.compile(rf"(K?)({played.SQUARE})(?:-({played.SQUARE}))?")
 
 
 class Color(enum.Enum):
-    """The two sides. Black starts on 1-12 and moves first."""
+    """The two sides. Black starts on 1-12; in English draughts it moves first."""
 
     BLACK = "B"
     WHITE = "W"
@@ -82,7 +83,7 @@ def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
         match = _PIECES.fullmatch(token)
         if match is None:
             raise FenError(f"FEN {shown}: {_shown(token)} is not a square (like 7, K7 or 1-4)")
-        first, last = int(match[2]), int(match[3] or match[2])
+        first, last = played.square_number(match[2]), played.square_number(match[3] or match[2])
         if not 1 <= first <= last <= NUMBERS:
             raise FenError(f"FEN {shown}: {_shown(token)} is outside squares 1 to {NUMBERS}")
         squares = set(range(first, last + 1))
@@ -160,6 +161,6 @@ def fen_of_pieces(turn: Color, pieces: Mapping[int, Piece]) -> str:
 
     def side(color: Color) -> str:
         squares = sorted((king, number) for number, (owner, king) in pieces.items() if owner is color)
-        return color.value + ",".join(f"{'K' * king}{number}" for king, number in squares)
+        return color.value + ",".join(f"{'K' * king}{played.square_name(number)}" for king, number in squares)
 
     return f"{turn.value}:{side(Color.WHITE)}:{side(Color.BLACK)}"

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from . import movegen
-from .bitboard import ROTATIONS, SQUARE_OF_BIT
+from .bitboard import SQUARE_OF_BIT
 from .errors import InvalidMoveError
 from .fen import NUMBERS, Color, to_number
+from .rules import played
 
 SHOWN = 40  # characters of a wrong text that a message repeats
-MOVE_TEXT = re.compile(r"[0-9]{1,2}(?:[-x:][0-9]{1,2})+")
+MOVE_TEXT = re.compile(rf"{played.SQUARE}(?:[-x:]{played.SQUARE})+")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,12 @@ class Move:
         return Move(NUMBERS + 1 - self.start, NUMBERS + 1 - self.end, turned[::-1], path)
 
     def __str__(self) -> str:
-        return ("x" if self.captured else "-").join(map(str, self.path or (self.start, self.end)))
+        return written(self.path or (self.start, self.end), bool(self.captured))
+
+
+def written(squares: tuple[int, ...], captures: bool) -> str:
+    """A move in PDN by the squares stood on, or by its first and last one."""
+    return (played.CAPTURE_SIGN if captures else "-").join(map(played.square_name, squares))
 
 
 class LegalMove(NamedTuple):
@@ -49,17 +55,14 @@ class LegalMove(NamedTuple):
 _NUMBERS_OF_BITS = {color: tuple(to_number(int(square), color) for square in SQUARE_OF_BIT) for color in Color}
 
 
-def code_to_path(code: int, turn: Color) -> tuple[int, ...]:
-    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``."""
-    # In plain integers: a call into compiled code for each field took three times as long.
-    numbers, bit, directions = _NUMBERS_OF_BITS[turn], code & 31, code >> movegen.PATH_SHIFT
-    jump = 2 if code & movegen.CAPTURE_FLAG else 1
-    path = [numbers[bit]]
-    for _ in range(code >> movegen.HOPS_SHIFT & 31):
-        bit = (bit + jump * ROTATIONS[directions & 3]) & 31
-        directions >>= 2
-        path.append(numbers[bit])
-    return tuple(path)
+def code_to_path(code: int, turn: Color, taken: int = 0) -> tuple[int, ...]:
+    """PDN numbers stood on by a move code of ``movegen`` made by ``turn``.
+
+    Args:
+        taken: word of the pieces that it takes; without it, a king that flies takes several on a line in one hop.
+    """
+    numbers = _NUMBERS_OF_BITS[turn]
+    return tuple(numbers[bit] for bit in played.path_bits(code, taken))
 
 
 def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool) -> list[LegalMove]:
@@ -68,8 +71,8 @@ def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool)
     count = movegen.generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, distinct)
     numbers, legal = _NUMBERS_OF_BITS[turn], []
     for *after, code in buffer[:count].tolist():
-        path = code_to_path(code, turn)
         taken = opp & ~after[1]
+        path = code_to_path(code, turn, taken)
         captured = tuple(sorted(numbers[bit] for bit in range(32) if taken >> bit & 1)) if taken else ()
         legal.append(LegalMove(Move(path[0], path[-1], captured, path), tuple(after)))
     return legal
@@ -82,8 +85,8 @@ def moves_named(text: str, paths: list[Move]) -> list[Move]:
         InvalidMoveError: the text is no move.
     """
     if not MOVE_TEXT.fullmatch(text):
-        raise InvalidMoveError(f"{text[:SHOWN]!r} is not a move (like 11-15, 15x22 or 2x9x18)")
-    squares = tuple(int(number) for number in re.split("[-x:]", text))
+        raise InvalidMoveError(f"{text[:SHOWN]!r} is not a move (like {played.EXAMPLES})")
+    squares = tuple(played.square_number(name) for name in re.split("[-x:]", text))
     exact = [move for move in paths if move.path == squares]
     return exact or [move for move in paths if _names(squares, move.path)]
 
@@ -92,5 +95,5 @@ def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:
     """Whether the squares name this path: start and end, and whatever lies between in order."""
     if squares[0] != path[0] or squares[-1] != path[-1] or len(squares) < 2:
         return False
-    rest = iter(path[1:-1])
+    rest = iter(played.between(path))
     return all(square in rest for square in squares[1:-1])

@@ -9,6 +9,7 @@ import enum
 from typing import NamedTuple
 
 from .fen import Color
+from .rules import played
 
 WIN, DRAW, LOSS = 0, 1, 2
 NO_RESULT = 3  # neither: a game without one, or a sample that is no position of a game
@@ -21,7 +22,7 @@ class Termination(enum.Enum):
 
     NO_MOVES = "no legal move"
     REPETITION = "threefold repetition"
-    REVERSIBLE_PLIES = "80 plies without capture or man move"
+    REVERSIBLE_PLIES = f"{played.REVERSIBLE_PLIES_TO_DRAW} plies without capture or man move"
 
 
 class Outcome(NamedTuple):
@@ -32,8 +33,9 @@ class Outcome(NamedTuple):
 
     @property
     def result(self) -> str:
-        """PDN result, Black first: ``1-0`` means Black won."""
+        """PDN result, who moves first in the start position first: in English draughts ``1-0`` means Black won."""
         return RESULTS[self.winner]
 
 
-RESULTS = {Color.BLACK: "1-0", Color.WHITE: "0-1", None: "1/2-1/2"}
+FIRST_TO_MOVE = Color(played.FIRST_TO_MOVE)
+RESULTS = {FIRST_TO_MOVE: "1-0", FIRST_TO_MOVE.other: "0-1", None: "1/2-1/2"}

@@ -16,11 +16,14 @@ from typing import NamedTuple
 
 from .board import Board, Move
 from .errors import DraughtsError, IllegalMoveError, PdnError
-from .fen import START_FEN, Color
+from .fen import START_FEN
 from .files import bounded_lines
+from .outcomes import FIRST_TO_MOVE
 from .pdn_tokens import MAX_LINE, SHOWN, Token, error_at, split_games, tokenize
+from .rules import played
 
-GAME_TYPE = "21,B,8,8,N1,0"
+GAME_TYPE: str = played.PDN_GAME_TYPE
+_GAME_NUMBER = int(GAME_TYPE.partition(",")[0])
 OLD_RESULTS = {"2-0": "1-0", "1-1": "1/2-1/2", "0-2": "0-1"}  # as in international draughts; PDN 3.0, "Result tag"
 RESULTS = ("1-0", "0-1", "1/2-1/2", "0-0", "*")
 MAX_DEPTH = 100  # variations within variations
@@ -31,6 +34,7 @@ _VARIANTS = {
     0: "chess",
     1: "Chinese chess",
     20: "international draughts",
+    21: "English draughts",
     22: "Italian draughts",
     23: "American pool checkers",
     24: "Spanish draughts",
@@ -145,10 +149,12 @@ def _read_headers(tokens: list[Token]) -> tuple[dict[str, str], Board]:
     if game_type := headers.get("GameType"):
         number = re.match(r"\s*([0-9]{1,3})\s*(?:,|\Z)", game_type)
         if number is None:
-            raise error_at(where["GameType"], f"GameType {game_type[:SHOWN]!r} does not begin with a number (like 21)")
-        if int(number[1]) != 21:
+            raise error_at(
+                where["GameType"], f"GameType {game_type[:SHOWN]!r} does not begin with a number (like {_GAME_NUMBER})"
+            )
+        if int(number[1]) != _GAME_NUMBER:
             variant = _VARIANTS.get(int(number[1]), "an unknown game")
-            raise error_at(where["GameType"], f"GameType {number[1]} is {variant}, not English draughts (21)")
+            raise error_at(where["GameType"], f"GameType {number[1]} is {variant}, not {played.TITLE} ({_GAME_NUMBER})")
     if headers.get("SetUp") == "1" and not headers.get("FEN"):
         raise error_at(where["SetUp"], "SetUp is 1 but there is no FEN tag")
     try:
@@ -336,9 +342,9 @@ def _format_line(nodes: list[PdnNode], board: Board, number: int, depth: int) ->
         raise PdnError(f"variations lie more than {MAX_DEPTH} deep in each other")
     interrupted = True
     for node in nodes:
-        black = board.turn is Color.BLACK
-        if black or interrupted or node.comments_before:
-            yield f"{number}." if black else f"{number}..."
+        begins = board.turn is FIRST_TO_MOVE
+        if begins or interrupted or node.comments_before:
+            yield f"{number}." if begins else f"{number}..."
         yield from _format_comments(node.comments_before)
         mark = _MARK_OF_NAG.get(node.nags[0], "") if node.nags else ""
         yield board.pdn(node.move) + mark
@@ -351,7 +357,7 @@ def _format_line(nodes: list[PdnNode], board: Board, number: int, depth: int) ->
             yield from (words[-1], ")") if words[-1].endswith("\n") else (words[-1] + ")",)
         interrupted = bool(node.comments or node.variations)
         board.push(node.move)
-        number += not black
+        number += not begins
 
 
 def _wrap(words: Iterable[str]) -> Iterator[str]:

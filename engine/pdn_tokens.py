@@ -1,10 +1,11 @@
-"""PDN as tokens, and the tokens of a file divided into games; knows neither board nor rules."""
+"""PDN as tokens, and the tokens of a file divided into games; knows of the rules only how squares are written."""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from .errors import PdnError
+from .rules import played
 
 SHOWN = 40  # characters of a faulty text that an error repeats
 MAX_LINE = 1 << 20  # characters
@@ -21,7 +22,7 @@ class Token(NamedTuple):
 
 
 _RESULT = r"(?:1/2-1/2|1-0|0-1|0-0|2-0|0-2|1-1)(?![0-9x:/-])"
-_SQUARE = r"(?:0[1-9]|[1-9][0-9]?)"
+_SQUARE = played.PDN_SQUARE
 # A result may stick to the move before it (22-171-0), and 1-10 is a move, not the draw 1-1. What begins like a tag but
 # is none is bad to the end of its line: every character is looked at a bounded number of times.
 _TOKEN = re.compile(

@@ -9,7 +9,7 @@ from . import movegen
 from .bitboard import turned
 from .board import Board
 from .fen import START_FEN
-from .move import code_to_path
+from .move import generated_moves
 
 
 def count(board: Board, depth: int, distinct: bool = False) -> int:
@@ -24,14 +24,11 @@ def count(board: Board, depth: int, distinct: bool = False) -> int:
 
 def divide(board: Board, depth: int, distinct: bool = False) -> dict[str, int]:
     """``count`` split by the first move (every capture path apart unless ``distinct``); depth is at least 1."""
-    own, opp, kings = (np.uint32(word) for word in board.words())
-    moves, below = movegen.new_moves(), movegen.new_moves(max(depth - 1, 1))
+    below = movegen.new_moves(max(depth - 1, 1))
     counts: dict[str, int] = {}
-    for made in moves[: movegen.generate(own, opp, kings, moves, distinct)]:
-        code = np.uint64(made["code"])
-        text = ("x" if movegen.is_capture(code) else "-").join(map(str, code_to_path(int(code), board.turn)))
-        own, opp, kings = (np.uint32(turned(made[name])) for name in ("opp", "own", "kings"))
-        counts[text] = int(movegen.perft(own, opp, kings, depth - 1, below, distinct))
+    for move, (own, opp, kings) in generated_moves(*board.words(), board.turn, distinct):
+        own, opp, kings = (turned(np.uint32(word)) for word in (opp, own, kings))
+        counts[str(move)] = int(movegen.perft(own, opp, kings, depth - 1, below, distinct))
     return counts
 
 

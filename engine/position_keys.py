@@ -10,12 +10,15 @@ import numpy as np
 from numba import njit
 
 from . import movegen
-from .bitboard import BIT_OF_SQUARE, ROTATIONS, turned
+from .bitboard import BIT_OF_SQUARE, turned
 from .board import Board
 from .errors import DraughtsError
 from .fen import Color, to_square
 from .move import MOVE_TEXT
 from .random_words import mix
+from .rules import played
+
+move_end = played.move_end
 
 _BITS = np.array(
     [[0, *(int(BIT_OF_SQUARE[to_square(number, color)]) for number in range(1, 33))] for color in Color], np.uint32
@@ -28,16 +31,6 @@ def position_key(own, opp, kings, salt):
     """Hash uint64 of a position, different for each ``salt`` (uint64)."""
     pieces = np.uint64(own) | (np.uint64(opp) << np.uint64(32))
     return mix(mix(pieces ^ salt) + np.uint64(kings))
-
-
-@njit(cache=True)
-def _end_of(code):
-    """The bit on which a move ends."""
-    jump = 2 if movegen.is_capture(code) else 1
-    bit = np.int64(movegen.move_start(code))
-    for hop in range(movegen.move_hops(code)):
-        bit = (bit + jump * ROTATIONS[movegen.move_direction(code, hop)]) & 31
-    return bit
 
 
 @njit(cache=True)
@@ -54,7 +47,7 @@ def _follow(words, squares, row, bits, moves):
         start, end, found = bits[row, squares[ply, 0]], bits[row, squares[ply, 1]], -1
         for index in range(count):
             code = moves[index].code
-            if movegen.move_start(code) == start and _end_of(code) == end:
+            if movegen.move_start(code) == start and move_end(code) == end:
                 if found >= 0:
                     return ply
                 found = index
@@ -104,7 +97,7 @@ def _squares_of(moves: Sequence[str]) -> np.ndarray:
     """Start and end up to the first text that is no move on this board: int64 [plies, 2]."""
     squares = []
     for text in moves:
-        numbers = [int(number) for number in re.split("[-x:]", text)] if MOVE_TEXT.fullmatch(text) else [0]
+        numbers = [played.square_number(name) for name in re.split("[-x:]", text)] if MOVE_TEXT.fullmatch(text) else [0]
         if not 1 <= numbers[0] <= 32 or not 1 <= numbers[-1] <= 32:
             break
         squares.append((numbers[0], numbers[-1]))

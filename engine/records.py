@@ -3,11 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
+from numba import njit
 
 
 def record(fields: Sequence[tuple[Any, ...]]) -> np.dtype:
     """An aligned structured type; where Numba is off (``NUMBA_DISABLE_JIT=1``), fields are attributes in Python too."""
     kind = np.dtype(list(fields), align=True)
-    return np.dtype((np.record, kind)) if numba.config.DISABLE_JIT else kind
+    return kind if _is_compiled() else np.dtype((np.record, kind))
+
+
+def _is_compiled() -> bool:
+    def function() -> None: ...
+
+    return njit(function) is not function

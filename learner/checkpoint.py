@@ -23,6 +23,7 @@ from torch import Tensor
 
 from engine.errors import one_line
 from engine.files import atomic_write, sha256_of, sync_folder
+from engine.game import ENGLISH, GAME, check_game
 from engine.sealed import ChecksumError, sealed, unsealed
 from engine.version import installed_version
 
@@ -49,6 +50,7 @@ class CheckpointInfo(BaseModel, frozen=True, extra="forbid"):
         figures: what is known of its training (steps, losses, games, ...).
         created: time of writing, with time zone.
         crownhead: version of the program that wrote it.
+        game: that the network plays, of ``engine.game.GAMES``.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -58,6 +60,7 @@ class CheckpointInfo(BaseModel, frozen=True, extra="forbid"):
     digest: str
     created: datetime
     crownhead: str
+    game: str = ENGLISH
 
 
 class Checkpoint(NamedTuple):
@@ -92,6 +95,7 @@ def save_checkpoint(
             digest=sha256_of(weights),
             created=datetime.now(UTC),
             crownhead=installed_version(),
+            game=GAME,
         )
     except ValueError as error:
         raise CheckpointError(f"{folder}: {one_line(error)}") from error
@@ -107,8 +111,10 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
 
     Raises:
         CheckpointError: a file is missing, cut off, changed, of another version, or no checkpoint at all.
+        OtherGameError: the network plays another game than this process.
     """
     info = read_info(folder)
+    check_game(str(folder), info.game)
     path = whole_folder(Path(folder)) / WEIGHTS_FILE
     data = read_weights(path, info.digest, INFO_FILE)
     network = make_network(info.network).eval()

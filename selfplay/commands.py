@@ -197,10 +197,10 @@ def _print_ratings(ratings: Ratings) -> None:
 
 def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
     """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first."""
-    board = Board(request.fen)
+    player = make_player(request.spec, Conditions(request.simulations, backend=request.backend))
+    board = Board(request.fen)  # after the network, which says whether this process plays its game
     if not board.legal_moves:
         raise IllegalMoveError(f"{request.fen}: the game is over, {board.turn} has no legal move")
-    player = make_player(request.spec, Conditions(request.simulations, backend=request.backend))
     assert isinstance(player, SearchPlayer)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from engine.game import GAME, GameName, check_game
 from engine.players.spec import NetworkSpec, parse_player
+from engine.rules import played
 from engine.sealed import sealed, unsealed
 from engine.search import SearchConfig
 from learner.inference import BackendName
@@ -48,7 +50,9 @@ class SelfPlayConfig(_Settings):
     tree_samples: TreeSampleConfig = TreeSampleConfig()
     fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")
     fork_fraction: float = Field(0.0, ge=0, le=1, description="games that begin beside an earlier one (forks)")
-    ballot_fraction: float = Field(0.5, ge=0, le=1, description="of the other games, those that start from a ballot")
+    ballot_fraction: float = Field(
+        0.5 if played.HAS_BALLOTS else 0.0, ge=0, le=1, description="of the other games, those that start from a ballot"
+    )
     random_opening_plies: int = Field(6, ge=0, le=40, description="the rest: at most this many random plies")
     max_plies: int = Field(240, ge=10, le=2000, description="a game of this length is a draw")
     resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: play on")
@@ -80,7 +84,11 @@ class LoopConfig(_Settings):
     save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
     anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")
     anchor_games: int = Field(20, ge=0, description="games of each promoted network against each anchor")
-    exam_positions: int = Field(5000, ge=0, description="endgames that each promoted network's WDL head is asked about")
+    exam_positions: int = Field(
+        5000 if played.HAS_TABLES else 0,
+        ge=0,
+        description="endgames that each promoted network's WDL head is asked about",
+    )
     keep_checkpoints: int = Field(50, ge=2, description="candidates kept beside the promoted ones")
 
 
@@ -117,6 +125,7 @@ class RunConfig(_Settings):
     """Everything that determines a run; stored as ``config.json`` in its folder."""
 
     preset: str = DEFAULT_PRESET
+    game: GameName = Field("english", description="see ``crownhead train --game``")
     seed: int = Field(1, ge=0)
     pool: Literal["local", "threads", "ray"] = Field(
         "local", description="actors as processes of this machine, as threads of the trainer, or as Ray's processes"
@@ -137,11 +146,17 @@ class RunConfig(_Settings):
     loop: LoopConfig = LoopConfig()
     stages: tuple[Stage, ...] = Field((), description="earlier settings of a run that was resumed with --set")
 
+    def _needs_tables(self) -> bool:
+        searches = (self.search.oracle != "off", self.match_search.oracle != "off")
+        return any((*searches, self.selfplay.adjudicate, self.selfplay.rescore, self.loop.exam_positions > 0))
+
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
         for anchor in self.loop.anchors:
             if isinstance(parse_player(anchor), NetworkSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
+        if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
+            raise ValueError(f"there are no endgame tables of {played.TITLE}, for adjudication, scores, search or exam")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         if self.loop.deterministic and (self.loop.minutes is not None or self.selfplay.actors != 1):
@@ -322,21 +337,28 @@ def config_from(preset: str, fields: dict[str, Any], settings: Sequence[str] = (
     Raises:
         ConfigError: no such setting, or a value out of range.
     """
-    fields = merged({**fields, "preset": preset}, changes)
+    fields = merged({**fields, "preset": preset, "game": GAME}, changes)
     for text in settings:
         fields = merged(fields, parse_setting(text))
     return parse_config(fields)
 
 
 def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
-    """Checks a configuration; raises ``ConfigError`` that names the first wrong setting."""
+    """Checks a configuration.
+
+    Raises:
+        ConfigError: a setting is wrong; the first is named.
+        OtherGameError: it is of another game than this process plays.
+    """
     try:
-        return RunConfig.model_validate(fields)
+        config = RunConfig.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         place = setting_name(first["loc"]) or "settings"
         reason = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
         raise ConfigError(f"{source}: {place}: {reason}") from error
+    check_game(source, config.game)
+    return config
 
 
 def config_json(config: RunConfig) -> bytes:

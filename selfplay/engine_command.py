@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
+from engine.game import ENGLISH, check_game
 from engine.hub.params import Param, Value
 from engine.hub.server import serve
 from engine.players import Player, PlayerError, make_simple_player
@@ -21,6 +22,7 @@ _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a 
 
 def engine_command(request: EngineRequest) -> None:
     """Serves until standard input ends. The other program can change simulations, oracle, contempt and backend."""
+    check_game("the protocol", ENGLISH)
     spec, version = request.spec, installed_version()
     if not isinstance(spec, NetworkSpec):
         player = make_simple_player(spec)

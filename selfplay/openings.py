@@ -13,7 +13,9 @@ from engine.board import Board
 from engine.errors import DraughtsError
 from engine.files import read_text
 from engine.pdn import PdnGame, read_games
+from engine.rules import played
 
+DEFAULT_OPENINGS = "ballots" if played.HAS_BALLOTS else "random:4"
 MAX_RANDOM_PLIES = 40
 _FILE = "file:"
 _GAME_PLIES = 6  # plies of a finished game that are its opening; an unfinished game is an opening as a whole
@@ -49,6 +51,8 @@ def make_openings(spec: str, number: int, seed: int) -> list[Opening]:
         openings = _file_openings(spec.removeprefix(_FILE))
         return [openings[index % len(openings)] for index in range(number)]
     rng = np.random.default_rng(seed)
+    if spec == "ballots" and not played.HAS_BALLOTS:
+        raise MatchError(f"there are no ballots of {played.TITLE}: take openings like {DEFAULT_OPENINGS}")
     if spec == "ballots":
         ballots = playable_ballots()
         order = [ballots[i] for _ in range(0, number, len(ballots)) for i in rng.permutation(len(ballots))]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .match_record import MatchGame
-from .openings import Opening, make_openings
+from .openings import DEFAULT_OPENINGS, Opening, make_openings
 from .weights import Weights
 
 _PART_GAMES = 16  # side by side: a batch for the network, and not much is lost with an actor
@@ -17,7 +17,7 @@ class MatchPart:
         match: number of the match: the games of one that has ended do not count for the next.
         names: of the two players; the first has Black in the games of even number.
         anchor: specification of the second player, if that is no network.
-        seed: of the openings, from ballots, and of the players.
+        seed: of the openings and of the players.
         pairs: openings of the whole match.
         games: numbers of these games.
     """
@@ -31,7 +31,7 @@ class MatchPart:
 
     def starts(self) -> list[tuple[int, Opening]]:
         """Number and opening of each game."""
-        openings = make_openings("ballots", self.pairs, self.seed)
+        openings = make_openings(DEFAULT_OPENINGS, self.pairs, self.seed)
         return [(index, openings[index // 2]) for index in self.games]
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.game import GAMES, check_game
+
 from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Games, Seed, Tables
 
 if TYPE_CHECKING:
@@ -408,6 +410,7 @@ class TrainRequest:
     """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""
 
     preset: Annotated[str, typer.Option(help="smoke, quick, laptop or gpu.")] = "quick"
+    game: Annotated[str | None, typer.Option(help=f"{' or '.join(GAMES)}; english if left out.")] = None
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
     pool: Annotated[str | None, typer.Option(help="local (processes of this machine), threads, or ray.")] = None
@@ -438,6 +441,8 @@ class TrainRequest:
     def __post_init__(self) -> None:
         if self.mirror is not None and not self.mirror.strip():
             raise RequestError("--mirror is empty: name a location, like s3://BUCKET/RUN")
+        if self.game not in (None, *GAMES):
+            raise RequestError(f"--game {self.game!r}: choose one of {', '.join(GAMES)}")
         for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
             if self.resume and given:
                 raise RequestError(f"a run goes on with its own {what}: {option} cannot be given with --resume")
@@ -460,6 +465,8 @@ class TrainRequest:
         return [*(self.settings or ()), *backend, *minutes]
 
     def execute(self, quiet: bool) -> "TrainFigures":
+        if self.game is not None:
+            check_game("the run", self.game)
         from .commands import train_command
 
         return train_command(self, quiet)

@@ -6,6 +6,7 @@ from engine.board import Board, Move
 from engine.console import Console
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
+from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, format_game
 from engine.players.base import Player, close_player, search_moves
 from engine.players.search_player import SearchPlayer
@@ -94,7 +95,7 @@ class TextGame:
             self._over = True
         elif word == "resign":
             self._over = True
-            return "0-1" if self.board.turn is Color.BLACK else "1-0"
+            return RESULTS[self.board.turn.other]
         elif word == "undo":
             self._undo()
         elif word == "moves":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import safetensors.torch
 
+from engine.game import check_game
 from engine.players.base import Player
 from engine.players.simple import make_simple_player
 from engine.players.spec import NetworkSpec, parse_player
@@ -71,6 +72,7 @@ class Worker:
     """
 
     def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:
+        check_game("the run", config.game)
         use_single_thread()
         self._make_knowledge = knowledge
         self._config = config

@@ -31,6 +31,7 @@ FAST_FILES = {
     "test_replay",
     "test_retired",
     "test_rules",
+    "test_russian",
     "test_sealed",
     "test_search",
     "test_search_graph",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import code_cache
-from engine.code_cache import VARIABLE, provide_code_cache
+from engine.code_cache import VARIABLE, part_code_cache, provide_code_cache
 
 NOWHERE = Path("/dev/null/cache")
 
@@ -49,3 +49,14 @@ print(os.environ["NUMBA_CACHE_DIR"])
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip()
     assert not Path(done.stdout.strip()).exists()
+
+
+def test_each_game_has_a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")  # and back to what it was
+    part_code_cache("russian", tmp_path)
+    assert os.environ[VARIABLE] == str(tmp_path / "__pycache__" / "russian")
+    part_code_cache("russian", tmp_path)  # as in a process that this one starts
+    assert os.environ[VARIABLE] == str(tmp_path / "__pycache__" / "russian")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "chosen"))
+    part_code_cache("russian", tmp_path)
+    assert os.environ[VARIABLE] == str(tmp_path / "chosen" / "russian")

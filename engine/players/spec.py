@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import ValidationError
 
-from ..search import SearchConfig
+from ..search import BOARD_SEARCH, SearchConfig
 from .alphabeta import MAX_DEPTH
 from .base import PlayerError, PlayerSpecError
 from .hub import PREFIX, split_command
@@ -20,7 +20,7 @@ from .rollout import MAX_SIMULATIONS as MAX_ROLLOUTS
 CHAMPION = "champion"
 """The name of the network that comes with the program."""
 OracleName = Literal["off", "tablebase"]
-DEFAULT_ORACLE: OracleName = "tablebase"
+DEFAULT_ORACLE: OracleName = BOARD_SEARCH.oracle
 BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
 """``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
 

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..rules import played
+
 MOST_IN_FLIGHT = 256
 
 
@@ -86,7 +88,7 @@ class SearchConfig(BaseModel):
 
 BOARD_SEARCH = SearchConfig(
     num_simulations=400,
-    oracle="tablebase",
+    oracle="tablebase" if played.HAS_TABLES else "off",
     leaves_in_flight=16,
     policy_temperature=2.0,
     shot_prior=0.3,

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import mask_of, popcount, turned
-from ..movegen import DISTINCT, generate, is_capture, jumpers_of, new_moves
+from ..movegen import DISTINCT, MAX_MOVES, generate, is_capture, jumpers_of, new_moves
 from ..records import record
 
 MAX_OFFERS = 4
@@ -19,6 +19,7 @@ MAX_NODES = 2000  # most nodes of one search; a line that is not finished by the
 MOST_TOGETHER = 0.9  # probability of all shots of a position that have theirs raised
 _PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24 pieces
 _BEST = 1000
+_BITS = 64  # moves that a word can name
 _BEFORE_FAR_ROW, _BEFORE_NEAR_ROW = np.uint32(mask_of(range(24, 28))), np.uint32(mask_of(range(4, 8)))
 
 FRAME = record(
@@ -72,8 +73,8 @@ def find_shots(own, opp, kings, frames, moves):
         frames, moves: see ``new_shot_frames``.
 
     Returns:
-        uint64, bit i set: move i in the order of ``generate(distinct=True)`` is one. (There are never more than 48
-        quiet moves.) Whoever must capture has none.
+        uint64, bit i set: move i in the order of ``generate(distinct=True)`` is one. (Of more than 64 quiet moves the
+        first 64 are looked at.) Whoever must capture has none.
     """
     found = np.uint64(0)
     if jumpers_of(own, opp, kings) != 0:
@@ -82,6 +83,8 @@ def find_shots(own, opp, kings, frames, moves):
     root.offers, root.alpha, root.beta = MAX_OFFERS, -_BEST, _BEST
     ply, nodes = 0, 0
     _open(root, moves[0], own, opp, kings, ply % 2 == 0)
+    if MAX_MOVES > _BITS:  # flying kings may have more
+        root.num_moves = min(root.num_moves, np.int32(_BITS))
     while True:
         frame, attacks = frames[ply], ply % 2 == 0
         cut = frame.best >= frame.beta if attacks else frame.best <= frame.alpha
@@ -119,7 +122,7 @@ def find_shots(own, opp, kings, frames, moves):
 
 @njit(cache=True, inline="always")
 def _is_shot(shots, move):
-    return shots >> np.uint64(move) & np.uint64(1) != 0
+    return (MAX_MOVES <= _BITS or move < _BITS) and shots >> np.uint64(move) & np.uint64(1) != 0
 
 
 @njit(cache=True)

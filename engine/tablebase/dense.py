@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import NUM_SQUARES, borrowed
+from ..game import ENGLISH, check_game
 from ..interrupts import map_threads
 from ..memory import check_memory
 from ..movegen import new_moves
@@ -121,6 +122,7 @@ class _Dense:
     row: ClassVar[np.dtype[Any]]  # dtype of one word
 
     def __init__(self, pieces: int, file: Path | None = None) -> None:
+        check_game("the set of endgame tables", ENGLISH)
         check_pieces(pieces)
         self.pieces = pieces
         self.slices = no_slices()

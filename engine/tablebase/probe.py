@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..board import Board
+from ..game import ENGLISH, check_game
 from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .material import MAX_PIECES, Material
@@ -177,7 +178,9 @@ def open_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BY
     Raises:
         TableFileError: a file is damaged or foreign.
         OSError: the folder is not there or cannot be read.
+        OtherGameError: this process does not play English draughts.
     """
+    check_game("the set of endgame tables", ENGLISH)
     folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if path.exists()]
     folders += [SHIPPED, SHIPPED_KINGS] if shipped else []
     return Tablebase(BlockStore(find_copies(folders), cache_bytes), folders)

@@ -1,0 +1,36 @@
+"""The game that this process plays: English draughts, unless the environment names another of ``GAMES``.
+
+A process plays one game, because compiled code calls the rules of its game directly: see ``engine.rules``.
+"""
+
+import os
+import sys
+from typing import Literal, get_args
+
+GameName = Literal["english", "russian"]
+GAMES: tuple[GameName, ...] = get_args(GameName)
+ENGLISH: GameName = "english"
+GAME_VARIABLE = "CROWNHEAD_GAME"  # processes that this one starts read it, too
+GAME = os.environ.get(GAME_VARIABLE) or ENGLISH
+
+if GAME not in GAMES:
+    print(f"crownhead: {GAME_VARIABLE} is {GAME[:40]!r}: choose one of {', '.join(GAMES)}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+class OtherGameError(ValueError):
+    """Something belongs to another game than the one that this process plays.
+
+    Attributes:
+        game: the one that it belongs to, of ``GAMES``.
+    """
+
+    def __init__(self, what: str, game: str) -> None:
+        super().__init__(f"{what} is of {game} draughts, this process plays {GAME}: set {GAME_VARIABLE}={game}")
+        self.game = game
+
+
+def check_game(what: str, game: str) -> None:
+    """Raises ``OtherGameError`` unless ``game`` is the one that this process plays."""
+    if game != GAME:
+        raise OtherGameError(what, game)
