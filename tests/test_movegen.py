@@ -12,8 +12,8 @@ from reference import START, Position, Step
 
 from engine import movegen
 from engine.bitboard import mask_of, squares_of
-from engine.board import code_to_path
 from engine.fen import MAX_PIECES, START_FEN, format_fen, parse_fen, to_number
+from engine.move import code_to_path
 
 PERFT = json.loads((Path(__file__).parent / "data" / "perft.json").read_text())
 START_COUNTS = PERFT["positions"][START_FEN]
