@@ -149,7 +149,7 @@ class App:
             Action.QUIT: self.quit,
             Action.FULLSCREEN: self.toggle_fullscreen,
             Action.HELP: lambda: self.go.open(action),
-            Action.TUTORIAL: lambda: self.go.open(action),
+            Action.LESSONS: lambda: self.go.open(action),
             Action.THEME: self.next_theme,
             Action.LARGER: lambda: self.zoom(1.25),
             Action.SMALLER: lambda: self.zoom(0.8),

@@ -16,7 +16,6 @@ from .puzzle_scene import PuzzleScene
 from .report_scene import ReportScene
 from .scene import Scene
 from .setup_scene import SetupScene
-from .tutorial_scene import TutorialScene
 
 if TYPE_CHECKING:
     from ..app import App
@@ -29,10 +28,9 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.LOAD: LoadPage,
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
-    "lessons": LessonScene,
+    Action.LESSONS: LessonScene,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
-    Action.TUTORIAL: TutorialScene,
     Action.HELP: HelpScene,
     Action.COMMENT: NotePage,
 }
