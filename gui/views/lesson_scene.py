@@ -49,6 +49,7 @@ class LessonScene(TableScene[LessonRecord]):
 
     def press(self, name: str) -> None:
         if name in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
+            self.forget_fault()
             self._go(self.index + (1 if name == Action.NEXT_PAGE else -1))
         else:
             super().press(name)

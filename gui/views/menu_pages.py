@@ -33,6 +33,7 @@ SCENES = (  # button of the main menu, what it opens, what that is
         Action.LESSONS,
         "The rules and the endings, done at the board, from the first move on",
     ),
+    ("Endgame trainer …", "endings", "Endings of your choice, drawn from the tables, which play against you"),
     ("Puzzles", "puzzles", "One right move; about as hard as you are strong, with a rating"),
     ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),

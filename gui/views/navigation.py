@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ..help import Action
 from ..plan import GamePlan
+from .ending_scene import EndingPage
 from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
@@ -29,6 +30,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
     Action.LESSONS: LessonScene,
+    "endings": EndingPage,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
     Action.HELP: HelpScene,

@@ -33,8 +33,10 @@ class TableScene(ExerciseScene, Generic[Record]):
         self._path = app.autosave.folder.parent / file_name
         self.record, self.fault = load_kept(self._path, kind)
         self.tables: Tablebase | None = None
-        with self.guarded():
+        try:
             self.tables = open_tablebase()
+        except _FAULTS as error:
+            self.fault = one_line(error, _LONGEST)
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
@@ -44,6 +46,11 @@ class TableScene(ExerciseScene, Generic[Record]):
         except _FAULTS as error:
             self.fault = one_line(error, _LONGEST)
             self.begin(None)
+
+    def forget_fault(self) -> None:
+        """Another exercise may read other tables."""
+        if self.tables is not None:
+            self.fault = ""
 
     def keep(self) -> None:
         """Stores the record."""
