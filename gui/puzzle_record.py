@@ -148,7 +148,9 @@ class EndingResults(BaseModel):
 
     @property
     def summary(self) -> str:
-        """The results in one line."""
+        """The results in one line; "" before the first."""
+        if not self.tried:
+            return ""
         parts = [f"{self.flawless} of {self.tried} flawless"]
         if self.shortest:
             parts.append(f"{self.plies / self.shortest:.2f} times the shortest way")

@@ -47,9 +47,7 @@ def tables() -> Iterator[Tablebase]:
 
 @settings(max_examples=20)
 @given(classes, st.integers(0, 1000))
-def test_drawn_positions_are_quiet_and_have_material_and_value(
-    tables: Tablebase, kind: EndingClass, seed: int
-) -> None:
+def test_drawn_positions_are_quiet_and_have_material_and_value(tables: Tablebase, kind: EndingClass, seed: int) -> None:
     found = draw_positions(tables, kind.material, VALUES[kind.goal], 3, np.random.default_rng(seed))
     assert len(found) <= 3
     for own, opp, kings in found.tolist():
@@ -91,9 +89,7 @@ def test_hard_ones_take_long_or_leave_few_moves(tables: Tablebase) -> None:
 
 @settings(max_examples=20)
 @given(classes, st.integers(0, 1000), st.booleans())
-def test_best_play_takes_the_shortest_way(
-    tables: Tablebase, kind: EndingClass, seed: int, hard: bool
-) -> None:
+def test_best_play_takes_the_shortest_way(tables: Tablebase, kind: EndingClass, seed: int, hard: bool) -> None:
     ending = draw_ending(tables, kind, hard, np.random.default_rng(seed))
     if ending is None:
         return
