@@ -57,7 +57,7 @@ def test_a_picture_is_saved_and_copied(app: App, tool: Path) -> None:
     begin(app, *Color)
     app.go.game.keys.perform(Action.COPY_PICTURE)
     (path,) = pictures(app)
-    assert app.controller.notice == f"Copied; saved as {path}"
+    assert app.controller.notice == f"Copied; saved beside the kept games as {path.name}"
     assert tool.read_bytes() == path.read_bytes()
     shown = pygame.image.load(path)
     width, height = shown.get_size()

@@ -37,4 +37,4 @@ def keep_picture(app: "App", picture: BoardPicture) -> str:
     path, png = app.autosave.new_path(".png"), png_of(picture, app.style.theme, app.text)
     make_folder(path.parent)
     atomic_write(path, png)
-    return f"{'Copied; s' if put_picture(png) else 'S'}aved as {path}"
+    return f"{'Copied; s' if put_picture(png) else 'S'}aved beside the kept games as {path.name}"
