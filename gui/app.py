@@ -38,6 +38,7 @@ from .views.geometry import MIN_WINDOW, Rect, text_unit
 from .views.level_pages import WelcomePage, follow_result
 from .views.menu_pages import plan_of
 from .views.navigation import Navigation
+from .views.picture_file import keep_picture
 from .views.pieces import piece
 from .views.scene import key_of
 from .views.sounds import Sounds, quiet_libraries
@@ -149,7 +150,7 @@ class App:
             Action.QUIT: self.quit,
             Action.FULLSCREEN: self.toggle_fullscreen,
             Action.HELP: lambda: self.go.open(action),
-            Action.TUTORIAL: lambda: self.go.open(action),
+            Action.LESSONS: lambda: self.go.open(action),
             Action.THEME: self.next_theme,
             Action.LARGER: lambda: self.zoom(1.25),
             Action.SMALLER: lambda: self.zoom(0.8),
@@ -179,6 +180,13 @@ class App:
         """Puts a text into the clipboard and says so."""
         copied = put_text(text)
         self.controller.say("Copied" if copied else "There is no clipboard here", alarm=not copied)
+
+    def copy_picture(self) -> None:
+        """Saves the board as a picture, copies it where that is possible, and says so."""
+        try:
+            self.controller.say(keep_picture(self, self.go.game.plain_picture()))
+        except OSError as error:
+            self.controller.say(str(error), alarm=True)
 
     def paste(self) -> None:
         """Takes a game or a position from the clipboard, or says what is wrong with it."""
@@ -255,6 +263,7 @@ class App:
             self._in_play = session.game if session.on_main_line else self._in_play
         elif self._in_play == session.game:
             self._in_play = None
+            self.go.game.sound_end()
             if text := follow_result(self):
                 self.save_preferences()
                 self.controller.say(f"{session.ending.text}. {text}")

@@ -91,14 +91,15 @@ class Autosave:
         elif game.result != "*" and not self._looked_over:
             self._ended = game
         if self._path is None:
-            self._path = self._new_path()
+            self._path = self.new_path()
         if self._pending is not None and self._pending_path == self._path:
             self._pending.cancel()  # not begun yet: what is written now holds all of it
         self._pending_path = self._path
         self._pending = self._writer.submit(self._write, game, seats, self._path)
 
-    def _new_path(self) -> Path:
-        return self.folder / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{secrets.token_hex(3)}{SUFFIX}"
+    def new_path(self, suffix: str = SUFFIX) -> Path:
+        """Where a new file may lie."""
+        return self.folder / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{secrets.token_hex(3)}{suffix}"
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Waits until what was saved is on the disk; raises ``TimeoutError`` if ``timeout_s`` does not suffice."""
@@ -146,7 +147,7 @@ class Autosave:
             self._hold()
             new = not path.exists()
             if not new and self._known != (path, _content(path)):  # another window plays on with it
-                path = self._moved.setdefault(path, self._new_path())
+                path = self._moved.setdefault(path, self.new_path())
             if beside is not None:  # first: a game is never there without its players
                 atomic_write(seats_path(path), beside)
             if self._known != (path, data):

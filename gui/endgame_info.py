@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from engine.board import Board, Move
@@ -14,6 +15,8 @@ Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
 ORACLE_PIECES = 7  # the most that the oracle is asked about: up to there its accuracy is measured
 TABLE_PIECES = 8  # the most that the tables are asked about
+_CACHE_BYTES = 2 << 20  # what one look-up needs, so that memory stays flat from game to game
+_open_tables = partial(open_tablebase, cache_bytes=_CACHE_BYTES)
 _KEPT = 512  # verdicts
 _LONGEST_LINE = 300  # plies
 _CLOSING = 0.5  # seconds that ``close`` waits for the thread
@@ -104,7 +107,7 @@ class EndgameInfo:
 
     def __init__(
         self,
-        read_tables: Callable[[], Tablebase] = open_tablebase,
+        read_tables: Callable[[], Tablebase] = _open_tables,
         oracle: Callable[[Board], OracleAnswer | None] | None = None,
     ) -> None:
         self._read_tables: Callable[[], Tablebase] | None = read_tables

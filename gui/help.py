@@ -3,16 +3,16 @@
 import enum
 from typing import NamedTuple
 
-SCENES = ("menu", "game", "setup", "tutorial", "help", "report", "exercise")
+SCENES = ("menu", "game", "setup", "help", "report", "exercise")
 
 
 Action = enum.StrEnum(  # what a key can do
     "Action",
     "CURSOR_LEFT CURSOR_RIGHT CURSOR_UP CURSOR_DOWN NEXT_SQUARE PREVIOUS_SQUARE ENTER TYPE BACKSPACE CANCEL UNDO REDO "
     "FIRST PREVIOUS NEXT LAST NEW_GAME RESIGN OFFER_DRAW ACCEPT DECLINE PAUSE HINT MOVE_NOW TAKE_OVER ANALYSE REPORT "
-    "SAVE LOAD COPY_FEN COPY_PDN PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN NEXT_CONTROL "
-    "PREVIOUS_CONTROL MENU SETTINGS TUTORIAL HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE SET_KING_WHITE "
-    "SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE SHOW_MOVE REWIND VARIATION "
+    "SAVE LOAD COPY_FEN COPY_PDN COPY_PICTURE PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN "
+    "NEXT_CONTROL PREVIOUS_CONTROL MENU SETTINGS LESSONS HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE "
+    "SET_KING_WHITE SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE REWIND VARIATION "
     "COMMENT REMATCH",
 )
 
@@ -34,9 +34,7 @@ _ENTRY = ("game", "exercise")  # a move can be entered
 _CURSOR = ("game", "setup", "exercise")
 _REVIEW = ("game", "report")
 _SETUP = ("setup",)
-_TUTORIAL = ("tutorial",)
-_PAGES = ("tutorial", "help")
-_NOT_TUTORIAL = tuple(scene for scene in SCENES if scene != "tutorial")
+_PAGES = ("help",)
 _DIGITS = tuple("0123456789-x")
 
 BINDINGS = (
@@ -79,6 +77,7 @@ BINDINGS = (
     Binding(Action.LOAD, ("ctrl+o",), "load a game", "Files", _GAME),
     Binding(Action.COPY_FEN, ("ctrl+c",), "copy the position as FEN", "Files", _BOARDS),
     Binding(Action.COPY_PDN, ("ctrl+shift+c",), "copy the game as PDN", "Files", _GAME),
+    Binding(Action.COPY_PICTURE, ("ctrl+p",), "copy the position as a picture, which is saved as well", "Files", _GAME),
     Binding(Action.PASTE, ("ctrl+v",), "paste a position or a game", "Files", _GAME),
     Binding(Action.PASTE, ("ctrl+v",), "paste a position", "Files", _SETUP),
     Binding(Action.SETUP, ("ctrl+e",), "set up a position", "Files", _GAME),
@@ -94,8 +93,6 @@ BINDINGS = (
     Binding(Action.SET_DONE, ("ctrl+return",), "play from this position", "Setting up", _SETUP),
     Binding(Action.NEXT_PAGE, ("right", "page down"), "next page", "Pages", _PAGES),
     Binding(Action.PREVIOUS_PAGE, ("left", "page up"), "page before", "Pages", _PAGES),
-    Binding(Action.SHOW_MOVE, ("return", "space"), "show the next move of the example", "Pages", _TUTORIAL),
-    Binding(Action.REWIND, ("backspace",), "show the example again", "Pages", _TUTORIAL),
     Binding(Action.CURSOR_UP, ("up",), "the mistake before", "Pages", ("report",)),
     Binding(Action.CURSOR_DOWN, ("down",), "the next mistake", "Pages", ("report",)),
     Binding(Action.FLIP, ("f",), "turn the board round", "Window", (*_CURSOR, "report")),
@@ -113,13 +110,7 @@ BINDINGS = (
     Binding(Action.MENU, ("escape",), "back", "Window", SCENES[2:]),
     Binding(Action.MENU, ("f10",), "the menu", "Window", _GAME),
     Binding(Action.SETTINGS, ("ctrl+,",), "preferences", "Window", _GAME),
-    Binding(
-        Action.TUTORIAL,
-        ("f2",),
-        "the rules, in pictures",
-        "Window",
-        _NOT_TUTORIAL,
-    ),
+    Binding(Action.LESSONS, ("f2",), "lessons: the rules and the endings, done at the board", "Window", SCENES),
     Binding(Action.HELP, ("f1", "?"), "this page", "Window", SCENES),
     Binding(Action.QUIT, ("ctrl+q",), "close the window", "Window", SCENES),
 )

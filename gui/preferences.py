@@ -37,7 +37,7 @@ class Preferences(BaseModel):
     show_graph: bool = Field(True, description="graph of the game's evaluation")
     show_moves_table: bool = Field(True, description="table of the moves that the agent considers")
     show_line: bool = Field(True, description="the line that the agent expects")
-    sounds: bool = Field(True, description="a sound with every move")
+    sounds: bool = Field(True, description="sounds of moves and of the end of a game")
     window_width: int = Field(1100, ge=480, le=16384, description="of the window")
     window_height: int = Field(760, ge=360, le=16384, description="of the window")
     fullscreen: bool = Field(False, description="fill the screen")

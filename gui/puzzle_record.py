@@ -4,20 +4,23 @@ import os
 import random
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from engine.files import atomic_write, make_folder
 from engine.puzzles.glicko import START_DEVIATION, START_VOLATILITY, Rating, Result, rated
 from engine.puzzles.puzzle import Puzzle, Theme
 from engine.sealed import sealed, unsealed
 
+from .endgame_trainer import EndingClass
 from .preferences import BROKEN_SUFFIX
 
 Record = TypeVar("Record", bound=BaseModel)
 FILE_NAME = "puzzles.json"
 LESSONS_FILE_NAME = "lessons.json"
+ENDINGS_FILE_NAME = "endings.json"
+MOST_FAILED = 100  # positions of a class that are kept to be repeated
 _LARGEST_FILE = 16 << 20  # bytes
 _NEAREST = 20  # puzzles of about the player's rating, of which one is drawn
 _BEGINNING = 1000.0  # of a new player: about that of the level for casual players
@@ -48,6 +51,10 @@ THEME_NAMES: dict[Theme, str] = {
     Theme.ATTACK: "an attack",
     Theme.DEFENCE: "a defence",
 }
+
+
+def _checked_key(key: str) -> str:
+    return EndingClass.of_key(key).key
 
 
 class PuzzleRecord(BaseModel):
@@ -111,6 +118,61 @@ class LessonRecord(BaseModel):
     def enter(self, title: str, flawless: bool) -> None:
         """Notes a lesson; what was flawless once, stays so."""
         self.done[title] = flawless or self.done.get(title, False)
+
+
+class EndingResults(BaseModel):
+    """What was done in one class of endings.
+
+    Attributes:
+        tried, flawless: positions; the latter without a hint, a wrong move or too many moves.
+        half_points: given away by wrong moves.
+        plies, shortest: of the wins whose shortest way is known: plies that were needed, and those of that way.
+        failed: positions to repeat, the latest last.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    tried: int = Field(0, ge=0)
+    flawless: int = Field(0, ge=0)
+    half_points: int = Field(0, ge=0)
+    plies: int = Field(0, ge=0)
+    shortest: int = Field(0, ge=0)
+    failed: list[str] = Field([], max_length=MOST_FAILED)
+
+    def enter(self, fen: str, flawless: bool) -> None:
+        """Notes a position: it will be repeated until it is done without a fault."""
+        self.tried += 1
+        self.flawless += flawless
+        failed = [other for other in self.failed if other != fen]
+        self.failed = failed if flawless else [*failed, fen][-MOST_FAILED:]
+
+    @property
+    def summary(self) -> str:
+        """The results in one line; "" before the first."""
+        if not self.tried:
+            return ""
+        parts = [f"{self.flawless} of {self.tried} flawless"]
+        if self.shortest:
+            parts.append(f"{self.plies / self.shortest:.2f} times the shortest way")
+        if self.half_points:
+            parts.append(f"half points thrown away: {self.half_points}")
+        if self.failed:
+            parts.append(f"to repeat: {len(self.failed)}")
+        return " · ".join(parts)
+
+
+class EndingRecord(BaseModel):
+    """Results of the endgame trainer; ``classes``: ``EndingClass.key`` → results, the latest trained last."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1] = 1
+    classes: dict[Annotated[str, AfterValidator(_checked_key)], EndingResults] = Field({}, max_length=1000)
+
+    def of(self, kind: EndingClass) -> EndingResults:
+        """The results of a class, which counts as trained now."""
+        self.classes[kind.key] = results = self.classes.pop(kind.key, EndingResults())
+        return results
 
 
 def load_record(path: Path) -> tuple[PuzzleRecord, str]:

@@ -24,10 +24,10 @@ from gui.opponents import Opponents, OpponentSpec
 from gui.plan import GamePlan
 from gui.views.geometry import square_rect
 from gui.views.help_scene import HelpScene
+from gui.views.lesson_scene import LessonScene
 from gui.views.navigation import SCENES_BY_NAME
 from gui.views.report_scene import ReportScene
 from gui.views.setup_scene import SetupScene
-from gui.views.tutorial_scene import TutorialScene
 
 Script = Generator[None, None, None]
 RANDOM = OpponentSpec(kind="random")
@@ -296,7 +296,7 @@ def test_every_scene_at_every_size(app: App) -> None:
                 assert app.surface.get_size() == size
 
     drive(app, script())
-    assert {SetupScene, TutorialScene, HelpScene, ReportScene} < set(kinds)
+    assert {SetupScene, LessonScene, HelpScene, ReportScene} < set(kinds)
 
 
 def test_pointing_at_the_line_plays_it_on_the_board(app: App) -> None:

@@ -1,12 +1,10 @@
-"""The table of keys, and the tutorial's pages."""
+"""The table of keys."""
 
 from itertools import pairwise
 
 import pytest
 
-from engine.board import Board
 from gui.help import BINDINGS, SCENES, Action, action_for, combination, help_rows, key_label, keys_of
-from gui.tutorial import PAGES, Page, Tutorial
 
 
 def test_no_key_means_two_things_in_a_scene() -> None:
@@ -79,64 +77,3 @@ def test_help_rows() -> None:
     assert all(all(row) for scene in SCENES for row in help_rows(scene))
     groups = [row[0] for row in rows]
     assert sum(a != b for a, b in pairwise(groups)) + 1 == len(set(groups))
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
-def test_a_page_shows_what_the_rules_allow(page: Page) -> None:
-    board = Board(page.fen)
-    for text in page.moves:
-        assert board.outcome() is None
-        assert board.pdn(board.parse_pdn(text)) == text or str(board.parse_pdn(text)) == text
-        board.push_pdn(text)
-    assert all(1 <= square <= 32 for square in page.highlights)
-    assert 40 < len(page.text) < 450
-    assert page.text == page.text.strip()
-
-
-def page_called(title: str) -> Page:
-    return next(page for page in PAGES if page.title == title)
-
-
-def test_what_the_pages_claim() -> None:
-    choice = Board(page_called("Taking is compulsory").fen)
-    assert sorted(map(str, choice.legal_moves)) == ["10x17x26", "10x19"]
-    crowned = Board(page_called("Becoming a king").fen)
-    assert list(map(str, crowned.legal_moves)) == ["22x31"]
-    crowned.push_pdn("22x31")
-    assert crowned.piece_map()[31][1]
-    assert Board("B:W27:BK31").legal_moves[0].captured == (27,)
-    for title, result in (("Winning", "1-0"), ("Draws", "1/2-1/2")):
-        page = page_called(title)
-        board = Board(page.fen)
-        for text in page.moves:
-            board.push_pdn(text)
-        assert board.result() == result
-    shot = page_called("Give one, take two")
-    board = Board(shot.fen)
-    board.push_pdn(shot.moves[0])
-    assert list(map(str, board.legal_moves)) == [shot.moves[1]]
-    king = page_called("How kings move")
-    assert {move.end for move in Board(king.fen).legal_moves} == set(king.highlights)
-
-
-def test_reading_on_and_back() -> None:
-    tutorial = Tutorial()
-    assert (tutorial.index, tutorial.step) == (0, 0)
-    tutorial.go_to(-1)
-    assert tutorial.index == 0
-    tutorial.go_to(1)
-    assert tutorial.page is PAGES[1]
-    assert str(tutorial.show_move()) == "10-14"
-    assert (tutorial.step, str(tutorial.board.peek())) == (1, "10-14")
-    assert str(tutorial.show_move()) == "23-19"
-    assert tutorial.show_move() is None
-    assert tutorial.step == 2
-    tutorial.rewind()
-    assert tutorial.board.fen() == PAGES[1].fen
-    for _ in range(len(PAGES) + 3):
-        tutorial.go_to(tutorial.index + 1)
-    assert tutorial.index == len(PAGES) - 1
-    tutorial.go_to(-5)
-    assert tutorial.index == 0
-    tutorial.go_to(99)
-    assert tutorial.index == len(PAGES) - 1

@@ -629,7 +629,7 @@ def test_clocks_are_noted() -> None:
 
 
 def test_the_game_needs_no_pygame() -> None:
-    names = ("autosave", "clocks", "help", "move_input", "position_setup", "preferences", "session", "tutorial")
+    names = ("autosave", "clocks", "help", "move_input", "position_setup", "preferences", "session", "lessons")
     code = f"import sys, importlib\nfor n in {names}: importlib.import_module('gui.' + n)\nprint(*sys.modules)"
     root = Path(__file__).parent.parent
     loaded = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout

@@ -33,7 +33,7 @@ from gui.views.icons import ICONS, icon
 from gui.views.move_panels import LinePanel, LineState, MoveList, MoveListState
 from gui.views.panels import BalanceBar, GraphPanel, GraphState, StatusPanel, ThoughtHead, ThoughtPanel
 from gui.views.pieces import piece
-from gui.views.sounds import Sounds, knock
+from gui.views.sounds import Sounds, knock, tune
 from gui.views.text import Text
 from gui.views.theme import RGB, THEMES, Theme
 from gui.views.widgets import Button, Buttons, Question, Style, tooltip
@@ -415,6 +415,10 @@ def test_sounds_without_a_device_say_so_once(
     wave = knock(300.0, 0.1)
     assert wave.shape == (4410, 2)
     assert 3000 < np.abs(wave).max() < 32767
+    notes = tune((300.0, 400.0))
+    first = int(np.argmax(np.abs(notes).max(axis=1) > 1000))
+    assert 0.3 < first / 44_100 < 0.4  # the last move is heard before
+    assert notes.shape[1] == 2
 
 
 @pytest.mark.parametrize("width", [110, 145, 300, 500])

@@ -310,6 +310,34 @@ def test_what_is_no_puzzle_fails_the_check(tmp_path: Path) -> None:
         check_puzzles(path, 10, 1, SHIPPED, 1, quiet=True)
 
 
+def test_a_check_in_parts_removes_what_fails(tmp_path: Path) -> None:
+    path = tmp_path / "some.json.zst"
+    wrong = replace(PUZZLE, line=("32-28",), asked=1)
+    endings = ("B:W12:B3,4", "W:W29,30:B21", "B:W18,31:BK14")
+    others = tuple(replace(wrong, fen=fen, line=(str(Board(fen).legal_moves[0]),)) for fen in endings)
+    book = replace(BOOK, puzzles=(PUZZLE, wrong, *others))
+    write_book(path, book)
+    whole = check_puzzles(path, 10, 1, SHIPPED, 1, quiet=True)
+    assert whole["dropped"] == 0
+    assert read_book(path) == book
+    checked = unique = dropped = 0
+    while checked < len(book.puzzles):
+        part = check_puzzles(path, 2, 1, SHIPPED, 1, quiet=True, skip=unique, drop=True)
+        checked, unique, dropped = (
+            checked + part["checked"],
+            unique + part["unique"],
+            dropped + part["dropped"],
+        )
+    assert (checked, unique) == (len(book.puzzles), whole["unique"])
+    left = read_book(path)
+    assert len(left.puzzles) == len(book.puzzles) - dropped == unique
+    assert left == replace(book, puzzles=left.puzzles)
+    assert PUZZLE in left.puzzles
+    assert check_puzzles(path, 10, 1, SHIPPED, 1, quiet=True)["share"] == 1.0
+    with pytest.raises(PuzzleFileError, match="nothing is left behind"):
+        check_puzzles(path, 10, 1, SHIPPED, 1, quiet=True, skip=unique)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -1,7 +1,9 @@
 """Probing tables: values, distances, missing and damaged files, a cache too small, several threads."""
 
+import gc
 import shutil
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +27,7 @@ from engine.tablebase.probe import DRAWN_PLIES
 from engine.tablebase.probing import ABSENT, KNOWN, NOT_LOADED, Tables, probe_loaded
 from engine.tablebase.slice_file import TableFileError
 from engine.tablebase.store import MIN_CACHE_BLOCKS, BlockStore, find_copies, find_files
+from engine.tablebase.wdl_codec import BlockCodec
 from learner.endgame.data import EndgameSampler
 
 PIECES = 4
@@ -222,6 +225,29 @@ def test_a_small_cache_gives_the_same_answers(dense: DenseTables, positions: np.
         plies = tables.probe_distance_many(few)
     scores, _ = blocks.probe(few, True)
     assert (np.where(scores == 0, DRAWN_PLIES, 1000 - np.abs(scores)) == plies).all()
+    blocks.close()
+
+
+def test_what_decodes_blocks_takes_little_memory(
+    dense: DenseTables, positions: np.ndarray, monkeypatch: pytest.MonkeyPatch
+):
+    made = weakref.WeakSet[BlockCodec]()
+
+    def make(*arguments: Any) -> BlockCodec:
+        codec = BlockCodec(*arguments)
+        made.add(codec)
+        return codec
+
+    monkeypatch.setattr(store, "BlockCodec", make)
+    monkeypatch.setattr(store, "_CODEC_BYTES", 0)
+    blocks = BlockStore(find_copies([SHIPPED]), cache_bytes=1)
+    order = np.random.default_rng(0).permutation(len(positions))[:2000]
+    for part in np.array_split(positions[order], 20):
+        scores, states = blocks.probe(part, False)
+        assert (scores == dense.lookup(part)).all()
+        assert (states == KNOWN).all()
+    gc.collect()
+    assert 0 < len(made) <= store._FEWEST_CODECS
     blocks.close()
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -190,6 +191,19 @@ def test_a_step_is_short_even_where_no_leaf_needs_an_evaluation() -> None:
     best = thinking.thought().moves[0]
     assert best.proof == "draw"
     assert best.visits > 4900
+
+
+def test_an_analysis_of_another_line_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_player_module, "ANALYSIS", 600)
+    player, board = search_player(10), boards()[1]
+    first = watched(player.begin(board, "analysis"))[-1]
+    kept = weakref.ref(player.begin(board, "analysis"))
+    board.push(first.best)
+    player.begin(board, "analysis")
+    assert kept() is not None  # the game goes on: so does the tree
+    player.begin(Board(), "analysis")
+    assert kept() is None
+    assert watched(player.begin(boards()[1], "analysis"))[-1] == first
 
 
 def test_the_tree_is_kept_within_a_game_and_only_there() -> None:

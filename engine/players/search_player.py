@@ -138,27 +138,33 @@ class SearchPlayer:
 
     def begin(self, board: Board, purpose: Purpose = "move", pondering: bool = False) -> "TreeSearch":
         """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
-        ``config.reuse_tree`` says so. An analysis always shares positions that it reaches on several ways.
+        ``config.reuse_tree`` says so. An analysis always shares positions that it reaches on several ways. Its tree can
+        take a gigabyte, which is given back when a board of another line is analysed.
 
         Args:
             pondering: search for the opponent of the side to move, see ``LockstepSearch.start``.
         """
-        if purpose not in self._watched:
-            config = self.config
-            if purpose == "game":
-                config = config.model_copy(update={"num_simulations": _TIMED_SIMULATIONS[1]})
-            elif purpose == "analysis":
-                long = {"num_simulations": ANALYSIS, "transpositions": True}
-                config = config.impartial().model_copy(update=long)
-            trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
-            _reseed(trees, self._seed)
-            explore = self.explore and purpose != "analysis"
-            self._watched[purpose] = TreeSearch(trees, self.evaluator, _SLICE, explore)
-        search = self._watched[purpose]
+        search = self._watched.get(purpose)
+        if search is not None and purpose == "analysis" and search.moves_to(board) is None:
+            search = None
+            del self._watched[purpose]
+        if search is None:
+            search = self._watched[purpose] = self._new_search(purpose)
         # Not by the slices in which a caller advances: those are too short for any plan.
         deadline = math.inf if self.seconds is None else time.perf_counter() + _PLANNING * self.seconds
         search.set_board(board, pondering, deadline)
         return search
+
+    def _new_search(self, purpose: Purpose) -> "TreeSearch":
+        config = self.config
+        if purpose == "game":
+            config = config.model_copy(update={"num_simulations": _TIMED_SIMULATIONS[1]})
+        elif purpose == "analysis":
+            long = {"num_simulations": ANALYSIS, "transpositions": True}
+            config = config.impartial().model_copy(update=long)
+        trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
+        _reseed(trees, self._seed)
+        return TreeSearch(trees, self.evaluator, _SLICE, self.explore and purpose != "analysis")
 
 
 class TreeSearch:
@@ -204,13 +210,19 @@ class TreeSearch:
         self._trees.start(0, self._asked, self._explore, pondering)
         self._kept = self._made()
 
-    def _follow(self, board: Board) -> bool:
-        """Plays the moves that lead from the earlier board to this one; False if it is another game."""
+    def moves_to(self, board: Board) -> list[Move] | None:
+        """The moves that lead from the earlier board to this one; None if it is another line, or no tree is kept."""
         if self._board is None or not self._trees.config.reuse_tree:
-            return False
+            return None
         made = self._board.move_stack
-        later = board.move_stack[len(made) :]
         if board.start_fen != self._board.start_fen or board.move_stack[: len(made)] != made:
+            return None
+        return board.move_stack[len(made) :]
+
+    def _follow(self, board: Board) -> bool:
+        """Plays the moves that lead from the earlier board to this one; False if it is another line."""
+        later = self.moves_to(board)
+        if later is None or self._board is None:
             return False
         follower = self._board.copy()
         for move in later:

@@ -35,6 +35,8 @@ from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
 KINDS: tuple[Kind, Kind] = ("wdl", "distance")
 MIN_CACHE_BLOCKS = 256
 _LOG = logging.getLogger(__name__)
+_FEWEST_CODECS = 4  # kept; and more while they take at most the next number
+_CODEC_BYTES = 8 << 20
 _MOST_WANTED = 64  # blocks that wait to be loaded; a fraction of the cache, so that none pushes another out
 _SHARED_POSITIONS = 1 << 13  # fewer are not worth several threads
 _COMPARED = 256  # places of which a new block takes the one that was read longest ago
@@ -85,7 +87,7 @@ class BlockStore:
         slices = no_slices()
         self._files: tuple[list[SliceFile | None], list[SliceFile | None]] = ([], [])
         self._checked: set[SliceFile] = set()
-        self._codecs: dict[int, BlockCodec] = {}
+        self._codecs: dict[int, BlockCodec] = {}  # by pair, the one used longest ago first
         self._copies = [[list(copies.get((pair, kind), ())) for pair in self.pairs] for kind in KINDS]
         with contextlib.ExitStack() as self._closing:
             for files, of_kind in zip(self._files, self._copies, strict=True):
@@ -245,9 +247,15 @@ class BlockStore:
         data = file.block(block - int(self._starts[i]))
         if number == 1:
             return decode_distances(data)
-        if i not in self._codecs:
-            self._codecs[i] = BlockCodec(grid_of(layout_of(self.pairs[i]), False), file.priors())
-        return self._codecs[i].decode(block - int(self._starts[i]), data)
+        return self._codec(i, file).decode(block - int(self._starts[i]), data)
+
+    def _codec(self, i: int, file: SliceFile) -> BlockCodec:
+        """The codec of a pair. It is made in milliseconds, so that those used longest ago can go."""
+        codec = self._codecs.pop(i, None) or BlockCodec(grid_of(layout_of(self.pairs[i]), False), file.priors())
+        self._codecs[i] = codec
+        while len(self._codecs) > _FEWEST_CODECS and sum(one.nbytes for one in self._codecs.values()) > _CODEC_BYTES:
+            del self._codecs[next(iter(self._codecs))]
+        return codec
 
     def _sound_file(self, number: int, i: int) -> SliceFile:
         file = self._files[number][i]

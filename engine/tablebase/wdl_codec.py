@@ -156,6 +156,12 @@ class BlockCodec:
             tally=np.zeros((NUM_MODELS, 2), np.int64),
         )
 
+    @property
+    def nbytes(self) -> int:
+        """Of its arrays."""
+        arrays = (part for part in (*self._grid, *self._buffers) if isinstance(part, np.ndarray))
+        return sum(part.nbytes for part in arrays)
+
     def encode(self, block: int, values: np.ndarray) -> bytes:
         """One block of a slice's ``values``, uint32 [words, 2]."""
         buffers = self._buffers

@@ -1,4 +1,4 @@
-"""A board with a text and buttons beside it: what setting up, tutorial and report have in common."""
+"""A board with a text and buttons beside it: what setting up, exercises and report have in common."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -152,7 +152,7 @@ class BoardScene(SceneWithBoard):
             self.flipped = not self.flipped
         elif action is Action.NUMBERS:
             self.app.preferences.show_numbers = not self.app.preferences.show_numbers
-        elif action in (Action.ENTER, Action.SHOW_MOVE) and self._focus is not None:
+        elif action is Action.ENTER and self._focus is not None:
             self.press(self._focus[1])
         elif any(button.name == action for row in self.rows for button in row.buttons):
             self.press(action)

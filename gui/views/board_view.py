@@ -37,7 +37,7 @@ class BoardPicture(NamedTuple):
         movable: pieces to outline; ``must`` if they are because they must capture.
         path: squares stood on in a move that is being entered; ``taken`` the pieces jumped on it.
         arrows: the heaviest is drawn last.
-        marked: squares to point out (tutorial, errors of a set-up).
+        marked: squares to point out (hints, errors of a set-up).
         ghost: the picture shows a line of thought, not the game.
     """
 

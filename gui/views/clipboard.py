@@ -1,9 +1,27 @@
-"""The clipboard: pygame's own, and what pygame-menu brings where that has none."""
+"""The clipboard: pygame's own, what pygame-menu brings where that has none, and tools of the desktop for pictures."""
 
 import contextlib
+import shutil
+import subprocess
 
 import pygame
 import pyperclip  # type: ignore[import-untyped]
+
+_PICTURE = "image/png"
+_TOOLS = (("wl-copy", "--type", _PICTURE), ("xclip", "-selection", "clipboard", "-t", _PICTURE))
+_PATIENCE_S = 2.0
+
+
+def put_picture(png: bytes) -> bool:
+    """Copies a picture in PNG by a tool of the desktop, as pygame copies texts only; False if there is no such tool."""
+    for tool in _TOOLS:
+        if shutil.which(tool[0]) is None:
+            continue
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            nowhere = subprocess.DEVNULL  # the tool stays in the background, and would keep ours open
+            subprocess.run(tool, input=png, stdout=nowhere, stderr=nowhere, timeout=_PATIENCE_S, check=True)
+            return True
+    return False
 
 
 def put_text(text: str) -> bool:

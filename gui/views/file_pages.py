@@ -17,6 +17,7 @@ from ..seats import take_up
 from .clipboard import put_text
 from .library_pages import LibraryPage, open_library, show_game
 from .menu_pages import plan_of
+from .picture_file import keep_picture
 from .theme import THEMES
 
 if TYPE_CHECKING:
@@ -59,8 +60,13 @@ class FilesPage(MenuScene):
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
         self.button("Copy the position (FEN)", lambda: self._copy(session.fen()), "To the clipboard")
+        saved = "To the clipboard, and as PNG beside the games that are kept"
+        self.button("Copy the position (picture)", self._copy_picture, saved)
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
         self.button("Back", self.leave)
+
+    def _copy_picture(self) -> None:
+        self.attempt(lambda: self.say(keep_picture(self.app, self.app.go.game.plain_picture())))
 
     def _copy(self, text: str) -> None:
         self.say("Copied" if put_text(text) else "There is no clipboard here")

@@ -79,6 +79,7 @@ class GameKeys:
             Action.DECLINE: lambda: scene.answer_draw(False),
             Action.COPY_FEN: lambda: app.copy(session.fen()),
             Action.COPY_PDN: lambda: app.copy(session.pdn()),
+            Action.COPY_PICTURE: app.copy_picture,
             Action.PASTE: app.paste,
             Action.FLIP: scene.flip,
             Action.NUMBERS: lambda: self._toggle("show_numbers"),

@@ -165,8 +165,17 @@ class GameScene(SceneWithBoard):
     def sound(self, move: Move, before: Board, after: Board) -> None:
         """Lets a move be heard, if that is wanted."""
         crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
+        self._play("crown" if crowned else "capture" if move.captured else "move")
+
+    def sound_end(self) -> None:
+        """Lets the end of the game be heard: as won where no person has lost it."""
+        ending = self.controller.session.ending
+        if ending is not None:
+            lost = ending.winner is not None and self.controller.humans == {ending.winner.other}
+            self._play("drawn" if ending.winner is None else "lost" if lost else "won")
+
+    def _play(self, name: str) -> None:
         had_error = self.app.sounds.error
-        name = "crown" if crowned else "capture" if move.captured else "move"
         self.app.sounds.play(name, self.app.preferences.sounds)
         if self.app.sounds.error and not had_error:
             self.controller.say(self.app.sounds.error)
@@ -184,6 +193,10 @@ class GameScene(SceneWithBoard):
         plain = self.motion.animation is not None
         row = None if self.row is None else self.row + self.table.state.before
         return facts.board_picture(self.controller, self.app.preferences, self.flipped, row, plain)
+
+    def plain_picture(self) -> BoardPicture:
+        """The position with the last move."""
+        return picture_of(self.controller.session.board, self.flipped, self.app.preferences.show_numbers)
 
     def _buttons(self) -> tuple[Button, ...]:
         controller = self.controller

@@ -13,7 +13,7 @@ from .widgets import Button, Buttons, Panel, Style
 if TYPE_CHECKING:
     from ..app import App
 
-_TABS = {"game": "Board", "setup": "Set-Up", "tutorial": "Tutorial", "report": "Report"}  # scene → its button
+_TABS = {"game": "Board", "setup": "Set-Up", "exercise": "Exercises", "report": "Report"}  # scene → its button
 # Keys and what they do; a heading has an empty second part; a row without keys goes on with the line above.
 Row = tuple[str, str]
 

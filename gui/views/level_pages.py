@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from engine.players.levels import LEVELS, level_named
 
+from ..help import Action
 from ..menus import MenuScene
 from ..opponents import OpponentSpec, level_text
 from .menu_pages import start, store_spec, stored_spec
@@ -34,6 +35,7 @@ class WelcomePage(MenuScene):
             self.button(text, partial(self._begin, spec), f"Against {level.title}, {level_text(level)}")
         champion = OpponentSpec(kind="network", timed=True, seconds=1.0)
         self.button("I fear nobody", partial(self._begin, champion), "Against the champion, a second for each move")
+        self.button("I do not know the rules", partial(self.app.go.open, Action.LESSONS), "Lessons, done at the board")
         self.button("Later", self.leave, "The menu has all levels and all other opponents")
 
     def _begin(self, spec: OpponentSpec) -> None:

@@ -28,12 +28,16 @@ OPENINGS = (
 CLOCKS = ("-", "1/5", "1/10", "1/30", "1/60", "60+1", "180+2", "300+3", "600+5", "1800+20")
 SCENES = (  # button of the main menu, what it opens, what that is
     ("New game …", Action.NEW_GAME, "Who plays, how strong, from which position, with which clock"),
-    ("Lessons", "lessons", "From the first move to three kings against two, carried through on the board"),
+    (
+        "Lessons",
+        Action.LESSONS,
+        "The rules and the endings, done at the board, from the first move on",
+    ),
+    ("Endgame trainer …", "endings", "Endings of your choice, drawn from the tables, which play against you"),
     ("Puzzles", "puzzles", "One right move; about as hard as you are strong, with a rating"),
     ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
     ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
-    ("How to play", Action.TUTORIAL, "The rules of English draughts, with examples"),
     ("Keys", Action.HELP, "What every key does"),
     ("Preferences …", Action.SETTINGS, "Themes, letters, board, sounds"),
 )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ..help import Action
 from ..plan import GamePlan
+from .ending_scene import EndingPage
 from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
@@ -16,7 +17,6 @@ from .puzzle_scene import PuzzleScene
 from .report_scene import ReportScene
 from .scene import Scene
 from .setup_scene import SetupScene
-from .tutorial_scene import TutorialScene
 
 if TYPE_CHECKING:
     from ..app import App
@@ -29,10 +29,10 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.LOAD: LoadPage,
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
-    "lessons": LessonScene,
+    Action.LESSONS: LessonScene,
+    "endings": EndingPage,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
-    Action.TUTORIAL: TutorialScene,
     Action.HELP: HelpScene,
     Action.COMMENT: NotePage,
 }

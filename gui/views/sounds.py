@@ -1,14 +1,17 @@
-"""The sounds of a move, a capture and a promotion, computed here; without a device one line says so."""
+"""The sounds of moves and of the end of a game, computed here; without a device one line says so."""
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pygame
 
 _RATE = 44_100  # samples per second
 _TONES = {"move": (310.0, 0.07), "capture": (230.0, 0.11), "crown": (620.0, 0.22)}  # hertz, seconds
+_TUNES = {"won": (392.0, 494.0, 587.0), "lost": (392.0, 330.0, 262.0), "drawn": (392.0, 392.0)}  # hertz of the notes
+_NOTE = 0.22  # seconds
+_PAUSE = 0.35  # seconds, in which the last move is heard
 
 
 @contextlib.contextmanager
@@ -32,6 +35,12 @@ def knock(hertz: float, seconds: float) -> np.ndarray:
     return np.repeat((tone * fade * 9000).astype(np.int16)[:, None], 2, axis=1)
 
 
+def tune(notes: Sequence[float]) -> np.ndarray:
+    """Knocks one after another, behind a pause: int16 [samples, 2]."""
+    pause = np.zeros((round(_RATE * _PAUSE), 2), np.int16)
+    return np.concatenate([pause, *(knock(hertz, _NOTE) for hertz in notes)])
+
+
 class Sounds:
     """Plays sounds; the audio device is opened when it is first needed. ``error`` says in one line why that failed."""
 
@@ -45,11 +54,13 @@ class Sounds:
                 pygame.mixer.init(_RATE, -16, 2, 512)
             for name, (hertz, seconds) in _TONES.items():
                 self._sounds[name] = pygame.sndarray.make_sound(knock(hertz, seconds))
+            for name, notes in _TUNES.items():
+                self._sounds[name] = pygame.sndarray.make_sound(tune(notes))
         except pygame.error as error:
             self.error = f"no sound: {error}"
 
     def play(self, name: str, on: bool) -> None:
-        """Plays ``move``, ``capture`` or ``crown`` if sounds are ``on`` and the device works."""
+        """Plays one of ``_TONES`` and ``_TUNES`` if sounds are ``on`` and the device works."""
         if not on or self.error:
             return
         if not self._sounds:

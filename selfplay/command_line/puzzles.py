@@ -49,12 +49,14 @@ class CheckPuzzlesRequest:
     sample: Annotated[int, typer.Option(min=1, help="How many of them, drawn at random.")] = 100
     times: Annotated[float, typer.Option(min=1, max=100, help="Searches are this many times as long.")] = 10.0
     seed: Seed = 1
+    skip: Annotated[int, typer.Option(min=0, help="Leave out the first ones drawn, which are checked already.")] = 0
+    drop: Annotated[bool, typer.Option("--drop", help="Remove those that fail from the file.")] = False
     folder: Tables = None
 
     def execute(self, quiet: bool) -> "CheckFigures":
         from ..puzzles.checking import check_puzzles
 
-        return check_puzzles(self.file, self.sample, self.times, self.folder, self.seed, quiet)
+        return check_puzzles(self.file, self.sample, self.times, self.folder, self.seed, quiet, self.skip, self.drop)
 
 
 puzzles.command("make")(request_command(MakePuzzlesRequest, MakePuzzlesRequest.execute))

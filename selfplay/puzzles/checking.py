@@ -1,14 +1,15 @@
 """``crownhead puzzles check``: how many puzzles stay puzzles when they are searched for ten times as long."""
 
+import hashlib
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
-
-import numpy as np
 
 from engine.board import Board
 from engine.console import Console
 from engine.players.base import search_moves
-from engine.puzzles.book import SHIPPED, PuzzleFileError, read_book
+from engine.puzzles.book import SHIPPED, PuzzleFileError, read_book, write_book
 from engine.puzzles.puzzle import Puzzle
 from engine.tablebase import open_tablebase
 from learner.endgame.progress import OracleProgress
@@ -37,7 +38,10 @@ class ProofFigures(TypedDict):
 
 
 class CheckFigures(TypedDict):
-    """What ``crownhead puzzles check`` has found; ``interval`` holds the share ``unique`` at 95 %."""
+    """What ``crownhead puzzles check`` has found; ``interval`` holds the share ``unique`` at 95 %.
+
+    ``puzzles`` were in the file before ``dropped`` ones were removed.
+    """
 
     file: str
     puzzles: int
@@ -48,28 +52,43 @@ class CheckFigures(TypedDict):
     interval: tuple[float, float]
     by_proof: dict[str, ProofFigures]
     failures: list[Failure]
+    dropped: int
 
 
 def check_puzzles(
-    file: Path | None, sample: int, times: float, folder: Path | None, seed: int, quiet: bool
+    file: Path | None,
+    sample: int,
+    times: float,
+    folder: Path | None,
+    seed: int,
+    quiet: bool,
+    skip: int = 0,
+    drop: bool = False,
 ) -> CheckFigures:
     """Searches puzzles drawn from a file anew; see ``crownhead puzzles check --help``.
 
     Every move that the solver is asked for is looked at. A move wins from ``settling.PLAIN`` on, and loses from there
     down; so a puzzle fails where a second move turns out to be as good, or its solution no better than others.
 
+    Args:
+        skip: leaves out the first puzzles of the order. It depends on the seed and the positions alone, so that a long
+            check with ``drop`` can be made in parts: the next one skips as many as were unique before.
+        drop: removes those that fail from the file.
+
     Raises:
         PuzzleFileError: the file is damaged, has no puzzles, or one that cannot be played.
-        StorageError: it cannot be read.
+        StorageError: it cannot be read or written.
     """
     path = file or SHIPPED
     book = read_book(path)
     if not book.puzzles:
         raise PuzzleFileError(f"{path}: there are no puzzles in it")
-    order = np.random.default_rng(seed).permutation(len(book.puzzles))[:sample]
-    chosen = [book.puzzles[index] for index in order]
+    chosen = sorted(book.puzzles, key=partial(_place, seed))[skip : skip + sample]
+    if not chosen:
+        raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; nothing is left behind {skip}")
     simulations = round(book.simulations * times)
     failures: list[Failure] = []
+    failed: set[Puzzle] = set()
     by_proof: dict[str, ProofFigures] = {}
     evaluator = champion_student()
     with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
@@ -80,8 +99,12 @@ def check_puzzles(
                 counts = by_proof.setdefault(puzzle.proof.value, {"puzzles": 0, "unique": 0})
                 counts["puzzles"] += 1
                 counts["unique"] += failure is None
-                failures += [failure] if failure is not None else []
+                if failure is not None:
+                    failures.append(failure)
+                    failed.add(puzzle)
             progress.done(min(first + _BATCH, len(chosen)))
+    if drop and failed:
+        write_book(path, replace(book, puzzles=tuple(puzzle for puzzle in book.puzzles if puzzle not in failed)))
     unique = len(chosen) - len(failures)
     figures: CheckFigures = {
         "file": str(path),
@@ -93,10 +116,16 @@ def check_puzzles(
         "interval": wilson_interval(unique, len(chosen)),
         "by_proof": by_proof,
         "failures": failures,
+        "dropped": len(failed) if drop else 0,
     }
     if not quiet:
         _print(figures)
     return figures
+
+
+def _place(seed: int, puzzle: Puzzle) -> bytes:
+    """Of a puzzle in the random order of a seed."""
+    return hashlib.blake2b(f"{seed} {puzzle.fen}".encode()).digest()
 
 
 def _looked_at(settler: Settler, path: Path, puzzles: list[Puzzle]) -> list[tuple[Puzzle, Failure | None]]:
@@ -132,6 +161,8 @@ def _print(figures: CheckFigures) -> None:
     )
     for name, counts in figures["by_proof"].items():
         console.print(f"proof {name}: {counts['unique']} of {counts['puzzles']}", highlight=False)
+    if figures["dropped"]:
+        console.print(f"{figures['dropped']} removed from {figures['file']}", highlight=False, soft_wrap=True)
     for failure in figures["failures"][:_SHOWN]:
         told = ", ".join(f"{move} {value:+.2f}" for move, value in failure["values"].items())
         console.print(f"{failure['fen']} {failure['solution']}: {told}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,113 @@
+"""The endgame trainer: positions of a class of material, drawn from the tables, which resist. No pygame."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from engine.board import Board
+from engine.errors import DraughtsError
+from engine.fen import Color, format_fen
+from engine.knowledge.drawing import draw_positions
+from engine.knowledge.lines import known_moves, plies_of
+from engine.puzzles.puzzle import Goal
+from engine.tablebase import Tablebase
+from engine.tablebase.material import Material, parse_name
+
+from .ending_exercise import VALUES, Ending, EndingExercise
+
+_CANDIDATES = 24  # positions of which the hardest is asked
+_LEAST_MOVES, _UNKNOWN_MOVES = 10, 40  # to win within, at least; and where no distance is known
+_HOLDING_MOVES = 10
+DEEDS = {Goal.WIN: "Win", Goal.DRAW: "Hold the draw"}
+
+
+class EndingClass(NamedTuple):
+    """What is trained: the pieces, own ones those of the player, who is to move, and the result to reach."""
+
+    material: Material
+    goal: Goal
+
+    @property
+    def key(self) -> str:
+        """Name of the slice and goal, like ``2100 win``."""
+        return f"{self.material.name} {self.goal}"
+
+    @classmethod
+    def of_key(cls, key: str) -> Self:
+        """Raises ``ValueError`` if this is no key."""
+        name, _, goal = key.partition(" ")
+        return cls(parse_name(name), Goal(goal))
+
+    @property
+    def title(self) -> str:
+        own_men, own_kings, opp_men, opp_kings = self.material
+        return f"{DEEDS[self.goal]}: {_pieces(own_men, own_kings)} against {_pieces(opp_men, opp_kings)}"
+
+
+def _pieces(men: int, kings: int) -> str:
+    counts = ((kings, "king"), (men, "man"))
+    plural = {"king": "kings", "man": "men"}
+    return " and ".join(f"{count} {plural[name] if count > 1 else name}" for count, name in counts if count)
+
+
+def draw_ending(tables: Tablebase, kind: EndingClass, hard: bool, rng: np.random.Generator) -> Ending | None:
+    """An ending of a class, by chance; None where no position of this result was found, or no table covers the class.
+
+    Args:
+        hard: of several the one with the longest way to the win; without distances, and to hold a draw, the one where
+            the largest fraction of the moves gives the result away.
+
+    Raises:
+        TableFileError: a table is damaged.
+    """
+    words = draw_positions(tables, kind.material, VALUES[kind.goal], _CANDIDATES if hard else 1, rng)
+    if len(words) == 0:
+        return None
+    turn = list(Color)[rng.integers(2)]
+    boards = [Board(format_fen(turn, *row)) for row in words.tolist()]
+    return ending_of(tables, max(boards, key=lambda board: _difficulty(tables, board)), kind.goal)
+
+
+def ending_of(tables: Tablebase, board: Board, goal: Goal) -> Ending:
+    """The task to win or to hold a position: a win may take twice the shortest way, at least ``_LEAST_MOVES`` moves."""
+    if goal is Goal.DRAW:
+        return Ending(board.fen(), goal, _HOLDING_MOVES)
+    plies = plies_of(tables, board)
+    return Ending(board.fen(), goal, _UNKNOWN_MOVES if plies is None else max(_LEAST_MOVES, plies))
+
+
+def repeated_ending(tables: Tablebase, kind: EndingClass, fen: str) -> Ending | None:
+    """The ending of a position that was failed before; None if it is none of this class with this result."""
+    try:
+        board = Board(fen)
+    except DraughtsError:
+        return None
+    return ending_of(tables, board, kind.goal) if tables.get_wdl(board) == VALUES[kind.goal] else None
+
+
+def _difficulty(tables: Tablebase, board: Board) -> tuple[int, float]:
+    """Plies to the end of the game, 0 where they are not known; and the fraction of moves that give the result away."""
+    values = [one.value for one in known_moves(tables, board)]
+    return plies_of(tables, board) or 0, np.mean(np.array(values) < max(values)).item()
+
+
+def score(exercise: EndingExercise, shortest: int | None) -> str:
+    """What was reached, in a sentence or two.
+
+    Args:
+        shortest: plies of the shortest way, where it is known.
+    """
+    parts = []
+    if exercise.status == "solved" and exercise.ending.goal is Goal.WIN:
+        way = "" if shortest is None else f"; the shortest way has {shortest}"
+        parts.append(f"Won in {counted(len(exercise.made), 'ply', 'plies')}{way}.")
+    elif exercise.status == "solved":
+        parts.append("Held.")
+    if exercise.thrown:
+        parts.append(f"Thrown away: {counted(exercise.thrown, 'half point')}.")
+    return " ".join(parts)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,175 @@
+"""An endgame that is carried through on the board, every move judged by the exact tables. No pygame."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.board import Board, Move
+from engine.knowledge.lines import Prover, known_moves
+from engine.puzzles.puzzle import Goal
+from engine.tablebase import Tablebase
+
+from .exercise import Exercise, Task, numbered_line
+
+VALUES = {Goal.WIN: 1, Goal.DRAW: 0}
+_REFUTATION = 6  # plies of best play that are shown after a wrong move
+
+
+class Ending(NamedTuple):
+    """An endgame to win or to hold.
+
+    Attributes:
+        fen: its side to move is the learner.
+        goal: the result of the position, which every move has to keep.
+        moves: of the learner: a win has to be carried to its stage within so many, a draw has to be held for so many.
+        left: the stage of a win is reached where the opponent has no more pieces than this, or the game is won.
+    """
+
+    fen: str
+    goal: Goal
+    moves: int
+    left: int = 0
+
+
+class EndingExercise(Exercise):
+    """An ending that is being played: any move that keeps its result is right, and the tables defend.
+
+    Against a win they resist as long as they can; where a draw has to be held, they leave few moves that hold.
+
+    Attributes:
+        made: the moves on the board.
+        thrown: half points that wrong moves gave away, those taken back included.
+
+    Raises:
+        TableFileError: on any move, if a table is damaged.
+    """
+
+    def __init__(self, ending: Ending, tables: Tablebase) -> None:
+        self.ending, self._tables, self._prover = ending, tables, Prover(tables)
+        self._best: tuple[str, Move] | None = None  # of the FEN
+        self._why, self.thrown = "", 0
+        board = Board(ending.fen)
+        deed = "Win" if ending.goal is Goal.WIN else "Hold the draw"
+        within = "within" if ending.goal is Goal.WIN else "for"
+        self._count = f"{ending.moves} move{'' if ending.moves == 1 else 's'}"
+        super().__init__(Task(board, (), 1, f"{board.turn} to move. {deed} {within} {self._count}."))
+
+    def again(self) -> None:
+        super().again()
+        self.made: tuple[Move, ...] = ()
+        self._told: tuple[Board, tuple[Move, ...]] | None = None
+
+    @property
+    def expected(self) -> Move:
+        """The best move here; while a wrong one is on the board, the one in its place."""
+        board = self.board.copy()
+        if self.status in ("wrong", "late"):
+            board.pop()
+        if self._best is None or self._best[0] != board.fen():  # it is asked for in every frame
+            self._best = board.fen(), self._best_move(board)
+        return self._best[1]
+
+    def _best_move(self, board: Board) -> Move:
+        known = known_moves(self._tables, board)
+        if self.ending.goal is Goal.DRAW:
+            return next(one.move for one in known if one.value == 0)
+        # with five pieces a distance may be known behind a capture only: such a way is short
+        ways = [(one.plies, place) for place, one in enumerate(known) if one.value == 1 and one.plies is not None]
+        return known[min(ways)[1]].move if ways else self._main_move(board)
+
+    def _main_move(self, board: Board) -> Move:
+        """Of best play in a position that is won or lost."""
+        return board.copy().push_pdn(self._prover.prove(board, 1).line[0].text)
+
+    def answer(self, move: Move) -> None:
+        before = self.step
+        super().answer(move)
+        if self.step > before:
+            self.made = (*self.made, move)
+
+    def take_back(self) -> None:
+        before = self.step
+        super().take_back()
+        self.made = self.made[: len(self.made) - (before - self.step)]
+
+    def reply(self) -> Move | None:
+        move = super().reply()
+        if move is not None:
+            self.made = (*self.made, move)
+        return move
+
+    def _leads_on(self, move: Move) -> bool:
+        return any(
+            one.move == move and one.value == VALUES[self.ending.goal] for one in known_moves(self._tables, self.board)
+        )
+
+    def _accept(self) -> None:
+        outcome, used = self.board.outcome(), (self.step + 1) // 2
+        if self.ending.goal is Goal.DRAW:
+            over = outcome is not None or used >= self.ending.moves
+            self.status = "solved" if over else "right"
+            return
+        mine, theirs = self._pieces()
+        if (outcome is not None and outcome.winner is self.color) or (0 < theirs <= self.ending.left and mine > theirs):
+            self.status = "solved"
+        elif outcome is not None or used >= self.ending.moves:
+            self.status, self.flawless = "late", False
+            self._why = f"The result is kept, but not carried through within {self._count}."
+        else:
+            self.status = "right"
+
+    def _pieces(self) -> tuple[int, int]:
+        """Pieces of the learner and of the opponent, who is to move."""
+        own, opp, _ = (int(word) for word in self.board.words())
+        return opp.bit_count(), own.bit_count()
+
+    def _reply_move(self) -> Move:
+        if self.ending.goal is Goal.WIN:
+            return self._main_move(self.board)
+        drawn = [one for one in known_moves(self._tables, self.board) if one.value == 0]
+        return drawn[int(np.argmin([self._holding(one.board) for one in drawn]))].move
+
+    def _holding(self, board: Board) -> int:
+        """Moves of the learner that hold the draw."""
+        return sum(one.value == 0 for one in known_moves(self._tables, board))
+
+    @property
+    def shown(self) -> tuple[Board, Sequence[Move]]:
+        if self.status != "told":
+            return self.task.board, self.made
+        if self._told is None:
+            self._told = self.board.copy(), self._solution()
+        return self._told
+
+    def _solution(self) -> tuple[Move, ...]:
+        if self.ending.goal is Goal.DRAW:
+            return (self.expected,)
+        after = self.board.copy()
+        first = self.expected
+        after.push(first)
+        if after.outcome() is not None:
+            return (first,)
+        return (first, *(after.push_pdn(step.text) for step in self._prover.prove(after).line))
+
+    @property
+    def why(self) -> str:
+        """What refutes the wrong move on the board, or how it came too late; "" without one."""
+        return self._why if self.status in ("wrong", "late") else ""
+
+    def _refuse(self) -> None:
+        super()._refuse()
+        value, self._why = self._refutation()
+        self.thrown += VALUES[self.ending.goal] - value
+
+    def _refutation(self) -> tuple[int, str]:
+        """The value that is left to the learner, and the moves that show it."""
+        if not self.board.legal_moves:
+            return -1, "The game is lost."
+        proof = self._prover.prove(self.board, _REFUTATION)
+        if proof.value == 0:
+            held = f" Saved by {' or '.join(proof.keeping)}." if proof.keeping else " Nothing loses now."
+            return 0, f"It only draws.{held}"
+        after = self.board.copy()
+        line = [after.push_pdn(step.text) for step in proof.line]
+        return -1, f"It loses: {numbered_line(self.board, line)}."

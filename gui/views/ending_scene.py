@@ -1,0 +1,159 @@
+"""The endgame trainer: a class of material is chosen, its positions are played against the tables."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.board import Board, Move
+from engine.knowledge.lines import plies_of
+from engine.puzzles.puzzle import Goal
+from engine.tablebase.material import MAX_PIECES, Material
+
+from ..endgame_trainer import DEEDS, EndingClass, draw_ending, repeated_ending, score
+from ..ending_exercise import Ending, EndingExercise
+from ..exercise import Exercise
+from ..help import Action
+from ..menus import MenuScene
+from ..puzzle_record import ENDINGS_FILE_NAME, EndingRecord, EndingResults, load_kept
+from .table_scene import TableScene
+from .widgets import Button
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_CHOICES = ("any", "hard", "failed")  # what is asked next
+_MOST_OF_A_KIND = 5
+_BEGINNING = EndingClass(Material(0, 2, 0, 1), Goal.WIN)  # two kings against one
+_SHOWN = 12  # classes trained before, on the page
+
+
+class EndingScene(TableScene[EndingRecord]):
+    """Asks positions of one class, and keeps the results beside the games."""
+
+    def __init__(self, app: "App", kind: EndingClass) -> None:
+        super().__init__(app, ENDINGS_FILE_NAME, EndingRecord)
+        self.kind, self.title = kind, kind.title
+        self._choices, self._rng = list(_CHOICES), np.random.default_rng()
+        self._shortest: int | None = None
+        self._asked = ""  # FEN
+        self.next()
+
+    @property
+    def results(self) -> EndingResults:
+        return self.record.of(self.kind)
+
+    def next(self) -> None:
+        """Asks another position."""
+        with self.guarded():
+            ending = self._draw()
+            if self.tables is None or ending is None:
+                self.begin(None)
+                return
+            self._asked = ending.fen
+            self._shortest = plies_of(self.tables, Board(ending.fen))
+            self.begin(EndingExercise(ending, self.tables))
+
+    def _draw(self) -> Ending | None:
+        if self.tables is None:
+            return None
+        if self._choices[0] != "failed":
+            return draw_ending(self.tables, self.kind, self._choices[0] == "hard", self._rng)
+        failed = self.results.failed
+        others = [fen for fen in failed if fen != self._asked] or failed
+        for fen in others:
+            ending = repeated_ending(self.tables, self.kind, fen)
+            if ending is not None:
+                return ending
+            failed.remove(fen)
+        return None
+
+    def make(self, move: Move, dropped: bool = False) -> None:
+        exercise = self.exercise
+        before = exercise.thrown if isinstance(exercise, EndingExercise) else 0
+        super().make(move, dropped)
+        if isinstance(self.exercise, EndingExercise) and self.exercise.thrown > before:
+            self.results.half_points += self.exercise.thrown - before
+            self.keep()
+
+    def ended(self, exercise: Exercise) -> None:
+        assert isinstance(exercise, EndingExercise)
+        results = self.results
+        results.enter(self._asked, exercise.flawless)
+        if exercise.status == "solved" and exercise.ending.goal is Goal.WIN and self._shortest is not None:
+            results.plies += len(exercise.made)
+            results.shortest += self._shortest
+        self.keep()
+
+    def text(self) -> str:
+        exercise = self.exercise
+        if isinstance(exercise, EndingExercise):
+            return score(exercise, self._shortest)
+        if self.fault:
+            return self.fault
+        if self._choices[0] == "failed":
+            return "There is nothing to repeat in this class."
+        return "No such position was found in the tables at hand; choose another class."
+
+    def note(self) -> str:
+        fault = self.fault if self.exercise is not None else ""
+        return "\n".join(filter(None, (self.results.summary, fault)))
+
+    def more_buttons(self) -> tuple[Button, ...]:
+        return Button("choice", label=self._choices[0].capitalize()), Button(Action.NEXT_PAGE, label="Next")
+
+    def press(self, name: str) -> None:
+        if name in ("choice", Action.NEXT_PAGE):
+            if name == "choice":
+                self._choices.append(self._choices.pop(0))
+            self.forget_fault()
+            self.next()
+        else:
+            super().press(name)
+
+
+class EndingPage(MenuScene):
+    """Chooses the class of material, and what to reach."""
+
+    title = "Endgame trainer"
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self.kind = _BEGINNING
+
+    def fill(self) -> None:
+        record, fault = load_kept(self.app.autosave.folder.parent / ENDINGS_FILE_NAME, EndingRecord)
+        if fault:
+            self.say(fault, alarm=True)
+        counts = [(str(number), number) for number in range(_MOST_OF_A_KIND + 1)]
+        self.button("Start", self._start, "Positions are drawn from the tables, which play against you")
+        goals = [(deed, goal) for goal, deed in DEEDS.items()]
+        self.selector("Task", goals, self.kind.goal, self._set_goal, "What you have to reach; you are to move")
+        for title, field in (("Your kings", "own_kings"), ("Your men", "own_men")):
+            self._count(title, field, counts)
+        for title, field in (("Opponent's kings", "opp_kings"), ("Opponent's men", "opp_men")):
+            self._count(title, field, counts)
+        for key, results in list(reversed(record.classes.items()))[:_SHOWN]:
+            kind = EndingClass.of_key(key)
+            self.button(kind.title, partial(self._open, kind), results.summary)
+        self.button("Back", self.leave)
+
+    def _count(self, title: str, field: str, counts: list[tuple[str, int]]) -> None:
+        meaning = "Exact tables of up to 5 pieces come with Crownhead; larger ones can be built"
+        change = partial(self._set_count, field)
+        self.selector(title, counts, getattr(self.kind.material, field), change, meaning)
+
+    def _set_goal(self, goal: Goal) -> None:
+        self.kind = self.kind._replace(goal=goal)
+
+    def _set_count(self, field: str, number: int) -> None:
+        self.kind = self.kind._replace(material=self.kind.material._replace(**{field: number}))
+
+    def _start(self) -> None:
+        if self.kind.material.solvable:
+            self._open(self.kind)
+        else:
+            self.say(f"Each side needs a piece, and there are tables of at most {MAX_PIECES}", alarm=True)
+
+    def _open(self, kind: EndingClass) -> None:
+        self.app.go.show(partial(EndingScene, kind=kind))

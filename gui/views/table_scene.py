@@ -1,0 +1,82 @@
+"""Exercises that the exact tables judge: a record that is kept, and what happens where a table is damaged."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Generic
+
+from engine.board import Move
+from engine.errors import one_line
+from engine.tablebase import MissingTableError, Tablebase, open_tablebase
+from engine.tablebase.slice_file import TableFileError
+
+from ..puzzle_record import Record, load_kept, save_record
+from .board_view import BoardPicture
+from .exercise_scene import ExerciseScene
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_LONGEST = 400  # characters: a path, and the command that builds the table anew
+_FAULTS = (TableFileError, MissingTableError, OSError)
+
+
+class TableScene(ExerciseScene, Generic[Record]):
+    """Opens the tables, and keeps a record beside the games. A table that turns out to be damaged ends the exercise.
+
+    Attributes:
+        tables: None where they cannot be opened.
+        fault: what is wrong with tables or record, in one line; "" if nothing is.
+    """
+
+    def __init__(self, app: "App", file_name: str, kind: type[Record]) -> None:
+        super().__init__(app)
+        self._path = app.autosave.folder.parent / file_name
+        self.record, self.fault = load_kept(self._path, kind)
+        self.tables: Tablebase | None = None
+        try:
+            self.tables = open_tablebase()
+        except _FAULTS as error:
+            self.fault = one_line(error, _LONGEST)
+
+    @contextlib.contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Where tables fail, the window says so and asks nothing, until another exercise begins."""
+        try:
+            yield
+        except _FAULTS as error:
+            self.fault = one_line(error, _LONGEST)
+            self.begin(None)
+
+    def forget_fault(self) -> None:
+        """Another exercise may read other tables."""
+        if self.tables is not None:
+            self.fault = ""
+
+    def keep(self) -> None:
+        """Stores the record."""
+        try:
+            save_record(self.record, self._path)
+        except OSError as error:
+            self.fault = one_line(error)
+
+    def make(self, move: Move, dropped: bool = False) -> None:
+        with self.guarded():
+            super().make(move, dropped)
+
+    def update(self, now: float) -> None:
+        with self.guarded():
+            super().update(now)
+
+    def picture(self) -> BoardPicture:
+        with self.guarded():
+            return super().picture()
+        return super().picture()
+
+    def press(self, name: str) -> None:
+        with self.guarded():
+            super().press(name)
+
+    def leave(self) -> None:
+        if self.tables is not None:
+            self.tables.close()
+        super().leave()
