@@ -21,7 +21,7 @@ from engine.puzzles.puzzle import Puzzle
 from .autosave import Autosave
 from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
-from .game_library import GameLibrary
+from .game_shelf import GameShelf
 from .help import Action
 from .key_repeat import KeyRepeat
 from .menus import forget_fonts
@@ -66,7 +66,7 @@ class App:
         go: the scenes and the ways between them.
         is_first_start: there were no preferences.
         puzzles: reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
-        library: the file of games that was opened last; its index lies in ``library_folder`` (None: the usual place).
+        shelf: the collections of games that are open.
         style: theme, text and size of letters for the present window.
         frame_seconds: work of the latest frames that drew something.
     """
@@ -84,8 +84,7 @@ class App:
         self.opponents, self.puzzles = opponents, puzzles
         self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
-        self.library: GameLibrary | None = None
-        self.library_folder = folder / "libraries" if folder else None
+        self.shelf = GameShelf(self.autosave.folder, folder / "libraries" if folder else None)
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
         self.endgame = endgame
         if message:
@@ -319,8 +318,7 @@ class App:
 
     def close(self) -> None:
         """Stops everything that runs beside the window and stores what is to be kept."""
-        if self.library is not None:
-            self.library.close()
+        self.shelf.close()
         self.controller.leave()
         self.controller.save()
         self.autosave.close()

@@ -1,7 +1,6 @@
 """The list of the games in a PDN file, searched by words, result and the position on the board."""
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.position_keys import key_of
@@ -95,11 +94,3 @@ def show_game(menu: MenuScene, games: GameLibrary | PdnGames, number: int) -> bo
         app.controller.loaded()
         app.go.to_game()
     return shown
-
-
-def open_library(app: "App", path: Path) -> GameLibrary:
-    """Begins to read a file, in the place of the one that was open."""
-    if app.library is not None:
-        app.library.close()
-    app.library = GameLibrary(path, app.library_folder)
-    return app.library

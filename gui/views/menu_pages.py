@@ -33,6 +33,7 @@ SCENES = (  # button of the main menu, what it opens, what that is
     ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
     ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
+    ("Openings", Action.OPENINGS, "What was played from the position on the board, and how it ended"),
     ("How to play", Action.TUTORIAL, "The rules of English draughts, with examples"),
     ("Keys", Action.HELP, "What every key does"),
     ("Preferences …", Action.SETTINGS, "Themes, letters, board, sounds"),

@@ -12,6 +12,7 @@ from .help_scene import HelpScene
 from .lesson_scene import LessonScene
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
+from .opening_scene import OpeningScene
 from .puzzle_scene import PuzzleScene
 from .report_scene import ReportScene
 from .scene import Scene
@@ -32,6 +33,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     "lessons": LessonScene,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
+    Action.OPENINGS: OpeningScene,
     Action.TUTORIAL: TutorialScene,
     Action.HELP: HelpScene,
     Action.COMMENT: NotePage,
