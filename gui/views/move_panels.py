@@ -43,7 +43,8 @@ class OpeningRow(NamedTuple):
     def texts(self) -> dict[str, str]:
         """Heading → text."""
         names = {"move": self.move, "won": self.won, "drawn": self.drawn, "lost": self.lost}
-        return names | {"champion": self.champion, "champ.": self.champion}
+        short = {"+": self.won, "=": self.drawn, "−": self.lost, "champ.": self.champion}
+        return names | short | {"champion": self.champion}
 
 
 Row = TypeVar("Row", TableRow, OpeningRow)
@@ -137,9 +138,9 @@ class OpeningTable(RowsTable[OpeningRow]):
 
     narrow = (
         ("move", 0.0, "left"),
-        ("won", 0.43, "right"),
-        ("drawn", 0.61, "right"),
-        ("lost", 0.77, "right"),
+        ("+", 0.42, "right"),
+        ("=", 0.59, "right"),
+        ("−", 0.75, "right"),
         ("champ.", 1.0, "right"),
     )
     wide = (

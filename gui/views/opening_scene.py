@@ -53,6 +53,7 @@ class OpeningScene(EntryScene):
         self.panels.append(self.table)
         self._collect()
         self._moved()
+        self._buttons()
 
     def _collect(self) -> None:
         """Takes the collections that there are now, and shows all of their games."""
@@ -170,7 +171,7 @@ class OpeningScene(EntryScene):
             tuple(Button(name, label=label, enabled=enabled[name]) for name, label in STEPS.items()),
             (
                 Button(Action.ANALYSE, label="Think", on=self.analysing),
-                Button("keep", label="To the game", enabled=may),
+                Button("keep", label="To game", enabled=may),
                 Button("leave", label="Back"),
             ),
         )
