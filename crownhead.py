@@ -207,6 +207,25 @@ def _ask_oracle(board: "Board") -> "OracleAnswer":
     return shared_oracle().probe(board)
 
 
+@app.command()
+def annotate(
+    games: Annotated[Path, typer.Argument(help="Games in PDN.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The annotated copy; if left out, GAMES with .annotated.pdn as its end.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.05, max=600, help="Seconds of thought a position.")] = 0.2,
+    quiet: Json = False,
+) -> Any:
+    """Have the champion judge every game of a file: a copy with glyphs, evaluations and the better moves.
+
+    What ends it loses one game at most: the same command goes on.
+    """
+    from gui.annotate_command import annotate_command
+    from gui.opponents import Opponents
+
+    return annotate_command(games, out, seconds, Opponents(_make_network), quiet)
+
+
 app.command("play")(request_command(PlayRequest, _play))
 for request in (
     requests.MatchRequest,

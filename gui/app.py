@@ -18,6 +18,7 @@ from engine.fen import Color
 from engine.puzzles.book import shipped_puzzles
 from engine.puzzles.puzzle import Puzzle
 
+from .annotator import Annotator
 from .autosave import Autosave
 from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
@@ -67,6 +68,7 @@ class App:
         is_first_start: there were no preferences.
         puzzles: reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
         shelf: the collections of games that are open.
+        annotator: the analysis of a file that was begun last.
         style: theme, text and size of letters for the present window.
         frame_seconds: work of the latest frames that drew something.
     """
@@ -85,6 +87,7 @@ class App:
         self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
         self.shelf = GameShelf(self.autosave.folder, folder / "libraries" if folder else None)
+        self.annotator: Annotator | None = None
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
         self.endgame = endgame
         if message:
@@ -318,6 +321,8 @@ class App:
 
     def close(self) -> None:
         """Stops everything that runs beside the window and stores what is to be kept."""
+        if self.annotator is not None:
+            self.annotator.stop()
         self.shelf.close()
         self.controller.leave()
         self.controller.save()

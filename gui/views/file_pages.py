@@ -14,6 +14,7 @@ from ..messages import without_fen
 from ..pdn_files import PdnGames
 from ..preferences import Preferences
 from ..seats import take_up
+from .analysis_page import AnalysisPage
 from .clipboard import put_text
 from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of
@@ -56,6 +57,10 @@ class FilesPage(MenuScene):
         if library is not None and library.count > 1:
             meaning = "The games of the file that was opened last; search by words, result and position"
             self.button(f"Games of {library.path.name} …", self.opener(LibraryPage, library=library), meaning)
+        running = app.annotator
+        if running is not None and running.at_work:
+            opener = self.opener(AnalysisPage, games=running.games)
+            self.button(f"Analysis of {running.games.name} …", opener, "How far it is; stop it")
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")

@@ -43,6 +43,9 @@ class LibraryPage(MenuScene):
             self.button("More …", partial(self._turn, self._first + SHOWN), "The next games of the list")
         if self._first > 0:
             self.button("Before …", partial(self._turn, max(0, self._first - SHOWN)), "The games before these")
+        if self.library.path.is_file():
+            meaning = "The champion judges every move of every game, while you play; into a file of its own"
+            self.button("Analyse all games …", partial(self.app.go.open_analysis, self.library.path), meaning)
         self.button("Back", self.leave)
 
     def poll(self) -> None:

@@ -1,10 +1,13 @@
 """The stack of scenes: which is shown, which lie below, and the transitions."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..help import Action
 from ..plan import GamePlan
+from .analysis_page import AnalysisPage
 from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
@@ -75,6 +78,10 @@ class Navigation:
     def start_game(self, plan: GamePlan) -> None:
         self.app.controller.start(plan)
         self.to_game()
+
+    def open_analysis(self, games: Path) -> None:
+        """Shows the page of the analysis of a file."""
+        self.show(partial(AnalysisPage, games=games))
 
     def open(self, name: str) -> bool:
         """Shows the scene of that name (mostly that of an action), unless it is shown; False if there is none."""
