@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -143,6 +143,7 @@ def _play(request: PlayRequest) -> None:
     from engine.fen import START_FEN
     from gui.app import run
     from gui.launch import plan_for, spec_of
+    from gui.match_series import MatchTools
 
     plan = None
     if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
@@ -155,7 +156,8 @@ def _play(request: PlayRequest) -> None:
         elif spec.kind == "external":
             _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
-    options: dict[str, Any] = {"plan": plan, "menu": request.menu}
+    tools = MatchTools(_match_openings, _match_elo)
+    options: dict[str, Any] = {"plan": plan, "menu": request.menu, "match_tools": tools}
     if request.puzzles is not None:
         from engine.puzzles.book import read_book
 
@@ -198,6 +200,23 @@ def _find_networks() -> "list[CheckpointEntry]":
         CheckpointEntry(f"{run} {folder.name}", str(folder), elo, error, f"Promoted network of {folder.parent.parent}")
         for run, folder, elo, error in rated_networks()
     ]
+
+
+def _match_openings(text: str, number: int, seed: int) -> "list[Board]":
+    """The openings of the board's matches."""
+    from selfplay.openings import make_openings
+
+    return [opening.board for opening in make_openings(text, number, seed)]
+
+
+def _match_elo(results: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """What the results of the board's matches say: Elo of the first player, and half of its 95 % interval."""
+    from selfplay.elo import Tally
+
+    tally = Tally()
+    for scores in results:
+        tally.add(scores)
+    return tally.elo_diff()[:2]
 
 
 def _ask_oracle(board: "Board") -> "OracleAnswer":

@@ -25,6 +25,7 @@ from .endgame_info import EndgameInfo, OracleAnswer
 from .game_shelf import GameShelf
 from .help import Action
 from .key_repeat import KeyRepeat
+from .match_series import MatchSeries, MatchTools
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
@@ -69,6 +70,7 @@ class App:
         puzzles: reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
         shelf: the collections of games that are open.
         annotator: the analysis of a file that was begun last.
+        series: the match that was begun last; ``match_tools``: without them there are none.
         style: theme, text and size of letters for the present window.
         frame_seconds: work of the latest frames that drew something.
     """
@@ -79,6 +81,7 @@ class App:
         endgame: EndgameInfo,
         folder: Path | None = None,
         puzzles: Callable[[], Sequence[Puzzle]] = shipped_puzzles,
+        match_tools: MatchTools | None = None,
     ) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
         self._first_time = self.is_first_start = not self.preferences_file.exists()
@@ -88,6 +91,8 @@ class App:
         self.autosave = Autosave(folder / "games" if folder else None)
         self.shelf = GameShelf(self.autosave.folder, folder / "libraries" if folder else None)
         self.annotator: Annotator | None = None
+        self.series: MatchSeries | None = None
+        self.match_tools = match_tools
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
         self.endgame = endgame
         if message:
@@ -240,6 +245,8 @@ class App:
         scene, now = self.go.scene, time.monotonic()
         scene.update(now)
         self._follow_result()
+        if self.series is not None and scene is self.go.game:
+            self.series.follow(self.controller, now)
         if scene is self.go.scene:
             changed = scene.draw(self.surface, now)
             if self._exposed:
@@ -380,6 +387,7 @@ def run(
     menu: bool = False,
     puzzles: Callable[[], Sequence[Puzzle]] = shipped_puzzles,
     first: str | None = None,
+    match_tools: MatchTools | None = None,
 ) -> None:
     """Opens the window and returns when it is closed.
 
@@ -390,7 +398,7 @@ def run(
         folder: keeps preferences and games there, not in the platform's places.
         plan: the game to begin with; by default an unfinished one, or the one that the preferences describe.
         menu: begin with the main menu instead of the board.
-        puzzles: see ``App``.
+        puzzles, match_tools: see ``App``.
         first: name of a scene (``Navigation.open``) to begin with.
 
     Raises:
@@ -398,7 +406,7 @@ def run(
     """
     start_pygame()
     opponents = Opponents(make_network, make_external, find_checkpoints)
-    app = App(opponents, EndgameInfo(oracle=oracle), folder, puzzles)
+    app = App(opponents, EndgameInfo(oracle=oracle), folder, puzzles, match_tools)
     failed = True
     try:
         app.open_window()

@@ -32,6 +32,9 @@ class LibraryPage(MenuScene):
         self.selector("Result", RESULTS, self._result, partial(self._choose, "_result"), "How the games ended")
         meaning = "Only games that came to the position on the board, in whatever order of moves"
         self.selector("With the board's position", ON_OFF, self._here, partial(self._choose, "_here"), meaning)
+        if self.library.path.is_file():
+            meaning = "The champion judges every move of every game, while you play; into a file of its own"
+            self.button("Analyse all games …", partial(self.app.go.open_analysis, self.library.path), meaning)
         count, games = self._find()
         self._full = len(games) == SHOWN
         last = self._first + len(games)
@@ -43,9 +46,6 @@ class LibraryPage(MenuScene):
             self.button("More …", partial(self._turn, self._first + SHOWN), "The next games of the list")
         if self._first > 0:
             self.button("Before …", partial(self._turn, max(0, self._first - SHOWN)), "The games before these")
-        if self.library.path.is_file():
-            meaning = "The champion judges every move of every game, while you play; into a file of its own"
-            self.button("Analyse all games …", partial(self.app.go.open_analysis, self.library.path), meaning)
         self.button("Back", self.leave)
 
     def poll(self) -> None:

@@ -13,6 +13,7 @@ from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
 from .lesson_scene import LessonScene
+from .match_page import MatchPage
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
 from .opening_scene import OpeningScene
@@ -33,6 +34,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.LOAD: LoadPage,
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
+    "match": MatchPage,
     "lessons": LessonScene,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
