@@ -104,6 +104,8 @@ class MatchSeries:
             game = controller.session.to_game()
             black = _BLACK_SCORES.get(game.result, 0.5)
             self.played.append(PlayedGame(game, black if len(self.played) % 2 == 0 else 1.0 - black))
+            if self.over:
+                controller.say(f"The match is over. {self.summary()}")
         elif self._ended_at is not None and now - self._ended_at >= PAUSE_S and not self.over and not self.stopped:
             self.begin(controller)
 
@@ -114,7 +116,7 @@ class MatchSeries:
         points = sum(one.score for one in self.played)
         number = min(len(self.played) + (self._ended_at is None), self.games)
         score = f"{points_text(points)} : {points_text(len(self.played) - points)}"
-        return f"game {number} of {self.games}, {self.players[0].name} {score} {self.players[1].name}"
+        return f"game {number} of {self.games}, {self.players[0].name} – {self.players[1].name} {score}"
 
     def summary(self) -> str:
         """The first player's results, with Elo and its 95 % interval once there is a game."""

@@ -70,18 +70,19 @@ def test_pairs_have_an_opening_and_swap_the_colours(app: App, series: MatchSerie
         end(app, series, Color.WHITE, 10.0 * number)
     assert seen == [(FIRST, ["11-15"], "1"), (SECOND, ["11-15"], "2"), (FIRST, [], "3"), (SECOND, [], "4")]
     assert series.over
+    assert app.controller.notice.startswith("The match is over. random: 2 of 4 points")
     assert [one.score for one in series.played] == [1.0, 0.0, 1.0, 0.0]
 
 
 def test_the_table(app: App, series: MatchSeries) -> None:
-    assert series.line() == "game 1 of 4, random 0 : 0 alphabeta:1"
+    assert series.line() == "game 1 of 4, random – alphabeta:1 0 : 0"
     assert "0 of 0" in series.summary()
     end(app, series, Color.WHITE, 0.0)
     end(app, series, Color.WHITE, 10.0)
     app.controller.session.offer_draw(Color.BLACK)
     app.controller.session.answer_draw(True)
     series.follow(app.controller, 20.0)
-    assert series.line() == "game 3 of 4, random 1½ : 1½ alphabeta:1"
+    assert series.line() == "game 3 of 4, random – alphabeta:1 1½ : 1½"
     assert series.summary().endswith("1½ of 3 points (+1 =1 −1), Elo +150 ± 2")
     assert [row.split("   ")[1] for row in series.rows()] == ["1-0", "1-0", "1/2-1/2"]
     assert [points_text(points) for points in (0, 0.5, 2, 2.5)] == ["0", "½", "2", "2½"]
