@@ -200,6 +200,17 @@ def test_rows_are_clicked_through_and_the_game_stays(app: App) -> None:
     assert app.controller.session.pdn() == before
 
 
+def test_a_second_click_in_the_same_frame_plays_nothing(app: App) -> None:
+    """It was aimed at a row of the position before, whose move may not be legal any more."""
+    scene = opened(app)
+    for _ in range(2):
+        scene._play_row(0)
+    assert scene.tree.ply == 1
+    app.frame()
+    assert scene.rows_known
+    assert {row.move for row in scene.rows_known} == set(scene.tree.board.distinct_moves)
+
+
 def test_own_games_count_with_the_others(app: App) -> None:
     app.controller.session.load_game(read_game("1. 9-14 22-18 1-0"))
     app.controller.loaded()

@@ -79,6 +79,7 @@ class OpeningScene(EntryScene):
         self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
         self.entry.set_board(self.tree.board, BOTH)
         self.chosen, self._first_row = None, 0
+        self.rows_known, self._looked_up = (), None  # a click in the same frame must not play a move of before
         self._rest()
 
     def _rest(self) -> None:
