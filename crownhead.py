@@ -252,6 +252,7 @@ for request in (
     requests.LadderRequest,
     requests.ConvertRequest,
     requests.BlundersRequest,
+    requests.GamesRequest,
     requests.AnalyseRequest,
     requests.EngineRequest,
     requests.StatusRequest,

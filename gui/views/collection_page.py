@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..game_index import sources_in
 from .file_pages import LoadPage
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ class CollectionPage(LoadPage):
         super().fill()
 
     def _open(self, path: Path) -> None:
-        if path.exists():
-            self._choose(str(path.resolve()))
-        else:
+        if not path.exists():
             self.say(f"there is no {path}", alarm=True)
+        elif path.is_dir() and not sources_in(path):
+            self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)
+        else:
+            self._choose(str(path.resolve()))
 
     def _choose(self, path: str) -> None:
         self.leave()
