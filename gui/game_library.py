@@ -117,6 +117,11 @@ class GameLibrary:
     def done(self) -> bool:
         return self._reading.done()
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether the reading was halted before the end."""
+        return self.done and self._halted and self._index is not None and self._index.suffix == UNFINISHED
+
     def check(self) -> None:
         """Raises ``StorageError`` if the file, or the index, could not be read or written to the end."""
         if self.done:

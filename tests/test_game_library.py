@@ -52,6 +52,7 @@ def test_the_list_is_that_of_the_text(open_games: Callable[..., GameLibrary]) ->
     library = open_games()
     count, games = library.search(Query(), 0, 100)
     assert count == library.count == 4
+    assert not library.cut_short
     assert [game.title for game in games] == PdnGames(GAMES).titles
     assert games[0].opening == games[0].opening.strip() != ""
     assert games[3].opening == ""
@@ -233,6 +234,7 @@ def test_what_is_read_serves_after_a_halt(open_games: Callable[..., GameLibrary]
     library.halt()
     library.wait()
     assert 0 < library.count < 8000
+    assert library.cut_short
     assert library.played(after())
     library.close()
     assert list((tmp_path / "index").glob("*")) == []

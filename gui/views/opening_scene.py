@@ -26,7 +26,7 @@ from .widgets import Button
 if TYPE_CHECKING:
     from ..app import App
 
-_SHOWN_PLIES = 16
+_SHOWN_PLIES = (8, 16)  # of the line, in a narrow window and in another
 
 
 class OpeningScene(EntryScene):
@@ -140,11 +140,12 @@ class OpeningScene(EntryScene):
         tree = self.tree
         first = int(tree.boards[0].turn is Color.WHITE)
         names = [before.pdn(move) for before, move in zip(tree.boards, tree.line, strict=False)]
-        skipped = max(0, len(names) - _SHOWN_PLIES)
+        skipped = max(0, len(names) - _SHOWN_PLIES[self.passage.rect.w > 20 * self.style.unit])
         line = " ".join(numbered(names[skipped:], first, skipped))
         games = sum(row.played.games for row in self.rows_known)
         parts = [f"{games:,} game{'' if games == 1 else 's'} went on from here"]
         parts += [f"reading, {one.library.count:,} so far" for one in self._sources() if not one.library.done]
+        parts += [f"read to game {one.library.count:,} only" for one in self._sources() if one.library.cut_short]
         if not self.collections:
             parts = ["No games yet: play some, or open a file by More"]
         if snapshot is not None and snapshot.count:
