@@ -218,7 +218,7 @@ def test_own_games_count_with_the_others(app: App) -> None:
     app.controller.go_to(0)
     scene = opened(app)
     labels = [button.label for button in scene.rows[0].buttons]
-    assert labels == ["Your games", "kept.pdn", "All", "More …"]
+    assert labels == ["Your games", "kept.pdn", "All", "More"]
     (row,) = [row for row in scene.table.state.rows if row.move == "9-14"]
     assert (row.won, row.drawn, row.lost) == ("1", "0", "1")
 

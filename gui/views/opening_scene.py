@@ -165,7 +165,7 @@ class OpeningScene(EntryScene):
             for place, one in enumerate(self.collections)
         ]
         everything = Button(f"source {len(sources)}", label="All", on=self.source == len(sources))
-        more = Button("halt", label="Stop reading") if reading else Button("more", label="More …")
+        more = Button("halt", label="Stop reading") if reading else Button("more", label="More")
         enabled = dict.fromkeys(("first", "previous"), tree.ply > 0)
         enabled |= dict.fromkeys(("next", "last"), tree.ply < len(tree.boards) - 1)
         self.set_buttons(
