@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,6 +156,7 @@ def _play(request: PlayRequest) -> None:
     from engine.fen import START_FEN
     from gui.app import run
     from gui.launch import plan_for, spec_of
+    from gui.match_series import MatchTools
 
     plan = None
     if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
@@ -168,7 +169,8 @@ def _play(request: PlayRequest) -> None:
         elif spec.kind == "external":
             _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
-    options: dict[str, Any] = {"plan": plan, "menu": request.menu}
+    tools = MatchTools(_match_openings, _match_elo)
+    options: dict[str, Any] = {"plan": plan, "menu": request.menu, "match_tools": tools}
     if request.puzzles is not None:
         from engine.puzzles.book import read_book
 
@@ -213,11 +215,47 @@ def _find_networks() -> "list[CheckpointEntry]":
     ]
 
 
+def _match_openings(text: str, number: int, seed: int) -> "list[Board]":
+    """The openings of the board's matches."""
+    from selfplay.openings import make_openings
+
+    return [opening.board for opening in make_openings(text, number, seed)]
+
+
+def _match_elo(results: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """What the results of the board's matches say: Elo of the first player, and half of its 95 % interval."""
+    from selfplay.elo import Tally
+
+    tally = Tally()
+    for scores in results:
+        tally.add(scores)
+    return tally.elo_diff()[:2]
+
+
 def _ask_oracle(board: "Board") -> "OracleAnswer":
     """The board's way to the endgame oracle."""
     from selfplay.knowledge import shared_oracle
 
     return shared_oracle().probe(board)
+
+
+@app.command()
+def annotate(
+    games: Annotated[Path, typer.Argument(help="Games in PDN.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The annotated copy; if left out, GAMES with .annotated.pdn as its end.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.05, max=600, help="Seconds of thought a position.")] = 0.2,
+    quiet: Json = False,
+) -> Any:
+    """Have the champion judge every game of a file: a copy with glyphs, evaluations and the better moves.
+
+    What ends it loses one game at most: the same command goes on.
+    """
+    from gui.annotate_command import annotate_command
+    from gui.opponents import Opponents
+
+    return annotate_command(games, out, seconds, Opponents(_make_network), quiet)
 
 
 app.command("play")(request_command(PlayRequest, _play))
@@ -227,6 +265,7 @@ for request in (
     requests.LadderRequest,
     requests.ConvertRequest,
     requests.BlundersRequest,
+    requests.GamesRequest,
     requests.AnalyseRequest,
     requests.EngineRequest,
     requests.StatusRequest,

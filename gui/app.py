@@ -18,12 +18,14 @@ from engine.fen import Color
 from engine.puzzles.book import shipped_puzzles
 from engine.puzzles.puzzle import Puzzle
 
+from .annotator import Annotator
 from .autosave import Autosave
 from .controller import GameController
 from .endgame_info import EndgameInfo, OracleAnswer
-from .game_library import GameLibrary
+from .game_shelf import GameShelf
 from .help import Action
 from .key_repeat import KeyRepeat
+from .match_series import MatchSeries, MatchTools
 from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
@@ -67,7 +69,9 @@ class App:
         go: the scenes and the ways between them.
         is_first_start: there were no preferences.
         puzzles: reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
-        library: the file of games that was opened last; its index lies in ``library_folder`` (None: the usual place).
+        shelf: the collections of games that are open.
+        annotator: the analysis of a file that was begun last.
+        series: the match that was begun last; ``match_tools``: without them there are none.
         style: theme, text and size of letters for the present window.
         frame_seconds: work of the latest frames that drew something.
     """
@@ -78,6 +82,7 @@ class App:
         endgame: EndgameInfo,
         folder: Path | None = None,
         puzzles: Callable[[], Sequence[Puzzle]] = shipped_puzzles,
+        match_tools: MatchTools | None = None,
     ) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
         self._first_time = self.is_first_start = not self.preferences_file.exists()
@@ -85,8 +90,10 @@ class App:
         self.opponents, self.puzzles = opponents, puzzles
         self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
-        self.library: GameLibrary | None = None
-        self.library_folder = folder / "libraries" if folder else None
+        self.shelf = GameShelf(self.autosave.folder, folder / "libraries" if folder else None)
+        self.annotator: Annotator | None = None
+        self.series: MatchSeries | None = None
+        self.match_tools = match_tools
         self.controller = GameController(self.thinker, endgame, self.autosave, opponents.kinds)
         self.endgame = endgame
         if message:
@@ -246,6 +253,8 @@ class App:
         scene, now = self.go.scene, time.monotonic()
         scene.update(now)
         self._follow_result()
+        if self.series is not None and scene is self.go.game:
+            self.series.follow(self.controller, now)
         if scene is self.go.scene:
             changed = scene.draw(self.surface, now)
             if self._exposed:
@@ -328,8 +337,9 @@ class App:
 
     def close(self) -> None:
         """Stops everything that runs beside the window and stores what is to be kept."""
-        if self.library is not None:
-            self.library.close()
+        if self.annotator is not None:
+            self.annotator.stop()
+        self.shelf.close()
         self.controller.leave()
         self.controller.save()
         self.autosave.close()
@@ -386,6 +396,7 @@ def run(
     menu: bool = False,
     puzzles: Callable[[], Sequence[Puzzle]] = shipped_puzzles,
     first: str | None = None,
+    match_tools: MatchTools | None = None,
 ) -> None:
     """Opens the window and returns when it is closed.
 
@@ -396,7 +407,7 @@ def run(
         folder: keeps preferences and games there, not in the platform's places.
         plan: the game to begin with; by default an unfinished one, or the one that the preferences describe.
         menu: begin with the main menu instead of the board.
-        puzzles: see ``App``.
+        puzzles, match_tools: see ``App``.
         first: name of a scene (``Navigation.open``) to begin with.
 
     Raises:
@@ -404,7 +415,7 @@ def run(
     """
     start_pygame()
     opponents = Opponents(make_network, make_external, find_checkpoints)
-    app = App(opponents, EndgameInfo(oracle=oracle), folder, puzzles)
+    app = App(opponents, EndgameInfo(oracle=oracle), folder, puzzles, match_tools)
     failed = True
     try:
         app.open_window()

@@ -290,6 +290,12 @@ class GameController:
         else:
             self.say("no other move was made here")
 
+    def keep_line(self, moves: Sequence[Move]) -> None:
+        """Shows a line of play from the start, as a variation where nobody played it."""
+        self._drop_request()
+        if self._attempt(lambda: self.session.keep_line(moves)):
+            self._look()
+
     def remove_variation(self) -> None:
         """Removes the variation that is shown."""
         self._drop_request()

@@ -1,48 +1,46 @@
-"""Large PDN files: their games in an index on the disk, to list and to search by words, result and position. No pygame.
+"""Large PDN files, and folders of them: their games in an index on the disk, to list, to search by words, result and
+position, and to count the moves that were played in a position. No pygame.
 
-The index is an SQLite file in the user's cache, named by the PDN file's SHA-256, so a file that was read once opens at
-once. While it is made, in a thread, it can be searched as far as it has come. Neither needs more memory for more games.
+The index is an SQLite file in the cache. That of a file is named by its SHA-256, so a file that was read once opens
+at once; that of a folder is named by the folder, and brought up to date with the files that have changed. While it is
+made, in a thread, it can be searched as far as it has come. Neither needs more memory for more games.
 """
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import tempfile
-import time
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import platformdirs
 
-from engine.errors import DraughtsError, PdnError
-from engine.fen import START_FEN, Color
-from engine.files import StorageError, cannot_read, make_folder, sha256_of
-from engine.openings import opening_of
+from engine.errors import PdnError
+from engine.files import StorageError, make_folder, sha256_of
 from engine.pdn import PdnGame
-from engine.pdn_tokens import MAX_LINE, Token, split_games, tokenize
-from engine.position_keys import keys_of_game
 
-from .pdn_files import clean, facts_of, game_at, is_game, one_line, title_from
+from .game_index import (
+    SUFFIX,
+    UNFINISHED,
+    VERSION,
+    Filling,
+    Source,
+    StoppedError,
+    has_changed,
+    lines_of,
+    opened_as,
+    source_of,
+    sources_in,
+    tidy,
+)
+from .pdn_files import game_at
 from .threads import in_thread
 
-VERSION = 2  # of the index
-KEPT = 20  # indexes; those used longest ago are removed
-_STALE_S = 86_400.0  # an unfinished index of a program that is gone
-_FIRST, _BATCH = 50, 250  # games between two looks that others can have at the index
-_COURTESY_S = 0.001  # rest after every game: without it the window waits 5 ms whenever it wants the interpreter
 _BUSY_S = 10.0  # a reader waits that long for a batch to be written
-_TABLES = """
-    CREATE TABLE games (number INTEGER PRIMARY KEY, start INTEGER, line INTEGER, col INTEGER,
-                        title TEXT, opening TEXT, result TEXT, words TEXT);
-    CREATE TABLE positions (key INTEGER, game INTEGER, ply INTEGER, PRIMARY KEY (key, game)) WITHOUT ROWID;
-"""
-
-
-class _StoppedError(Exception):
-    """Nobody wants the index any more."""
 
 
 class Query(NamedTuple):
@@ -79,11 +77,28 @@ class Listed(NamedTuple):
     ply: int | None
 
 
+class Played(NamedTuple):
+    """Games in which a move was made: how many the side that made it won, drew and lost, and how many have no result.
+
+    ``after`` is the key of the position after the move, see ``engine.position_keys``.
+    """
+
+    after: int
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+    unknown: int = 0
+
+    @property
+    def games(self) -> int:
+        return self.won + self.drawn + self.lost + self.unknown
+
+
 class GameLibrary:
-    """The games of a PDN file.
+    """The games of a PDN file, or of all PDN files in a folder.
 
     Args:
-        path: of the PDN file.
+        path: of the file or folder.
         folder: for indexes; the user's cache by default, a temporary one if that cannot be written.
 
     Attributes:
@@ -94,13 +109,18 @@ class GameLibrary:
         self.path, self.count = path, 0
         self._folder = folder or platformdirs.user_cache_path("crownhead", appauthor=False) / "libraries"
         self._index: Path | None = None  # once there is something to look at
-        self._state: tuple[int, int] | None = None  # size and time of the file that the index is of
-        self._stopped = False
+        self._sources: dict[str, Source] = {}  # by name: the files that the index is of
+        self._stopped = self._halted = False
         self._reading: Future[None] = in_thread("pdn", self._open)
 
     @property
     def done(self) -> bool:
         return self._reading.done()
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the reading was halted before the end."""
+        return self.done and self._halted and self._index is not None and self._index.suffix == UNFINISHED
 
     def check(self) -> None:
         """Raises ``StorageError`` if the file, or the index, could not be read or written to the end."""
@@ -111,9 +131,15 @@ class GameLibrary:
         """Waits until everything is read; raises as ``check`` does."""
         self._reading.result()
 
+    def halt(self) -> None:
+        """Stops the reading; what is read already can be used until the library is closed."""
+        self._halted = True
+
     def close(self) -> None:
         """Stops the reading; what is not finished is thrown away."""
         self._stopped = True
+        if self.done and self._index is not None and self._index.suffix == UNFINISHED:
+            self._index.unlink(missing_ok=True)
 
     def search(self, query: Query, first: int, most: int) -> tuple[int, list[Listed]]:
         """How many games a query finds so far, and ``most`` of them from number ``first`` (0 is the first one).
@@ -134,6 +160,26 @@ class GameLibrary:
             ).fetchall()
         return count, [Listed(*row) for row in rows]
 
+    def played(self, key: int) -> list[Played]:
+        """The moves that were made in a position, the most frequent first; a game that came to it several times counts
+        by the first of them.
+
+        Args:
+            key: of the position, see ``engine.position_keys``.
+
+        Raises:
+            StorageError: the index is broken or gone.
+        """
+        if self._index is None:
+            return []
+        with self._connection() as index:
+            rows = index.execute(
+                "SELECT after, sum(score = 1), sum(score = 0), sum(score = -1), sum(score IS NULL) FROM positions "
+                "WHERE key = ? AND after IS NOT NULL GROUP BY after ORDER BY count(*) DESC, after",
+                [key],
+            ).fetchall()
+        return [Played(after, *(count or 0 for count in counts)) for after, *counts in rows]
+
     def game(self, number: int) -> PdnGame:
         """Game ``number``, from 1.
 
@@ -143,16 +189,16 @@ class GameLibrary:
         """
         row = None
         if self._index is not None:
+            what = "SELECT files.name, start, line, col FROM games JOIN files ON files.number = games.file"
             with self._connection() as index:
-                row = index.execute("SELECT start, line, col FROM games WHERE number = ?", [number]).fetchone()
+                row = index.execute(f"{what} WHERE games.number = ?", [number]).fetchone()
         if row is None:
             raise PdnError(f"there is no game {number}: the file holds {self.count or 'no'} games")
-        start, line, column = row
-        with _opened(self.path) as file:
-            if _state_of(file) != self._state:
-                raise StorageError(None, f"{self.path} has changed: open it again")
+        name, start, line, column = row
+        source = self._sources.get(name) or next(iter(self._sources.values()))  # a copy has another name
+        with opened_as(source) as file:
             file.seek(start)
-            return game_at((text for _, text in _lines(file)), line, column)
+            return game_at((text for _, text in lines_of(file)), line, column)
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -167,12 +213,14 @@ class GameLibrary:
     # --- the thread
 
     def _open(self) -> None:
-        with _opened(self.path) as file:
-            self._state = _state_of(file)
-        digest = sha256_of(self.path)
+        if self.path.is_dir():
+            sources, name = sources_in(self.path), f"folder-{sha256_of(str(self.path.resolve()).encode())}"
+        else:
+            sources, name = [source_of(self.path)], sha256_of(self.path)
+        self._sources = {source.path.name: source for source in sources}
         try:
             make_folder(self._folder)
-            known = self._folder / f"{digest}-{VERSION}.sqlite"
+            known = self._folder / f"{name}-{VERSION}{SUFFIX}"
             if self._take(known):
                 return
             self._make(known)
@@ -180,123 +228,56 @@ class GameLibrary:
             if self._index is not None or self._stopped:
                 raise
             self._folder = Path(tempfile.mkdtemp(prefix="crownhead-"))
-            self._make(self._folder / f"{digest}-{VERSION}.sqlite")
+            self._make(self._folder / f"{name}-{VERSION}{SUFFIX}")
 
     def _take(self, known: Path) -> bool:
-        """Takes a finished index; False if there is none, or it is broken."""
+        """Takes a finished index; False if there is none, it is broken, or the folder has changed since."""
         if not known.exists():
             return False
         try:
             with contextlib.closing(sqlite3.connect(known)) as index:
-                (self.count,) = index.execute("SELECT count(*) FROM games").fetchone()
+                (count,) = index.execute("SELECT count(*) FROM games").fetchone()
+                files = set(index.execute("SELECT name, size, modified FROM files"))
             os.utime(known)
         except (sqlite3.DatabaseError, OSError):
             known.unlink(missing_ok=True)
             return False
-        self._index = known
+        if self.path.is_dir() and files != {(name, *source[1:]) for name, source in self._sources.items()}:
+            return False
+        self._index, self.count = known, count
         return True
 
     def _make(self, known: Path) -> None:
-        part = known.with_name(f"{known.name}.{os.getpid()}-{id(self):x}.part")
+        part = known.with_name(f"{known.name}.{os.getpid()}-{id(self):x}{UNFINISHED}")
         try:
+            if known.exists():
+                shutil.copyfile(known, part)
             with contextlib.closing(sqlite3.connect(part, timeout=_BUSY_S)) as index:
-                index.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;" + _TABLES)
-                with _opened(self.path) as file:
-                    self._fill(index, part, file)
-                    if _state_of(file) != self._state:
-                        raise StorageError(None, f"{self.path} has changed: open it again")
+                self._fill(Filling(index, lambda: self._stopped or self._halted, partial(self._publish, part)))
             with contextlib.suppress(OSError):  # where a reader holds it, it serves under this name
                 os.replace(part, known)
                 self._index = known
-            _tidy(known.parent)
-        except _StoppedError:
+            tidy(known.parent)
+        except StoppedError:
             pass
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, StorageError):
+                raise
             raise StorageError(None, f"cannot write the list of {self.path.name}: {error}") from error
         finally:
             if self._index != part or self._stopped:
                 part.unlink(missing_ok=True)
 
-    def _fill(self, index: sqlite3.Connection, part: Path, file: BinaryIO) -> None:
-        starts: deque[tuple[int, int]] = deque()  # line and place in the file of lines that a game may begin in
+    def _fill(self, filling: Filling) -> None:
+        if self.path.is_dir():
+            filling.bring_up_to_date(list(self._sources.values()))
+            return
+        (source,) = self._sources.values()
+        with opened_as(source) as file:
+            filling.add(source, file)
+        if source_of(self.path) != source:
+            raise has_changed(self.path)
+        filling.finish()
 
-        def lines() -> Iterator[str]:
-            for number, (start, text) in enumerate(_lines(file), 1):
-                starts.append((number, start))
-                yield text
-
-        games = filter(is_game, split_games(tokenize(lines())))
-        for number, tokens in enumerate(games, 1):
-            if self._stopped:
-                raise _StoppedError
-            while starts[0][0] < tokens[0].line:
-                starts.popleft()
-            _enter(index, number, starts[0][1], tokens)
-            time.sleep(_COURTESY_S)
-            if number == _FIRST or number % _BATCH == 0:
-                self._publish(index, part, number)
-        (last,) = index.execute("SELECT count(*) FROM games").fetchone()
-        self._publish(index, part, last)
-
-    def _publish(self, index: sqlite3.Connection, part: Path, number: int) -> None:
-        index.commit()
-        self._index, self.count = part, number
-
-
-def _enter(index: sqlite3.Connection, number: int, start: int, tokens: list[Token]) -> None:
-    headers, moves = facts_of(tokens)
-    fen = START_FEN if headers.get("SetUp") == "0" else headers.get("FEN") or START_FEN
-    try:
-        keys = keys_of_game(fen, moves).tolist()
-    except DraughtsError:  # said when the game is opened
-        keys = []
-    opening, result = opening_of(keys), headers["Result"]
-    title = title_from(headers, result, len(moves))
-    facts = [headers.get(name, "") for name in (*map(str, Color), "Event", "Site", "Date", "Opening")]
-    words = one_line(" ".join([*facts, opening])).casefold()
-    row = (number, start, tokens[0].line, tokens[0].column, title, opening, result, words)
-    index.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    index.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?)", [(k, number, p) for p, k in enumerate(keys)])
-
-
-def _state_of(file: BinaryIO) -> tuple[int, int]:
-    state = os.fstat(file.fileno())
-    return state.st_size, state.st_mtime_ns
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, open; raises ``StorageError`` if it cannot be opened or, later on, read."""
-    try:
-        with open(path, "rb") as file:
-            yield file
-    except (StorageError, DraughtsError):
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        raise cannot_read(path, error) from error
-
-
-def _lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
-    """The lines, whatever they end with, each with its place: UTF-8 or, line by line, Latin-1. One that is longer than
-    PDN allows is cut."""
-    while data := file.readline(MAX_LINE + 2):
-        start = file.tell() - len(data)
-        for part in data.splitlines(keepends=True):
-            try:
-                text = part.decode("utf-8-sig" if start == 0 else "utf-8")
-            except UnicodeDecodeError:
-                text = part.decode("latin-1")
-            yield start, clean(text)
-            start += len(part)
-        while len(data) > MAX_LINE and data[-1:] != b"\n":
-            data = file.readline(MAX_LINE + 2)
-
-
-def _tidy(folder: Path) -> None:
-    """Removes indexes that were used long ago, and what a program that is gone left unfinished."""
-    found = [(path.stat().st_mtime, path) for path in folder.iterdir() if path.suffix in (".sqlite", ".part")]
-    finished = sorted(((when, path) for when, path in found if path.suffix == ".sqlite"), reverse=True)
-    stale = [path for when, path in found if path.suffix == ".part" and time.time() - when > _STALE_S]
-    for path in [*stale, *(path for _, path in finished[KEPT:])]:
-        with contextlib.suppress(OSError):
-            path.unlink()
+    def _publish(self, part: Path, count: int) -> None:
+        self._index, self.count = part, count

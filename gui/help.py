@@ -3,7 +3,7 @@
 import enum
 from typing import NamedTuple
 
-SCENES = ("menu", "game", "setup", "help", "report", "exercise")
+SCENES = ("menu", "game", "setup", "help", "report", "exercise", "openings")
 
 
 Action = enum.StrEnum(  # what a key can do
@@ -13,7 +13,7 @@ Action = enum.StrEnum(  # what a key can do
     "SAVE LOAD COPY_FEN COPY_PDN COPY_PICTURE PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN "
     "NEXT_CONTROL PREVIOUS_CONTROL MENU SETTINGS LESSONS HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE "
     "SET_KING_WHITE SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE REWIND VARIATION "
-    "COMMENT REMATCH",
+    "COMMENT REMATCH OPENINGS",
 )
 
 
@@ -32,7 +32,8 @@ _GAME = ("game",)
 _BOARDS = ("game", "setup")
 _ENTRY = ("game", "exercise")  # a move can be entered
 _CURSOR = ("game", "setup", "exercise")
-_REVIEW = ("game", "report")
+_REVIEW = ("game", "report", "openings")
+_TURNED = (*_CURSOR, "report", "openings")
 _SETUP = ("setup",)
 _PAGES = ("help",)
 _DIGITS = tuple("0123456789-x")
@@ -71,7 +72,8 @@ BINDINGS = (
     Binding(Action.PREVIOUS_PAGE, ("page up",), "the mistake before", "Puzzles", ("exercise",)),
     Binding(Action.MOVE_NOW, ("m",), "have the agent move now", "Agent", _GAME),
     Binding(Action.TAKE_OVER, ("t",), "take over the other side", "Agent", _GAME),
-    Binding(Action.ANALYSE, ("a",), "analyse this position, or stop", "Agent", _GAME),
+    Binding(Action.ANALYSE, ("a",), "analyse this position, or stop", "Agent", ("game", "openings")),
+    Binding(Action.OPENINGS, ("o",), "openings: what was played from here, with results", "Agent", _GAME),
     Binding(Action.REPORT, ("g",), "report on the whole game", "Agent", _GAME),
     Binding(Action.SAVE, ("ctrl+s",), "save the game as PDN", "Files", _GAME),
     Binding(Action.LOAD, ("ctrl+o",), "load a game", "Files", _GAME),
@@ -95,8 +97,11 @@ BINDINGS = (
     Binding(Action.PREVIOUS_PAGE, ("left", "page up"), "page before", "Pages", _PAGES),
     Binding(Action.CURSOR_UP, ("up",), "the mistake before", "Pages", ("report",)),
     Binding(Action.CURSOR_DOWN, ("down",), "the next mistake", "Pages", ("report",)),
-    Binding(Action.FLIP, ("f",), "turn the board round", "Window", (*_CURSOR, "report")),
-    Binding(Action.NUMBERS, ("b",), "numbers on the squares on or off", "Window", (*_CURSOR, "report")),
+    Binding(Action.CURSOR_UP, ("up",), "the move above", "Pages", ("openings",)),
+    Binding(Action.CURSOR_DOWN, ("down",), "the move below", "Pages", ("openings",)),
+    Binding(Action.ENTER, ("return", "space"), "go on with the chosen move", "Pages", ("openings",)),
+    Binding(Action.FLIP, ("f",), "turn the board round", "Window", _TURNED),
+    Binding(Action.NUMBERS, ("b",), "numbers on the squares on or off", "Window", _TURNED),
     Binding(Action.ARROWS, ("w",), "arrows for the agent's moves on or off", "Window", _GAME),
     Binding(Action.PANELS, ("e",), "what the agent thinks: show or hide", "Window", _GAME),
     Binding(Action.THEME, ("ctrl+t",), "next theme", "Window", SCENES),

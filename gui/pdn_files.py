@@ -56,16 +56,22 @@ def title_of(game: PdnGame) -> str:
 class PdnGames:
     """The games of a PDN text: titles at once, each game played through only when it is asked for.
 
-    A text of 4 MB takes about a second: the window makes this object in a thread. ``titles``: see ``title_of``.
+    A text of 4 MB takes about a second: the window makes this object in a thread.
+
+    Attributes:
+        titles: see ``title_of``.
+        plies: of the main lines, as they are written.
     """
 
     def __init__(self, text: str) -> None:
         self._lines = StringIO(clean(text), newline=None).readlines()
         self.titles: list[str] = []
+        self.plies: list[int] = []
         self._starts: list[tuple[int, int]] = []  # line and column, from 1, of each game's first token
         for tokens in split_games(tokenize(self._lines)):
             if is_game(tokens):
                 headers, moves = facts_of(tokens)
+                self.plies.append(len(moves))
                 self.titles.append(title_from(headers, headers["Result"], len(moves)))
                 self._starts.append((tokens[0].line, tokens[0].column))
 

@@ -50,6 +50,7 @@ class Preferences(BaseModel):
     time_control: TimeControlText = "-"
     opponents: dict[str, dict[str, JsonValue]] = Field({}, max_length=8, description="agents, by the seat they fill")
     search: dict[str, JsonValue] = Field({}, max_length=64, description="search settings that were changed")
+    collection: str = Field("", max_length=4096, description="file or folder of games that the openings are counted in")
     last_folder: str = Field("", max_length=4096, description="where a game was last saved or loaded")
 
 

@@ -115,6 +115,11 @@ class GameSession:
         return self.ply == len(self.nodes)
 
     @property
+    def has_ended(self) -> bool:
+        """Whether what was played has ended, whichever line is looked at."""
+        return self._ending is not None
+
+    @property
     def is_over(self) -> bool:
         """Whether the cursor stands at the end of a finished game."""
         return self.at_end and self.ending is not None
@@ -173,6 +178,26 @@ class GameSession:
         self._look_at_line(ply + 1)
         if self.draw_offer is mover.other:
             self.draw_offer = None
+
+    def keep_line(self, moves: Sequence[Move]) -> None:
+        """Looks at a line of play from the start of the game, the cursor at its end. What nobody played of it becomes a
+        variation; what was played stays.
+
+        Raises:
+            SessionError: it goes on behind the end of a game that is over.
+            IllegalMoveError: a move is not legal; the game stays as it is.
+        """
+        board = Board(self.start_fen)
+        for move in moves:
+            board.push(move)
+        main = [node.move for node in self._lines.main]
+        if self.has_ended and len(moves) > len(main) and list(moves[: len(main)]) == main:
+            raise SessionError("the game is over there: a variation of it begins earlier")
+        for ply, move in enumerate(board.move_stack):
+            nodes = self._lines.nodes()
+            if ply >= len(nodes) or nodes[ply].move != move:
+                self._lines.play(ply, move, keep=True)
+        self._look_at_line(len(moves))
 
     def turn_to_variation(self) -> bool:
         """Goes on to another move that was made, or looked at, in the place of the last one; False if there is none."""

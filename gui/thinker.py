@@ -110,7 +110,7 @@ class Thinker:
         Returns:
             The number of its snapshots.
         """
-        return self._put(board, spec if mode == "play" else _steady(spec), mode, seconds)
+        return self._put(board, spec if mode == "play" else steady(spec), mode, seconds)
 
     def prepare(self, spec: OpponentSpec) -> None:
         """Begins to make a player that will be needed soon; what is wrong with it is said when it is asked."""
@@ -120,7 +120,7 @@ class Thinker:
 
     def review_game(self, board: Board, spec: OpponentSpec) -> int:
         """Begins the report on the game that led to a board, with searches as ``spec`` says; see ``request``."""
-        return self._put(board, _steady(spec), "report", None)
+        return self._put(board, steady(spec), "report", None)
 
     def _put(self, board: Board, spec: OpponentSpec, mode: Mode, seconds: float | None) -> int:
         with self._changed:
@@ -349,7 +349,7 @@ def _close(future: "Future[Player]") -> None:
             _log.exception("closing a player failed")
 
 
-def _steady(spec: OpponentSpec) -> OpponentSpec:
+def steady(spec: OpponentSpec) -> OpponentSpec:
     """The same opponent without its variety, without pondering, and without contempt for draws."""
     return spec.changed(vary=False, ponder=False, search=spec.search.impartial())
 

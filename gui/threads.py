@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 Result = TypeVar("Result")
-WORKERS = ("thinker", "player", "ponder", "endgames")  # names of threads
+WORKERS = ("thinker", "player", "ponder", "endgames", "annotator")  # names of threads
 LAST_WORK_S = 1.5
 LAST_WORK_AFTER_AN_ERROR_S = 20.0  # the error has to be told, which ``leave`` would prevent
 

@@ -29,9 +29,14 @@ def reached_positions(place: Path, most: int) -> np.ndarray:
     """
     if not place.is_dir():
         return some(read_expert_games(place).samples.positions, MIN_PIECES, most)
+    of_shards = [some(read_shard(path).samples.positions, MIN_PIECES, most) for path in shards_of(place)]
+    return np.unique(np.concatenate(of_shards), axis=0)
+
+
+def shards_of(place: Path) -> list[Path]:
+    """The shards of a run, or in a folder, oldest first; raises ``ReachedError`` where there are none."""
     folders = RunFolder(place).shards, place
     shards = next((found for folder in folders if (found := sorted(folder.glob(f"*{SUFFIX}")))), [])
     if not shards:
         raise ReachedError(f"{place} has no games: name a run, a folder of shards, or a file in PDN")
-    of_shards = [some(read_shard(path).samples.positions, MIN_PIECES, most) for path in shards]
-    return np.unique(np.concatenate(of_shards), axis=0)
+    return shards

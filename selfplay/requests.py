@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .commands import AnalyseFigures, TrainFigures
     from .convert import ConvertFigures
     from .export import ExportFigures
+    from .games_command import GamesFigures
     from .ladder_commands import LadderFigures
     from .match_commands import MatchFigures
     from .match_queue import QueueFigures
@@ -289,6 +290,19 @@ class BlundersRequest(Limited):
         from .blunders import blunders_command
 
         return blunders_command(self, quiet)
+
+
+@dataclass(frozen=True)
+class GamesRequest:
+    """Write the games of self-play that a run still has as PDN, for the board's openings and for other programs."""
+
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or of its shards.")]
+    out: Annotated[Path, typer.Option(help="The PDN file; it must not be there yet.")]
+
+    def execute(self, quiet: bool) -> "GamesFigures":
+        from .games_command import games_command
+
+        return games_command(self, quiet)
 
 
 @dataclass(frozen=True)

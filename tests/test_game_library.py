@@ -1,16 +1,21 @@
 """Files of many games: listed, searched and read from an index; broken files and indexes; what is thrown away."""
 
 import os
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from engine.board import Board
 from engine.errors import PdnError
+from engine.fen import START_FEN
 from engine.files import StorageError
 from engine.position_keys import key_of
-from gui.game_library import KEPT, GameLibrary, Query
+from gui.game_index import KEPT, Source, opened_as
+from gui.game_library import GameLibrary, Played, Query
 from gui.pdn_files import PdnGames
 
 GAMES = """[Event "Spring"] [Black "Anna"] [White "Bruno"] [Date "2026.03.01"]
@@ -47,6 +52,7 @@ def test_the_list_is_that_of_the_text(open_games: Callable[..., GameLibrary]) ->
     library = open_games()
     count, games = library.search(Query(), 0, 100)
     assert count == library.count == 4
+    assert not library.cut_short
     assert [game.title for game in games] == PdnGames(GAMES).titles
     assert games[0].opening == games[0].opening.strip() != ""
     assert games[3].opening == ""
@@ -94,7 +100,7 @@ def test_a_second_opening_reads_nothing_anew(
     open_games: Callable[..., GameLibrary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = open_games()
-    monkeypatch.setattr("gui.game_library.tokenize", lambda lines: pytest.fail("read anew"))
+    monkeypatch.setattr("gui.game_index.tokenize", lambda lines: pytest.fail("read anew"))
     again = open_games()
     assert again.search(Query(), 0, 9) == first.search(Query(), 0, 9)
 
@@ -140,3 +146,95 @@ def test_only_so_many_indexes_are_kept(open_games: Callable[..., GameLibrary], t
             os.utime(path, (path.stat().st_mtime - 10,) * 2)
     assert len(list((tmp_path / "index").iterdir())) == KEPT
     assert numbers(open_games(f'[Event "{KEPT + 1}"] 11-15 *')) == [1]
+
+
+def after(*moves: str, fen: str = START_FEN) -> int:
+    """Key of the position after PDN moves."""
+    board = Board(fen)
+    for move in moves:
+        board.push_pdn(move)
+    return key_of(board)
+
+
+def test_moves_played_in_a_position(open_games: Callable[..., GameLibrary]) -> None:
+    library = open_games()
+    opening = [Played(after("11-15"), 1), Played(after("10-14"), 0, 0, 1), Played(after("9-14"), 0, 1)]
+    assert sorted(library.played(after())) == sorted(opening)
+    met = library.played(after("11-15", "23-19", "9-14"))  # by transposition in game 2; the view is White's
+    assert sorted(met) == sorted(
+        [
+            Played(after("11-15", "23-19", "9-14", "27-23"), 0, 0, 1),
+            Played(after("11-15", "23-19", "9-14", "22-17"), 0, 1),
+        ]
+    )
+    (only,) = library.played(key_of(Board("W:WK31:BK2")))
+    assert (only.games, only.unknown) == (1, 1)
+    assert library.played(after("12-16")) == []
+
+
+def test_a_position_met_twice_counts_once(open_games: Callable[..., GameLibrary]) -> None:
+    fen = "W:WK31:BK2"
+    library = open_games(f'[FEN "{fen}"] [SetUp "1"] 1. 31-26 2-7 2. 26-31 7-2 3. 31-27 2-6 0-1')
+    assert library.played(after(fen=fen)) == [Played(after("31-26", fen=fen), 1)]
+
+
+@pytest.fixture
+def games_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "a.pdn").write_text(GAMES)
+    (folder / "b.pdn").write_text('[Event "Home"] [Black "Dora"] 1. 11-15 23-18 1-0')
+    (folder / "a.json").write_text("{}")
+    return folder
+
+
+def test_a_folder_is_one_library(games_folder: Path, tmp_path: Path) -> None:
+    library = GameLibrary(games_folder, tmp_path / "index")
+    library.wait()
+    assert library.count == 5
+    assert numbers(library, "dora") == [5]
+    assert library.game(5).headers["Black"] == "Dora"
+    assert library.game(1) == PdnGames(GAMES).game(1)
+    assert next(one for one in library.played(after()) if one.after == after("11-15")) == Played(after("11-15"), 2)
+
+
+def test_a_folder_is_read_again_where_it_has_changed(
+    games_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    GameLibrary(games_folder, tmp_path / "index").wait()
+    read: list[str] = []
+    monkeypatch.setattr("gui.game_index.opened_as", _noting(read))
+    (games_folder / "b.pdn").write_text('[Event "Home"] [Black "Dora"] 1. 11-15 23-18 0-1')
+    (games_folder / "c.pdn").write_text('[Black "Emil"] 1. 9-13 *')
+    library = GameLibrary(games_folder, tmp_path / "index")
+    library.wait()
+    assert read == ["b.pdn", "c.pdn"]
+    assert [len(numbers(library, name)) for name in ("dora", "emil", "anna")] == [1, 1, 2]
+    assert next(one for one in library.played(after()) if one.after == after("11-15")).lost == 1
+    (games_folder / "a.pdn").unlink()
+    smaller = GameLibrary(games_folder, tmp_path / "index")
+    smaller.wait()
+    assert smaller.count == 2
+    assert read == ["b.pdn", "c.pdn"]
+    assert [smaller.game(number).headers["Black"] for number in numbers(smaller)] == ["Dora", "Emil"]
+
+
+def _noting(read: list[str]) -> Callable[[Source], AbstractContextManager[BinaryIO]]:
+    def noting(source: Source) -> AbstractContextManager[BinaryIO]:
+        read.append(source.path.name)
+        return opened_as(source)
+
+    return noting
+
+
+def test_what_is_read_serves_after_a_halt(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
+    library = open_games(GAMES * 2000, wait=False)
+    while not library.count:
+        time.sleep(0.01)
+    library.halt()
+    library.wait()
+    assert 0 < library.count < 8000
+    assert library.cut_short
+    assert library.played(after())
+    library.close()
+    assert list((tmp_path / "index").glob("*")) == []

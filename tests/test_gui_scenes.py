@@ -177,7 +177,7 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
         frames(app)
         if isinstance(page_of(app), LibraryPage):
             break
-    press(app, *["down"] * 3)  # the search, the result, the position
+    press(app, *["down"] * 4)  # the search, the result, the position, the analysis
     press(app, "return")
     assert app.controller.session.names[Color.BLACK] == "A"
 

@@ -18,9 +18,13 @@ from replayed import boards_of
 from engine import files
 from engine.board import Board
 from engine.fen import START_FEN, Color
+from engine.pdn import read_games
 from engine.players.base import search_moves
 from selfplay import shards
+from selfplay.games_command import games_command
+from selfplay.reached import ReachedError
 from selfplay.records import GameRecord, GameRecordBuilder, RecordError, Samples, offsets_of
+from selfplay.requests import GamesRequest, RequestError
 from selfplay.shards import ShardError, read_shard, read_shard_info, write_shard
 
 COLUMNS = ("positions", "policy_offsets", "move_probabilities", "search_wdl", "result", "has_policy", "ply", "kind")
@@ -56,6 +60,27 @@ def shard_path(tmp_path: Path, records: list[GameRecord]) -> Path:
     path = tmp_path / "00000000.shard"
     write_shard(path, records)
     return path
+
+
+def test_games_are_written_as_pdn(shard_path: Path, records: list[GameRecord]) -> None:
+    out = shard_path.with_name("games.pdn")
+    assert games_command(GamesRequest(shard_path.parent, out), True) == {"path": str(out), "games": len(records)}
+    games = list(read_games(out.read_text()))
+    assert len(games) == len(records)
+    for game, record in zip(games, records, strict=True):
+        *_, last = record.positions()
+        assert [*game.board().words(), game.board().reversible_plies] == last.tolist()
+        assert game.result == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[record.result]
+        assert game.headers["Black"] == record.network
+    before = out.read_bytes()
+    with pytest.raises(RequestError, match="there already"):
+        games_command(GamesRequest(shard_path.parent, out), True)
+    assert out.read_bytes() == before
+
+
+def test_a_folder_without_games_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ReachedError, match="no games"):
+        games_command(GamesRequest(tmp_path, tmp_path / "games.pdn"), True)
 
 
 def assert_equal_records(left: GameRecord, right: GameRecord) -> None:

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from ..app import App
 
 
+STEPS = {"first": "«", "previous": "‹", "next": "›", "last": "»"}  # names of buttons → their labels
+
+
+def stepped(name: str, ply: int, last: int) -> int | None:
+    """Where a button of ``STEPS`` leads from a ply, in a line of ``last`` plies; None for another button."""
+    return {"first": 0, "previous": max(0, ply - 1), "next": min(last, ply + 1), "last": last}.get(name)
+
+
 class Passage(NamedTuple):
     """A heading, paragraphs (separated by empty lines) and lines of warning."""
 
@@ -159,6 +167,11 @@ class BoardScene(SceneWithBoard):
         else:
             return False
         return True
+
+    @property
+    def focus(self) -> str | None:
+        """Name of the button that has the keyboard."""
+        return None if self._focus is None else self._focus[1]
 
     def leave(self) -> None:
         self.app.go.back()

@@ -9,12 +9,10 @@ from engine.fen import Color
 
 from ..exercise import MOST_HINTS, Exercise, numbered_line
 from ..help import DIRECTIONS, Action
-from ..move_input import MoveInput
-from .animation import animate
-from .board_scene import BoardScene, Passage
+from .board_scene import Passage
 from .board_view import Arrow, BoardPicture
+from .entry_scene import EntryScene
 from .game_facts import entry_picture
-from .geometry import square_under
 from .widgets import Button
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ _REPLY_S = 0.35  # after the solver's move, until the opponent's is made
 _HINTS = {0: "Hint: piece", 1: "Hint: target", 2: "Show the line"}
 
 
-class ExerciseScene(BoardScene):
+class ExerciseScene(EntryScene):
     """Asks for the moves of an ``Exercise``. Subclasses bring the tasks, and say what there is to say.
 
     Attributes:
@@ -37,7 +35,6 @@ class ExerciseScene(BoardScene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self.exercise: Exercise | None = None
-        self.entry = MoveInput(Board(), ())
         self._reply_at: float | None = None
         self._said = ""
         self._judged = Board()  # an answer that is being judged, after what is forced then
@@ -107,10 +104,7 @@ class ExerciseScene(BoardScene):
 
     def _moved(self, before: Board, move: Move, dropped: bool) -> None:
         assert self.exercise is not None
-        after, hop = self.exercise.board, self.app.preferences.animation_ms / 1000
-        self.app.go.game.sound(move, before, after)
-        if hop > 0 and not dropped:
-            self.motion.animation = animate(move, before.piece_map(), after.piece_map(), self.motion.now, hop)
+        self.show_move(move, before, self.exercise.board, dropped)
         self._said = ""
         self._open_board()
 
@@ -204,45 +198,13 @@ class ExerciseScene(BoardScene):
         arrows = (Arrow(exercise.expected.path, 0.8, hint=True),) if exercise.status == "told" else ()
         return picture._replace(marked=marked, movable=frozenset(), arrows=arrows)
 
-    @property
-    def lively(self) -> bool:
-        return super().lively or self.entry.dragging
-
     # --- hands
 
-    def mouse(self, event: pygame.event.Event) -> None:
-        if event.type == pygame.MOUSEWHEEL:
-            return
-        self.motion.pointer = event.pos
-        inside = self.board_rect.collidepoint(event.pos)
-        square = square_under(self.board_rect, event.pos, self.flipped) if inside else None
-        move: Move | None = None
-        if event.type == pygame.MOUSEMOTION:
-            if event.buttons[0]:
-                self.entry.drag(square)
-            else:
-                self.entry.hover(square)
-        elif event.button == 3 and event.type == pygame.MOUSEBUTTONDOWN:
-            self.entry.cancel()
-        elif event.button == 1 and event.type == pygame.MOUSEBUTTONUP:
-            held = self.entry.dragging
-            move = self.entry.release(square)
-            if move is not None:
-                self.make(move, held and len(move.path) == 2)
-            return
-        elif event.button == 1 and inside:
-            self._press_board(square)
-        super().mouse(event)
-
-    def _press_board(self, square: int | None) -> None:
+    def press_board(self, square: int | None) -> None:
         if self.exercise is not None and self.exercise.status == "wrong":
             self.press(Action.REWIND)
-        if self.exercise is None or self.exercise.status != "asked":
-            return
-        self.motion.animation = None
-        move = self.entry.press(square)
-        if move is not None:
-            self.make(move)
+        if self.exercise is not None and self.exercise.status == "asked":
+            super().press_board(square)
 
     def press(self, name: str) -> None:
         exercise = self.exercise

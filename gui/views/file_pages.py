@@ -14,8 +14,9 @@ from ..messages import without_fen
 from ..pdn_files import PdnGames
 from ..preferences import Preferences
 from ..seats import take_up
+from .analysis_page import AnalysisPage
 from .clipboard import put_text
-from .library_pages import LibraryPage, open_library, show_game
+from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of
 from .picture_file import keep_picture
 from .theme import THEMES
@@ -53,9 +54,14 @@ class FilesPage(MenuScene):
         kept = "Every game is kept from its first move; nothing is lost in a crash"
         self.button("Games kept by themselves …", self.opener(KeptPage), kept)
         self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
-        if app.library is not None and app.library.count > 1:
+        library = app.shelf.library
+        if library is not None and library.count > 1:
             meaning = "The games of the file that was opened last; search by words, result and position"
-            self.button(f"Games of {app.library.path.name} …", self.opener(LibraryPage, library=app.library), meaning)
+            self.button(f"Games of {library.path.name} …", self.opener(LibraryPage, library=library), meaning)
+        running = app.annotator
+        if running is not None and running.at_work:
+            opener = self.opener(AnalysisPage, games=running.games)
+            self.button(f"Analysis of {running.games.name} …", opener, "How far it is; stop it")
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
@@ -111,7 +117,10 @@ class LoadPage(MenuScene):
     def fill(self) -> None:
         self.text_input("Path", str(self.folder), 500, "Type a file or a folder; Enter opens it", onreturn=self._typed)
         self.button("..", lambda: self._enter(self.folder.parent), "The folder above")
-        for path in self._entries():
+        entries = self._entries()
+        if sum(path.suffix.lower() == ".pdn" for path in entries) > 1:
+            self.button("All games in this folder", lambda: self._open(self.folder), "As one collection of games")
+        for path in entries:
             if path.is_dir():
                 self.button(f"{path.name}/", partial(self._enter, path))
             else:
@@ -141,7 +150,7 @@ class LoadPage(MenuScene):
 
     def _open(self, path: Path) -> None:
         self.say(f"Reading {path.name} …")
-        self._library = open_library(self.app, path)
+        self._library = self.app.shelf.open(path)
 
     def poll(self) -> None:
         library = self._library

@@ -117,7 +117,7 @@ class GameScene(SceneWithBoard):
             self._verdict_lines = len(lines)
             self.place()
             self.forget()
-        self.status.state = controller.message()
+        self.status.state = self._message()
         needed = self.status.height(self.style, self.layout.status.w)
         if max(self.layout.status.h, needed) != self._status_height:
             self.place()
@@ -133,6 +133,12 @@ class GameScene(SceneWithBoard):
         self.moves.state = facts.move_list_state(controller, self._scroll, self._listed)
         self.bar.state = (self._balance(), self.flipped)
         self.tools.buttons = self._buttons()
+
+    def _message(self) -> Message:
+        message, series = self.controller.message(), self.app.series
+        if series is None or not series.at_board(self.controller):
+            return message
+        return message._replace(detail="; ".join(filter(None, (series.line(), message.detail))))
 
     def _balance(self) -> tuple[float, float, float] | None:
         """Win/draw/loss of the position shown, or of the one before while nothing is known of it."""

@@ -1,7 +1,6 @@
 """The list of the games in a PDN file, searched by words, result and the position on the board."""
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.position_keys import key_of
@@ -33,6 +32,9 @@ class LibraryPage(MenuScene):
         self.selector("Result", RESULTS, self._result, partial(self._choose, "_result"), "How the games ended")
         meaning = "Only games that came to the position on the board, in whatever order of moves"
         self.selector("With the board's position", ON_OFF, self._here, partial(self._choose, "_here"), meaning)
+        if self.library.path.is_file():
+            meaning = "The champion judges every move of every game, while you play; into a file of its own"
+            self.button("Analyse all games …", partial(self.app.go.open_analysis, self.library.path), meaning)
         count, games = self._find()
         self._full = len(games) == SHOWN
         last = self._first + len(games)
@@ -95,11 +97,3 @@ def show_game(menu: MenuScene, games: GameLibrary | PdnGames, number: int) -> bo
         app.controller.loaded()
         app.go.to_game()
     return shown
-
-
-def open_library(app: "App", path: Path) -> GameLibrary:
-    """Begins to read a file, in the place of the one that was open."""
-    if app.library is not None:
-        app.library.close()
-    app.library = GameLibrary(path, app.library_folder)
-    return app.library

@@ -28,6 +28,7 @@ OPENINGS = (
 CLOCKS = ("-", "1/5", "1/10", "1/30", "1/60", "60+1", "180+2", "300+3", "600+5", "1800+20")
 SCENES = (  # button of the main menu, what it opens, what that is
     ("New game …", Action.NEW_GAME, "Who plays, how strong, from which position, with which clock"),
+    ("Match …", "match", "Two agents play several games: watch them, and see the table"),
     (
         "Lessons",
         Action.LESSONS,
@@ -38,14 +39,22 @@ SCENES = (  # button of the main menu, what it opens, what that is
     ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
     ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
+    ("Openings", Action.OPENINGS, "What was played from the position on the board, and how it ended"),
     ("Keys", Action.HELP, "What every key does"),
     ("Preferences …", Action.SETTINGS, "Themes, letters, board, sounds"),
 )
+_SEATS = {
+    "agent": "The agent",
+    "black": "Black's agent",
+    "white": "White's agent",
+    "first": "The first player",
+    "second": "The second player",
+}
 STATUS_TEXT = {"std": "", "mail": "added for mail play", "barred": "barred: loses a piece or the game"}
 
 
 def stored_spec(app: "App", who: str) -> OpponentSpec:
-    """The opponent that the preferences have for ``black``, ``white`` or ``agent``; else the first kind."""
+    """The opponent that the preferences have for a seat (``_SEATS``); else the first kind."""
     data = app.preferences.opponents.get(who)
     default = OpponentSpec(kind=app.opponents.kinds[0])
     if data is None:
@@ -170,7 +179,7 @@ class OpponentPage(MenuScene):
     def __init__(self, app: "App", who: str) -> None:
         super().__init__(app)
         self.who = who
-        self.title = {"agent": "The agent", "black": "Black's agent", "white": "White's agent"}[who]
+        self.title = _SEATS[who]
 
     @property
     def spec(self) -> OpponentSpec:

@@ -1,6 +1,6 @@
 """Panels made of moves: the table of moves under thought, the principal variation, the moves of the game."""
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import pygame
 
@@ -22,29 +22,52 @@ class TableRow(NamedTuple):
     share: float
     proof: str = ""
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """Heading → text."""
+        return {"move": self.move, "visits": self.visits, "prior": self.prior, "value": self.value}
 
-class TableState(NamedTuple):
+
+class OpeningRow(NamedTuple):
+    """A move in games: how many the side to move won, drew and lost with it, what the champion thinks of it, as text;
+    ``share`` of the games, 0 to 1."""
+
+    move: str
+    won: str
+    drawn: str
+    lost: str
+    champion: str
+    share: float
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Heading → text."""
+        names = {"move": self.move, "won": self.won, "drawn": self.drawn, "lost": self.lost}
+        short = {"+": self.won, "=": self.drawn, "−": self.lost, "champ.": self.champion}
+        return names | short | {"champion": self.champion}
+
+
+Row = TypeVar("Row", TableRow, OpeningRow)
+Column = tuple[str, float, str]  # heading, place as a share of the width, alignment
+
+
+class TableState(NamedTuple, Generic[Row]):
     """The rows shown, the one pointed at, and how many more there are before and behind them."""
 
-    rows: tuple[TableRow, ...]
+    rows: tuple[Row, ...]
     hovered: int | None = None
     before: int = 0
     behind: int = 0
 
 
-# Heading, place as a share of the width, alignment.
-_NARROW_COLUMNS = (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
-_COLUMNS = (
-    ("move", 0.0, "left"),
-    ("visits", 0.40, "right"),
-    ("prior", 0.57, "right"),
-    ("value", 0.73, "right"),
-    ("B = W", 1.0, "right"),
-)
+_CHANCES = "B = W"  # heading of the column with win/draw/loss
 
 
-class MovesTable(Panel[TableState]):
-    """Move, visits, prior, value and win/draw/loss of the moves under thought, best first."""
+class RowsTable(Panel[TableState[Row]], Generic[Row]):
+    """Rows of text under headings, over bars for their shares; rows can be pointed at."""
+
+    narrow: tuple[Column, ...]
+    wide: tuple[Column, ...]
 
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
         index = (point[1] - self.rect.y - unit // 4) // round(1.5 * unit) - 1
@@ -56,7 +79,7 @@ class MovesTable(Panel[TableState]):
         rounded(surface, self.rect, theme.panel, style.radius)
         inner = self.rect.inset(style.gap, unit // 4)
         small, line = max(8, round(unit * 0.8)), round(1.5 * unit)
-        columns = _NARROW_COLUMNS if inner.w < 17 * unit else _COLUMNS
+        columns = self.narrow if inner.w < 17 * unit else self.wide
         places = [(title, round(inner.x + inner.w * share), align) for title, share, align in columns]
         y = inner.y + line // 2
         for title, x, align in places:
@@ -71,12 +94,12 @@ class MovesTable(Panel[TableState]):
             surface.fill(mix(theme.panel, theme.arrow, 0.22), (area.x, area.y + 1, round(area.w * row.share), line - 2))
             if index == state.hovered:
                 pygame.draw.rect(surface, theme.text, area, 1)
-            texts = {"move": row.move, "visits": row.visits, "prior": row.prior, "value": row.value}
+            texts = row.texts
             for title, x, align in places:
                 if title in texts:
                     bold = title == "move" and index + state.before == 0
                     style.text.draw(surface, texts[title], (x, y), unit - 1, theme.text, bold, align, inner.w // 3)
-            if columns is _COLUMNS:
+            if isinstance(row, TableRow) and columns[-1][0] == _CHANCES:
                 self._chances(surface, row, inner.right, y, round(inner.w * 0.22), style)
 
     def _scroll_mark(self, surface: pygame.Surface, style: Style) -> None:
@@ -95,6 +118,38 @@ class MovesTable(Panel[TableState]):
             style.text.draw(surface, row.proof, (right, y), style.unit - 1, style.theme.accent, True, "right")
         elif row.wdl is not None:
             wdl_strip(surface, Rect(right - width, y - height // 2, width, height), row.wdl, style.theme)
+
+
+class MovesTable(RowsTable[TableRow]):
+    """Move, visits, prior, value and win/draw/loss of the moves under thought, best first."""
+
+    narrow = (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
+    wide = (
+        ("move", 0.0, "left"),
+        ("visits", 0.40, "right"),
+        ("prior", 0.57, "right"),
+        ("value", 0.73, "right"),
+        (_CHANCES, 1.0, "right"),
+    )
+
+
+class OpeningTable(RowsTable[OpeningRow]):
+    """The moves that were made in a position, and those that could be."""
+
+    narrow = (
+        ("move", 0.0, "left"),
+        ("+", 0.42, "right"),
+        ("=", 0.59, "right"),
+        ("−", 0.75, "right"),
+        ("champ.", 1.0, "right"),
+    )
+    wide = (
+        ("move", 0.0, "left"),
+        ("won", 0.40, "right"),
+        ("drawn", 0.56, "right"),
+        ("lost", 0.72, "right"),
+        ("champion", 1.0, "right"),
+    )
 
 
 class LineState(NamedTuple):

@@ -1,18 +1,23 @@
 """The stack of scenes: which is shown, which lie below, and the transitions."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..help import Action
 from ..plan import GamePlan
+from .analysis_page import AnalysisPage
 from .ending_scene import EndingPage
 from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage
 from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
 from .lesson_scene import LessonScene
+from .match_page import MatchPage
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
+from .opening_scene import OpeningScene
 from .puzzle_scene import PuzzleScene
 from .report_scene import ReportScene
 from .scene import Scene
@@ -29,10 +34,12 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.LOAD: LoadPage,
     Action.SETTINGS: PreferencesPage,
     Action.SETUP: SetupScene,
+    "match": MatchPage,
     Action.LESSONS: LessonScene,
     "endings": EndingPage,
     "puzzles": PuzzleScene,
     Action.REPORT: ReportScene,
+    Action.OPENINGS: OpeningScene,
     Action.HELP: HelpScene,
     Action.COMMENT: NotePage,
 }
@@ -73,6 +80,10 @@ class Navigation:
     def start_game(self, plan: GamePlan) -> None:
         self.app.controller.start(plan)
         self.to_game()
+
+    def open_analysis(self, games: Path) -> None:
+        """Shows the page of the analysis of a file."""
+        self.show(partial(AnalysisPage, games=games))
 
     def open(self, name: str) -> bool:
         """Shows the scene of that name (mostly that of an action), unless it is shown; False if there is none."""

@@ -9,7 +9,7 @@ from engine.fen import Color
 
 from ..game_report import GameReport, MoveReport
 from ..help import Action
-from .board_scene import BoardScene, Passage
+from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture, picture_of
 from .geometry import Rect
 from .mistakes_scene import MistakesScene
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..app import App
 
 _WORST = 8
-_STEPS = {"first": "«", "previous": "‹", "next": "›", "last": "»"}
 MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
 
 
@@ -84,7 +83,7 @@ class ReportScene(BoardScene):
 
     def _buttons(self) -> None:
         self.set_buttons(
-            tuple(Button(name, label=label) for name, label in _STEPS.items()),
+            tuple(Button(name, label=label) for name, label in STEPS.items()),
             (
                 Button("retry", label="Try again", enabled=bool(self._faults)),
                 Button("play", label="Play on"),
@@ -198,9 +197,9 @@ class ReportScene(BoardScene):
         super().mouse(event)
 
     def press(self, name: str) -> None:
-        steps = {"first": 0, "previous": self.ply - 1, "next": self.ply + 1, "last": len(self.boards) - 1}
-        if name in steps:
-            self._go(steps[name])
+        ply = stepped(name, self.ply, len(self.boards) - 1)
+        if ply is not None:
+            self._go(ply)
         elif name == "retry":
             if self._faults:
                 self.app.go.show(partial(MistakesScene, boards=self.boards, mistakes=self._faults))

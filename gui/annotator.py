@@ -1,0 +1,91 @@
+"""The analysis of a whole file by the champion: beside the window, or for a command that waits for it. No pygame."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+from engine.players import PlayerError, WatchablePlayer
+from engine.players.base import close_player
+
+from .endgame_info import EndgameInfo
+from .file_analysis import AnalysisProgress, FileAnalysis
+from .opponents import Opponents, adviser_of
+from .thinker import steady
+from .threads import in_thread
+
+SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # a position, to choose from
+USUAL_SECONDS = 0.2
+
+
+def time_text(seconds: float | None) -> str:
+    """Hours, minutes and seconds in words; "" where it is not known."""
+    if seconds is None:
+        return ""
+    minutes = round(seconds / 60)
+    return f"{round(seconds)} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def progress_text(progress: AnalysisProgress) -> str:
+    """Games judged, rate, and time left, in one line."""
+    parts = [f"{progress.done:,} of {progress.games:,} games"]
+    if progress.moves:
+        parts += [f"{progress.per_minute:,.0f} moves a minute", f"{time_text(progress.seconds_left)} left"]
+    return ", ".join(parts)
+
+
+class Annotator:
+    """Has the champion (or alpha-beta, where there are no networks) judge the games of a file.
+
+    Args:
+        opponents: makes the player.
+        games, out, seconds: see ``FileAnalysis``; the file is read when it is run.
+    """
+
+    def __init__(self, opponents: Opponents, games: Path, out: Path, seconds: float) -> None:
+        self.games, self.out = games, out
+        self._opponents, self._seconds = opponents, seconds
+        self._analysis: FileAnalysis | None = None
+        self._stopped = threading.Event()
+        self._work: Future[bool] | None = None
+
+    @property
+    def progress(self) -> AnalysisProgress | None:
+        """None while the file is being read."""
+        return None if self._analysis is None else self._analysis.progress
+
+    def run(self, tell: Callable[[AnalysisProgress], None] = lambda progress: None) -> FileAnalysis | None:
+        """Judges what is left; None if it was stopped before the end.
+
+        Raises:
+            StorageError: see ``FileAnalysis``.
+            PlayerError: there is nobody who could judge.
+        """
+        spec = steady(adviser_of(self._opponents.kinds).changed(seconds=self._seconds))
+        self._analysis = analysis = FileAnalysis(self.games, self.out, spec.name, self._seconds)
+        player, endgame = self._opponents.make(spec), EndgameInfo()
+        try:
+            if not isinstance(player, WatchablePlayer):
+                raise PlayerError(f"{spec.name} cannot analyse")
+            return analysis if analysis.run(player, endgame.value, self._stopped.is_set, tell) else None
+        finally:
+            close_player(player)
+            endgame.close()
+
+    # --- beside the window
+
+    def begin(self) -> None:
+        """Runs in a thread of its own."""
+        self._work = in_thread("annotator", lambda: self.run() is not None)
+
+    @property
+    def at_work(self) -> bool:
+        return self._work is not None and not self._work.done()
+
+    def stop(self) -> None:
+        """Ends soon; the games judged by then are kept for the next time."""
+        self._stopped.set()
+
+    def outcome(self) -> bool | None:
+        """Whether all games are judged; None while it is at work. Raises as ``run`` does."""
+        return None if self._work is None or self.at_work else self._work.result()

@@ -1,0 +1,198 @@
+"""Every game of a PDN file judged, one after the other, into an annotated copy of the file. No pygame.
+
+Games that are judged lie in a journal beside the copy (an SQLite file, a transaction a game) until all are: whatever
+ends the process, the same analysis goes on behind the last of them.
+"""
+
+import contextlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from engine.board import Board
+from engine.errors import DraughtsError
+from engine.files import StorageError, atomic_write, read_text, sha256_of
+from engine.pdn import format_game
+from engine.players import WatchablePlayer
+
+from .annotation import AnnotatedGame, annotated, figures_of
+from .game_report import GameReview
+from .pdn_files import PdnGames
+
+JOURNAL = ".part"  # suffix of the journal's name, behind that of the copy
+_VERSION = 1  # of the journal
+_SLICE = 0.02  # seconds of search between two looks at whether it is to stop
+_TABLES = """
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
+    CREATE TABLE games (number INTEGER PRIMARY KEY, plies INTEGER, pdn TEXT, figures TEXT, error TEXT);
+"""
+
+
+class AnalysisProgress(NamedTuple):
+    """How far it is.
+
+    Attributes:
+        done, games: games judged, and all of them.
+        moves: judged by this process, in ``seconds``.
+        left: moves that are not judged yet.
+    """
+
+    done: int
+    games: int
+    moves: int
+    left: int
+    seconds: float
+
+    @property
+    def per_minute(self) -> float:
+        """Moves a minute."""
+        return 60 * self.moves / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None while nothing is known of the rate."""
+        return self.left * self.seconds / self.moves if self.moves else None
+
+
+def annotated_path(games: Path) -> Path:
+    """Where the annotated copy of a file lies if nobody says otherwise."""
+    return games.with_name(f"{games.stem}.annotated.pdn")
+
+
+class FileAnalysis:
+    """Judges the games of a file; makes the journal, or takes up the one that is there.
+
+    Args:
+        games: PDN file.
+        out: the annotated copy, which must not be there yet.
+        judge: who judges, as text.
+        seconds: a position.
+
+    Attributes:
+        progress: how far it is.
+        result: once all is done, the games judged, and what is wrong with those that could not be read.
+
+    Raises:
+        StorageError: the file cannot be read; there is something in the place of the copy; the journal there is that
+            of another analysis.
+    """
+
+    def __init__(self, games: Path, out: Path, judge: str, seconds: float) -> None:
+        self.out, self._judge, self._seconds = out, judge, seconds
+        self.result: tuple[list[AnnotatedGame], list[str]] = [], []
+        self.journal = out.with_name(out.name + JOURNAL)
+        self._check_place()
+        self._games = PdnGames(read_text(games))
+        self._facts = {
+            "version": str(_VERSION),
+            "games": sha256_of(games),
+            "judge": judge,
+            "seconds": f"{seconds:g}",
+        }
+        with self._opened() as journal:
+            done = dict(journal.execute("SELECT number, plies FROM games").fetchall())
+        total = sum(self._games.plies)
+        self.progress = AnalysisProgress(len(done), len(self._games.titles), 0, total - sum(done.values()), 0.0)
+
+    def _check_place(self) -> None:
+        if self.out.exists():
+            raise StorageError(None, f"{self.out} is there already: choose another name for the annotated games")
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The journal, checked."""
+        try:
+            with contextlib.closing(sqlite3.connect(self.journal)) as journal:
+                if not journal.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    with journal:
+                        journal.executescript(_TABLES)
+                        journal.executemany("INSERT INTO facts VALUES (?, ?)", self._facts.items())
+                if dict(journal.execute("SELECT name, value FROM facts")) != self._facts:
+                    raise StorageError(
+                        None,
+                        f"{self.journal} is of another analysis: go on with that one (same games, same time), remove "
+                        "it, or choose another name for the annotated games",
+                    )
+                yield journal
+        except sqlite3.DatabaseError as error:
+            raise StorageError(None, f"cannot use {self.journal}: {error}") from error
+
+    def run(
+        self,
+        player: WatchablePlayer,
+        known: Callable[[Board], int | None],
+        stopped: Callable[[], bool] = lambda: False,
+        tell: Callable[[AnalysisProgress], None] = lambda progress: None,
+    ) -> bool:
+        """Judges what is left and writes the copy; False if it was stopped before.
+
+        Args:
+            player, known: see ``GameReview``.
+            stopped: asked every moment; the game that is being judged then is lost.
+            tell: called after every move.
+
+        Raises:
+            StorageError: the journal or the copy cannot be written.
+        """
+        with self._opened() as journal:
+            done = {number for (number,) in journal.execute("SELECT number FROM games")}
+            for number in range(1, len(self._games.titles) + 1):
+                if number in done:
+                    continue
+                row = None if stopped() else self._judged(number, player, known, stopped, tell)
+                if row is None:
+                    return False
+                with journal:
+                    journal.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?)", row)
+                tell(self.progress)
+            self._check_place()
+            atomic_write(self.out, lambda file: _write(journal, file))
+            self.result = self._result(journal)
+        self.journal.unlink(missing_ok=True)
+        return True
+
+    def _judged(
+        self,
+        number: int,
+        player: WatchablePlayer,
+        known: Callable[[Board], int | None],
+        stopped: Callable[[], bool],
+        tell: Callable[[AnalysisProgress], None],
+    ) -> tuple[int, int, str | None, str | None, str | None] | None:
+        """The journal's row of a game, None if it was stopped."""
+        plies = self._games.plies[number - 1]
+        begin = self.progress
+        try:
+            game = self._games.game(number)
+            board = game.board()
+        except DraughtsError as error:
+            self.progress = begin._replace(done=begin.done + 1, left=begin.left - plies)
+            return number, plies, None, None, str(error)
+        review, clock = GameReview(board, player, self._seconds, known), time.perf_counter()
+        while review.advance(_SLICE):
+            if stopped():
+                self.progress = begin
+                return None
+            made = len(review.report.moves)
+            if made != self.progress.moves - begin.moves:
+                spent = begin.seconds + time.perf_counter() - clock
+                self.progress = begin._replace(moves=begin.moves + made, left=begin.left - made, seconds=spent)
+                tell(self.progress)
+        spent = begin.seconds + time.perf_counter() - clock
+        made = begin.moves + len(board.move_stack)
+        self.progress = begin._replace(done=begin.done + 1, moves=made, left=begin.left - plies, seconds=spent)
+        judge = f"{self._judge}, {self._seconds:g} s a position; % is what Black can expect"
+        text = format_game(annotated(game, review.report, judge))
+        return number, plies, text, json.dumps(figures_of(number, game, review.report)), None
+
+    def _result(self, journal: sqlite3.Connection) -> tuple[list[AnnotatedGame], list[str]]:
+        rows = journal.execute("SELECT figures, error FROM games ORDER BY number").fetchall()
+        return [json.loads(figures) for figures, _ in rows if figures], [error for _, error in rows if error]
+
+
+def _write(journal: sqlite3.Connection, file: BinaryIO) -> None:
+    for place, (text,) in enumerate(journal.execute("SELECT pdn FROM games WHERE pdn IS NOT NULL ORDER BY number")):
+        file.write((("\n" if place else "") + text).encode())

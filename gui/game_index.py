@@ -1,0 +1,223 @@
+"""The index of PDN files: its tables in SQLite, and how games are entered. No pygame."""
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from engine.errors import DraughtsError
+from engine.fen import START_FEN, Color
+from engine.files import StorageError, cannot_read
+from engine.openings import opening_of
+from engine.pdn_tokens import MAX_LINE, Token, split_games, tokenize
+from engine.position_keys import keys_of_game
+
+from .pdn_files import clean, facts_of, is_game, one_line, title_from
+
+VERSION = 3
+KEPT = 20  # indexes; those used longest ago are removed
+SUFFIX, UNFINISHED = ".sqlite", ".part"
+_STALE_S = 86_400.0  # an unfinished index of a program that is gone
+_FIRST, _BATCH = 50, 250  # games between two looks that others can have at the index
+_COURTESY_S = 0.001  # rest after every game: without it the window waits 5 ms whenever it wants the interpreter
+_BLACK_SCORES = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
+
+# A game stands in ``positions`` once for each of its positions: with the key of the position that its move there led
+# to (NULL after the last one), and with the result for the side to move: 1, 0, -1, or NULL where it is not known.
+_TABLES = """
+    CREATE TABLE files (number INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, modified INTEGER);
+    CREATE TABLE games (number INTEGER PRIMARY KEY, file INTEGER, start INTEGER, line INTEGER, col INTEGER,
+                        title TEXT, opening TEXT, result TEXT, words TEXT);
+    CREATE TABLE positions (key INTEGER, game INTEGER, ply INTEGER, after INTEGER, score INTEGER,
+                            PRIMARY KEY (key, game)) WITHOUT ROWID;
+"""
+
+
+class StoppedError(Exception):
+    """Nobody wants the index any more."""
+
+
+class Source(NamedTuple):
+    """A PDN file as it was when it was looked at: bytes, and when it was last changed, in ns."""
+
+    path: Path
+    size: int
+    modified: int
+
+
+def source_of(path: Path) -> Source:
+    """The file as it is now; raises ``StorageError`` if it cannot be opened."""
+    with opened(path) as file:
+        return _as_it_is(path, file)
+
+
+def sources_in(folder: Path) -> list[Source]:
+    """The PDN files in a folder, by name; those that go meanwhile, or cannot be opened, are left out.
+
+    Raises:
+        StorageError: the folder cannot be read.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise cannot_read(folder, error) from error
+    sources = []
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            if entry.name.lower().endswith(".pdn") and entry.is_file():
+                state = entry.stat()
+                sources.append(Source(Path(entry.path), state.st_size, state.st_mtime_ns))
+    return sources
+
+
+def _as_it_is(path: Path, file: BinaryIO) -> Source:
+    state = os.fstat(file.fileno())
+    return Source(path, state.st_size, state.st_mtime_ns)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file, open; raises ``StorageError`` if it cannot be opened or, later on, read."""
+    try:
+        with open(path, "rb") as file:
+            yield file
+    except (StorageError, DraughtsError):
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise cannot_read(path, error) from error
+
+
+@contextlib.contextmanager
+def opened_as(source: Source) -> Iterator[BinaryIO]:
+    """The file, open; raises ``StorageError`` as ``opened`` does, and if it has changed."""
+    with opened(source.path) as file:
+        if _as_it_is(source.path, file) != source:
+            raise has_changed(source.path)
+        yield file
+
+
+def has_changed(path: Path) -> StorageError:
+    return StorageError(None, f"{path} has changed: open it again")
+
+
+def lines_of(file: BinaryIO) -> Iterator[tuple[int, str]]:
+    """The lines, whatever they end with, each with its place: UTF-8 or, line by line, Latin-1. One that is longer than
+    PDN allows is cut."""
+    while data := file.readline(MAX_LINE + 2):
+        start = file.tell() - len(data)
+        for part in data.splitlines(keepends=True):
+            try:
+                text = part.decode("utf-8-sig" if start == 0 else "utf-8")
+            except UnicodeDecodeError:
+                text = part.decode("latin-1")
+            yield start, clean(text)
+            start += len(part)
+        while len(data) > MAX_LINE and data[-1:] != b"\n":
+            data = file.readline(MAX_LINE + 2)
+
+
+class Filling:
+    """Enters games into an index.
+
+    Args:
+        index: its database; tables are made where it has none.
+        stopped: asked before every game; once it says so, ``StoppedError`` is raised.
+        publish: called with the number of games whenever others can have a look at them.
+    """
+
+    def __init__(self, index: sqlite3.Connection, stopped: Callable[[], bool], publish: Callable[[int], None]) -> None:
+        self._index, self._stopped, self._publish = index, stopped, publish
+        index.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;")
+        if not index.execute("SELECT 1 FROM sqlite_master WHERE name = 'games'").fetchone():
+            index.executescript(_TABLES)
+        (self._count,) = index.execute("SELECT count(*) FROM games").fetchone()
+        (self._last,) = index.execute("SELECT coalesce(max(number), 0) FROM games").fetchone()
+
+    def bring_up_to_date(self, sources: Sequence[Source]) -> None:
+        """Removes the games of files that are gone or have changed, and enters those of the others that are new; files
+        that cannot be read are left for the next time."""
+        now = {source.path.name: source for source in sources}
+        known = self._index.execute("SELECT number, name, size, modified FROM files").fetchall()
+        kept = {name for _, name, *state in known if name in now and now[name][1:] == tuple(state)}
+        self._remove([number for number, name, *_ in known if name not in kept])
+        self.finish()
+        for source in sources:
+            if source.path.name not in kept:
+                with contextlib.suppress(StorageError), opened_as(source) as file:
+                    self.add(source, file)
+        self.finish()
+
+    def _remove(self, files: Sequence[int]) -> None:
+        if not files:
+            return
+        self._index.execute("CREATE TEMP TABLE gone (file INTEGER PRIMARY KEY)")
+        self._index.executemany("INSERT INTO gone VALUES (?)", [(number,) for number in files])
+        games = "SELECT number FROM games WHERE file IN gone"
+        self._index.execute(f"DELETE FROM positions WHERE game IN ({games})")
+        self._index.execute("DELETE FROM games WHERE file IN gone")
+        self._index.execute("DELETE FROM files WHERE number IN gone")
+        (self._count,) = self._index.execute("SELECT count(*) FROM games").fetchone()
+
+    def add(self, source: Source, file: BinaryIO) -> None:
+        """Enters the games of an open file."""
+        starts: deque[tuple[int, int]] = deque()  # line and place in the file of lines that a game may begin in
+
+        def lines() -> Iterator[str]:
+            for number, (start, text) in enumerate(lines_of(file), 1):
+                starts.append((number, start))
+                yield text
+
+        row = (source.path.name, source.size, source.modified)
+        number = self._index.execute("INSERT INTO files VALUES (NULL, ?, ?, ?)", row).lastrowid
+        for tokens in filter(is_game, split_games(tokenize(lines()))):
+            if self._stopped():
+                raise StoppedError
+            while starts[0][0] < tokens[0].line:
+                starts.popleft()
+            self._enter(number or 0, starts[0][1], tokens)
+            time.sleep(_COURTESY_S)
+            if self._count == _FIRST or self._count % _BATCH == 0:
+                self.finish()
+
+    def finish(self) -> None:
+        """Lets others see what is entered."""
+        self._index.commit()
+        self._publish(self._count)
+
+    def _enter(self, file: int, start: int, tokens: list[Token]) -> None:
+        headers, moves = facts_of(tokens)
+        fen = START_FEN if headers.get("SetUp") == "0" else headers.get("FEN") or START_FEN
+        try:
+            keys = keys_of_game(fen, moves).tolist()
+        except DraughtsError:  # said when the game is opened
+            keys = []
+        self._last, self._count = self._last + 1, self._count + 1
+        opening, result = opening_of(keys), headers["Result"]
+        title = title_from(headers, result, len(moves))
+        facts = [headers.get(name, "") for name in (*map(str, Color), "Event", "Site", "Date", "Opening")]
+        words = one_line(" ".join([*facts, opening])).casefold()
+        row = (self._last, file, start, tokens[0].line, tokens[0].column, title, opening, result, words)
+        self._index.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        score = _BLACK_SCORES.get(result)
+        if score is not None and fen.lstrip()[:1].upper() == Color.WHITE.value:
+            score = -score  # of the side that moves first
+        scores = (score, score) if score is None else (score, -score)
+        rows = [
+            (key, self._last, ply, after, scores[ply % 2])
+            for ply, (key, after) in enumerate(zip(keys, [*keys[1:], None], strict=True))
+        ]
+        self._index.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def tidy(folder: Path) -> None:
+    """Removes indexes that were used long ago, and what a program that is gone left unfinished."""
+    found = [(path.stat().st_mtime, path) for path in folder.iterdir() if path.suffix in (SUFFIX, UNFINISHED)]
+    finished = sorted(((when, path) for when, path in found if path.suffix == SUFFIX), reverse=True)
+    stale = [path for when, path in found if path.suffix == UNFINISHED and time.time() - when > _STALE_S]
+    for path in [*stale, *(path for _, path in finished[KEPT:])]:
+        with contextlib.suppress(OSError):
+            path.unlink()

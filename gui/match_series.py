@@ -1,0 +1,151 @@
+"""A match of two agents at the board: games in pairs, an opening twice with the colours swapped. No pygame."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.board import Board
+from engine.fen import Color
+from engine.files import StorageError, atomic_write
+from engine.outcomes import RESULTS
+from engine.pdn import PdnGame, format_game
+
+from .opponents import OpponentSpec
+from .plan import GamePlan
+
+if TYPE_CHECKING:
+    from .controller import GameController
+
+PAUSE_S = 2.0  # between two games: the end of the one can be seen
+_BLACK_SCORES = {result: 0.5 if color is None else float(color is Color.BLACK) for color, result in RESULTS.items()}
+
+
+class MatchTools(NamedTuple):
+    """What matches of the command line have, handed in.
+
+    Attributes:
+        openings: of a text (``ballots``, ``random:3``), their number and a seed: boards with the opening's moves made.
+        elo: of pairs and single games, each one or two scores (0, 1/2, 1) of the first player: its Elo difference and
+            half of the 95 % interval.
+    """
+
+    openings: Callable[[str, int, int], Sequence[Board]]
+    elo: Callable[[Sequence[Sequence[float]]], tuple[float, float]]
+
+
+class PlayedGame(NamedTuple):
+    """A game of a match, and the score of the first player: 0, 1/2 or 1."""
+
+    game: PdnGame
+    score: float
+
+
+class MatchSeries:
+    """Plays one game after the other at the board, as long as nobody begins another game there.
+
+    Args:
+        players: the first one has Black in the games with odd numbers.
+        games: how many.
+        openings: one for each pair of games; from the first one on again where there are fewer.
+
+    Attributes:
+        played: the games that are over.
+        stopped: no other game begins.
+    """
+
+    def __init__(
+        self, players: tuple[OpponentSpec, OpponentSpec], games: int, openings: Sequence[Board], tools: MatchTools
+    ) -> None:
+        self.players, self.games = players, games
+        self.played: list[PlayedGame] = []
+        self.stopped = False
+        self._openings, self._tools = openings, tools
+        self._game: int | None = None  # the session's number of the game in play
+        self._ended_at: float | None = None
+
+    @property
+    def over(self) -> bool:
+        return len(self.played) >= self.games
+
+    def at_board(self, controller: "GameController") -> bool:
+        """Whether the game at the board is one of this match."""
+        return self._game == controller.session.game
+
+    def begin(self, controller: "GameController") -> None:
+        """Begins the next game, or the one that was left, anew."""
+        index = len(self.played)
+        opening = self._openings[index // 2 % len(self._openings)]
+        first = Color.BLACK if index % 2 == 0 else Color.WHITE
+        agents = {first: self.players[0], first.other: self.players[1]}
+        board, texts = Board(opening.start_fen), []
+        for move in opening.move_stack:
+            texts.append(board.pdn(move))
+            board.push(move)
+        controller.start(GamePlan(frozenset(), agents, opening.start_fen, tuple(texts)))
+        controller.session.headers |= {"Event": "Match", "Round": str(index + 1)}
+        self._game, self._ended_at, self.stopped = controller.session.game, None, False
+
+    def go_on(self, controller: "GameController") -> None:
+        """Goes on with the game at the board, or with the next one if that is over or another."""
+        if self.at_board(controller) and self._ended_at is None:
+            self.stopped = False
+        else:
+            self.begin(controller)
+
+    def end(self) -> None:
+        """No more games than were played; the one at the board does not count."""
+        self.games = len(self.played)
+
+    def follow(self, controller: "GameController", now: float) -> None:
+        """Takes in the game at the board once it is over, and begins the next one after a pause; asked every frame."""
+        if not self.at_board(controller) or not controller.session.has_ended:
+            return
+        if self._ended_at is None and not self.over:
+            self._ended_at = now
+            game = controller.session.to_game()
+            black = _BLACK_SCORES.get(game.result, 0.5)
+            self.played.append(PlayedGame(game, black if len(self.played) % 2 == 0 else 1.0 - black))
+            if self.over:
+                controller.say(f"The match is over. {self.summary()}")
+        elif self._ended_at is not None and now - self._ended_at >= PAUSE_S and not self.over and not self.stopped:
+            self.begin(controller)
+
+    # --- the table
+
+    def line(self) -> str:
+        """Which game it is, and the score of both players."""
+        points = sum(one.score for one in self.played)
+        number = min(len(self.played) + (self._ended_at is None), self.games)
+        score = f"{points_text(points)} : {points_text(len(self.played) - points)}"
+        return f"game {number} of {self.games}, {self.players[0].name} – {self.players[1].name} {score}"
+
+    def summary(self) -> str:
+        """The first player's results, with Elo and its 95 % interval once there is a game."""
+        scores = [one.score for one in self.played]
+        counts = " ".join(f"{sign}{scores.count(score)}" for sign, score in (("+", 1.0), ("=", 0.5), ("−", 0.0)))
+        text = f"{self.players[0].label}: {points_text(sum(scores))} of {len(scores)} points ({counts})"
+        if not scores:
+            return text
+        pairs = [scores[index : index + 2] for index in range(0, len(scores), 2)]
+        elo, error = self._tools.elo(pairs)
+        return f"{text}, Elo {elo:+.0f} ± {error:.0f}"
+
+    def rows(self) -> list[str]:
+        """A line for each game that is over."""
+        return [
+            f"{number}.  {one.game.headers['Black']} – {one.game.headers['White']}   {one.game.result}   "
+            f"{(len(one.game.moves) + 1) // 2} moves"
+            for number, one in enumerate(self.played, 1)
+        ]
+
+    def save(self, path: Path) -> None:
+        """Writes the games as PDN; raises ``StorageError``, also where there is such a file already."""
+        if path.exists():
+            raise StorageError(None, f"{path} is there already: choose another name")
+        atomic_write(path, "\n".join(format_game(one.game) for one in self.played).encode())
+
+
+def points_text(points: float) -> str:
+    """``2½``."""
+    whole = "" if points == 0.5 else str(int(points))
+    return whole + ("½" if points % 1 else "")

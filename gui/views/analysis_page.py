@@ -1,0 +1,87 @@
+"""The analysis of all games of a file: started here, it goes on while one plays."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
+from ..file_analysis import JOURNAL, annotated_path
+from ..menus import MenuScene
+from .library_pages import LibraryPage
+
+if TYPE_CHECKING:
+    from ..app import App
+
+
+class AnalysisPage(MenuScene):
+    """Starts, shows and stops the analysis; ``games``: the file to analyse while none runs."""
+
+    title = "Analysis of a file"
+
+    def __init__(self, app: "App", games: Path) -> None:
+        super().__init__(app)
+        running = app.annotator
+        self._games = running.games if running is not None and running.at_work else games
+        self._out = running.out if running is not None and running.games == self._games else annotated_path(games)
+        self._seconds = USUAL_SECONDS
+        self._at_work = self._here() is not None and app.annotator is not None and app.annotator.at_work
+
+    def _here(self) -> Annotator | None:
+        """The analysis of this page's file, if it was begun."""
+        running = self.app.annotator
+        return running if running is not None and running.games == self._games else None
+
+    def fill(self) -> None:
+        here = self._here()
+        if here is not None and here.at_work:
+            self.menu.add.label(self._games.name)
+            self.button("Stop", here.stop, "The games judged by then are kept; started again, it goes on")
+        else:
+            if self._out.exists():
+                self.button("Open the annotated games", self._open, str(self._out))
+            going_on = self._out.with_name(self._out.name + JOURNAL).exists()
+            meaning = "The champion judges every move; it goes on while you play"
+            self.button("Go on" if going_on else "Start", self._start, meaning)
+            items = [(f"{seconds:g} s", seconds) for seconds in SECONDS]
+            self.selector("Time a position", items, self._seconds, self._choose, "More is better; all games take long")
+            meaning = "A new file: the games themselves are never changed"
+            self.text_input("Into", str(self._out), 500, meaning, onchange=self.guard(self._name))
+        self.button("Back", self.leave)
+
+    def _choose(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def _name(self, text: str) -> None:
+        self._out = Path(text.strip()).expanduser()
+
+    def _start(self) -> None:
+        self.app.annotator = Annotator(self.app.opponents, self._games, self._out, self._seconds)
+        self.app.annotator.begin()
+        self.say("Reading the games")
+        self._at_work = True
+        self.rebuild()
+
+    def _open(self) -> None:
+        library = self.app.shelf.open(self._out)
+        self.app.go.show(partial(LibraryPage, library=library))
+
+    def poll(self) -> None:
+        here = self._here()
+        if here is None or not self._at_work:
+            return
+        progress = here.progress
+        if progress is not None:
+            text = progress_text(progress)
+            if self._foot[0] != text:
+                self.say(text)
+        if here.at_work:
+            return
+        self._at_work = False
+        self.attempt(lambda: self.say("All games are judged" if here.outcome() else f"Stopped: {progress_of(here)}"))
+        self.rebuild()
+
+
+def progress_of(annotator: Annotator) -> str:
+    """Games judged, in one line."""
+    progress = annotator.progress
+    return "nothing is judged yet" if progress is None else f"{progress.done:,} of {progress.games:,} games are judged"

@@ -1,0 +1,38 @@
+"""Choosing the games that the opening tree counts beside the user's own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..game_index import sources_in
+from .file_pages import LoadPage
+
+if TYPE_CHECKING:
+    from ..app import App
+
+
+class CollectionPage(LoadPage):
+    """A PDN file, or all those in a folder; ``chosen`` is called with the path, or "" for no collection."""
+
+    title = "Games for the openings"
+
+    def __init__(self, app: "App", chosen: Callable[[str], None]) -> None:
+        super().__init__(app)
+        self._chosen = chosen
+
+    def fill(self) -> None:
+        if kept := self.app.preferences.collection:
+            self.button("None but my own", lambda: self._choose(""), f"Now: {kept}")
+        super().fill()
+
+    def _open(self, path: Path) -> None:
+        if not path.exists():
+            self.say(f"there is no {path}", alarm=True)
+        elif path.is_dir() and not sources_in(path):
+            self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)
+        else:
+            self._choose(str(path.resolve()))
+
+    def _choose(self, path: str) -> None:
+        self.leave()
+        self._chosen(path)

@@ -1,0 +1,98 @@
+"""A match of two agents: who plays, how many games from which openings; its table; saving it."""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..match_series import MatchSeries
+from ..menus import MenuScene
+from .menu_pages import OpponentPage, stored_spec
+
+if TYPE_CHECKING:
+    from ..app import App
+
+GAMES = (2, 4, 10, 20, 50, 100, 200)
+OPENINGS = (("ballots", "ballots"), ("three random moves", "random:3"), ("the normal position", "random:0"))
+_MOST_ROWS = 200  # games shown
+
+
+class MatchPage(MenuScene):
+    """The match that is played, or the settings of the next one. Games go on while the board is shown."""
+
+    title = "Match"
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self._games, self._openings = 10, "ballots"
+
+    def fill(self) -> None:
+        app, series = self.app, self.app.series
+        if series is not None and series.played:
+            self.menu.add.label(series.summary())
+        if series is not None and not series.over:
+            self._under_way(series)
+        else:
+            self._settings()
+        if series is not None and series.played:
+            stem = f"{time.strftime('%Y-%m-%d_%H-%M')} match.pdn"
+            default = str(Path(app.preferences.last_folder or Path.home()) / stem)
+            self.text_input("Save as PDN", default, 500, "Enter saves all games of the match", onreturn=self._save)
+            for row in series.rows()[-_MOST_ROWS:]:
+                self.menu.add.label(row)
+        self.button("Back", self.leave)
+
+    def _under_way(self, series: MatchSeries) -> None:
+        playing = series.at_board(self.app.controller) and not series.stopped
+        if playing:
+            self.button("Watch", self.app.go.to_game, "The games go on while the board is shown")
+            self.button("Stop after this game", partial(self._stop, series), "The games played by then are kept")
+        else:
+            meaning = "Another game that was begun at the board meanwhile is kept"
+            self.button("Go on with the match", partial(self._begin, series), meaning)
+        self.button("End the match", self._end, "The table stays until another match begins")
+
+    def _settings(self) -> None:
+        self.button("Start", self._start, "Games in pairs: the same opening twice, with the colours swapped")
+        for title, who in (("First", "first"), ("Second", "second")):
+            label = stored_spec(self.app, who).label
+            self.button(f"{title}: {label} …", self.opener(OpponentPage, who=who), "Kind and strength of the player")
+        self.selector("Games", [(str(count), count) for count in GAMES], self._games, self._choose_games, "How many")
+        self.selector("From", OPENINGS, self._openings, self._choose_openings, "Another opening for every pair")
+
+    def _choose_games(self, games: int) -> None:
+        self._games = games
+
+    def _choose_openings(self, openings: str) -> None:
+        self._openings = openings
+
+    def _start(self) -> None:
+        tools = self.app.match_tools
+        if tools is None:
+            self.say("There are no matches here", alarm=True)
+            return
+        players = stored_spec(self.app, "first"), stored_spec(self.app, "second")
+        openings = tools.openings(self._openings, (self._games + 1) // 2, time.time_ns() % (1 << 32))
+        self.app.save_preferences()
+        self._begin(MatchSeries(players, self._games, openings, tools))
+
+    def _begin(self, series: MatchSeries) -> None:
+        self.app.series = series
+        if self.attempt(lambda: series.go_on(self.app.controller)):
+            self.app.go.to_game()
+
+    def _stop(self, series: MatchSeries) -> None:
+        series.stopped = True
+        self.rebuild()
+
+    def _end(self) -> None:
+        series = self.app.series
+        if series is not None:
+            series.end()
+            self.app.series = series if series.played else None
+        self.rebuild()
+
+    def _save(self, text: str) -> None:
+        path, series = Path(text.strip()).expanduser(), self.app.series
+        if series is not None and self.attempt(lambda: series.save(path)):
+            self.say(f"Saved as {path.name}")

@@ -1,0 +1,269 @@
+"""What was played from the position on the board: names of openings, moves with results of games, and the champion."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pygame
+
+from engine.board import Move
+from engine.errors import DraughtsError
+from engine.fen import Color
+
+from ..game_library import Played
+from ..game_shelf import Collection
+from ..help import Action
+from ..opening_tree import OpeningTree, TreeRow, gathered
+from ..plan import BOTH
+from ..snapshot import Snapshot
+from .board_scene import STEPS, Passage, stepped
+from .board_view import Arrow, BoardPicture
+from .collection_page import CollectionPage
+from .entry_scene import EntryScene
+from .game_facts import entry_picture, numbered, short_count, signed
+from .move_panels import OpeningRow, OpeningTable, TableState
+from .widgets import Button
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_SHOWN_PLIES = (8, 16)  # of the line, in a narrow window and in another
+
+
+class OpeningScene(EntryScene):
+    """A line of play to click through, from the position of the game on; the game itself stays as it is."""
+
+    name = "openings"
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        session = app.controller.session
+        self.flipped = app.go.game.flipped
+        self.tree = OpeningTree(list(session.boards()), session.ply)
+        self.collections: list[Collection] = []
+        self.source = 0  # place in ``collections``, or behind all of them: all together
+        self.rows_known: tuple[TreeRow, ...] = ()
+        self._played: list[Played] = []
+        self.analysing = app.controller.analysing
+        self.chosen: int | None = None  # row
+        self._asked: int | None = None  # number of the search
+        self._fault = ""
+        self._looked_up: object = None
+        self._first_row = 0
+        self.table = OpeningTable(TableState(()))
+        self.panels.append(self.table)
+        self._collect()
+        self._moved()
+        self._buttons()
+
+    def _collect(self) -> None:
+        """Takes the collections that there are now, and shows all of their games."""
+        self.collections = self.app.shelf.collections(self.app.preferences.collection)
+        self.source = len(self.collections) if len(self.collections) > 1 else 0
+
+    # --- the line
+
+    def make(self, move: Move, dropped: bool = False) -> None:
+        before = self.tree.board.copy()
+        self.tree.play(move)
+        self.show_move(self.tree.board.peek(), before, self.tree.board, dropped)
+        self._moved()
+
+    def _go(self, ply: int) -> None:
+        self.tree.go_to(ply)
+        self.motion.animation = None
+        self._moved()
+
+    def _moved(self) -> None:
+        """Another position is shown."""
+        preferences = self.app.preferences
+        self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
+        self.entry.set_board(self.tree.board, BOTH)
+        self.chosen, self._first_row = None, 0
+        self.rows_known, self._looked_up = (), None  # a click in the same frame must not play a move of before
+        self._rest()
+
+    def _rest(self) -> None:
+        """Stops the search; ``update`` begins the one that is wanted."""
+        if self._asked is not None:
+            self.app.thinker.cancel()
+            self._asked = None
+
+    def _play_row(self, row: int) -> None:
+        if row < len(self.rows_known):
+            self.make(self.rows_known[row].move)
+
+    # --- every frame
+
+    def update(self, now: float) -> None:
+        super().update(now)
+        self.entry.flipped = self.flipped
+        if self.analysing and self._asked is None and self.tree.board.outcome() is None:
+            self._asked = self.app.thinker.request(self.tree.board, self.app.controller.adviser(), "analyse")
+        snapshot = self._thought()
+        self._look_up(snapshot)
+        fits = max(1, self.table.rect.h // max(1, round(1.5 * self.style.unit)) - 1)
+        self._first_row = max(0, min(self._first_row, len(self.rows_known) - fits))
+        shown = self.rows_known[self._first_row : self._first_row + fits]
+        most = max((row.played.games for row in self.rows_known), default=0) or 1
+        texts = tuple(_row(row, most) for row in shown)
+        pointed = None if self.chosen is None else self.chosen - self._first_row
+        behind = len(self.rows_known) - self._first_row - len(shown)
+        self.table.state = TableState(texts, pointed, self._first_row, behind)
+        self.passage.state = self._passage(snapshot)
+        self._buttons()
+
+    def _thought(self) -> Snapshot | None:
+        snapshot = self.app.thinker.snapshot
+        return snapshot if snapshot is not None and snapshot.number == self._asked else None
+
+    def _look_up(self, snapshot: Snapshot | None) -> None:
+        """Asks the collections again where the position or they have changed."""
+        libraries = [collection.library for collection in self._sources()]
+        asked = self.tree.key, tuple((library, library.count, library.done) for library in libraries), snapshot
+        if asked == self._looked_up:
+            return
+        if self._looked_up is None or asked[:2] != self._looked_up[:2]:  # type: ignore[index]
+            try:
+                self._played = gathered(libraries, self.tree.key)
+                for library in libraries:
+                    library.check()
+                self._fault = ""
+            except (DraughtsError, OSError) as error:
+                self._fault = str(error)
+        self._looked_up = asked
+        self.rows_known = self.tree.rows(self._played, snapshot)
+
+    def _sources(self) -> list[Collection]:
+        return self.collections if self.source >= len(self.collections) else [self.collections[self.source]]
+
+    def _passage(self, snapshot: Snapshot | None) -> Passage:
+        tree = self.tree
+        first = int(tree.boards[0].turn is Color.WHITE)
+        names = [before.pdn(move) for before, move in zip(tree.boards, tree.line, strict=False)]
+        skipped = max(0, len(names) - _SHOWN_PLIES[self.passage.rect.w > 20 * self.style.unit])
+        line = " ".join(numbered(names[skipped:], first, skipped))
+        games = sum(row.played.games for row in self.rows_known)
+        parts = [f"{games:,} game{'' if games == 1 else 's'} went on from here"]
+        parts += [f"reading, {one.library.count:,} so far" for one in self._sources() if not one.library.done]
+        parts += [f"read to game {one.library.count:,} only" for one in self._sources() if one.library.cut_short]
+        if not self.collections:
+            parts = ["No games yet: play some, or open a file by More"]
+        if snapshot is not None and snapshot.count:
+            parts.append(f"{short_count(snapshot.count)} {snapshot.counted}")
+        faults = [self._fault, self.entry.message, (snapshot.error if snapshot is not None else None) or ""]
+        title = self.tree.opening or ("Openings" if self.tree.ply == 0 else "No name of its own")
+        return Passage(title, ("… " if skipped else "") + line, tuple(filter(None, faults)), "; ".join(parts))
+
+    def _buttons(self) -> None:
+        controller, tree = self.app.controller, self.tree
+        session = controller.session
+        may = tree.ply > 0 and (session.has_ended or controller.humans == BOTH)
+        reading = any(not one.library.done for one in self.collections)
+        several = len(self.collections) > 1
+        sources = [
+            Button(f"source {place}", label=one.label, on=self.source == place)
+            for place, one in enumerate(self.collections)
+        ]
+        everything = Button(f"source {len(sources)}", label="All", on=self.source == len(sources))
+        more = Button("halt", label="Stop reading") if reading else Button("more", label="More")
+        enabled = dict.fromkeys(("first", "previous"), tree.ply > 0)
+        enabled |= dict.fromkeys(("next", "last"), tree.ply < len(tree.boards) - 1)
+        self.set_buttons(
+            (*sources, *([everything] if several else []), more),
+            tuple(Button(name, label=label, enabled=enabled[name]) for name, label in STEPS.items()),
+            (
+                Button(Action.ANALYSE, label="Think", on=self.analysing),
+                Button("keep", label="To game", enabled=may),
+                Button("leave", label="Back"),
+            ),
+        )
+
+    def place(self) -> None:
+        super().place()
+        rect = self.passage.rect
+        if rect.w > 2.2 * rect.h:
+            self.passage.rect, self.table.rect = rect.cut_left(rect.w * 45 // 100, self.style.gap)
+        else:
+            height = min(round(9 * self.style.unit), rect.h * 36 // 100)
+            self.passage.rect, self.table.rect = rect.cut_top(height, self.style.gap)
+
+    def picture(self) -> BoardPicture:
+        plain = self.motion.animation is not None
+        self.motion.dragged = self.entry.selected if self.entry.dragging else None
+        picture = entry_picture(self.entry, self.tree.board, self.app.preferences, self.flipped, plain)
+        if plain or self.chosen is None or self.chosen >= len(self.rows_known):
+            return picture
+        return picture._replace(arrows=(Arrow(self.rows_known[self.chosen].move.path, 0.8),))
+
+    # --- hands
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        inside = self.table.rect.collidepoint(event.pos if event.type != pygame.MOUSEWHEEL else self.motion.pointer)
+        if event.type == pygame.MOUSEWHEEL:
+            if inside:
+                self._first_row -= event.y
+            else:
+                self._go(self.tree.ply - event.y)
+            return
+        row = self.table.row_at(event.pos, self.style.unit)
+        if event.type == pygame.MOUSEMOTION:
+            self.chosen = None if row is None else row + self._first_row
+        if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and row is not None:
+            self._play_row(row + self._first_row)
+        super().mouse(event)
+
+    def press(self, name: str) -> None:
+        tree = self.tree
+        ply = stepped(name, tree.ply, len(tree.boards) - 1)
+        if ply is not None:
+            self._go(ply)
+        elif name.startswith("source "):
+            self.source = int(name.split()[1])
+        elif name == "more":
+            self._rest()
+            self.app.go.show(partial(CollectionPage, chosen=self._opened))
+        elif name == "halt":
+            for one in self.collections:
+                one.library.halt()
+        elif name == Action.ANALYSE:
+            self.analysing = not self.analysing
+            self._rest()
+        elif name == "keep":
+            self._keep()
+        else:
+            self.leave()
+
+    def _opened(self, path: str) -> None:
+        """Another collection was chosen; it is kept for the next time."""
+        self.app.preferences.collection = path
+        self.app.save_preferences()
+        self._collect()
+
+    def _keep(self) -> None:
+        """Takes the line over into the game, as a variation of what was played."""
+        self.leave()
+        self.app.go.to_game()
+        self.app.controller.keep_line(self.tree.line)
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        if action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
+            step = 1 if action is Action.CURSOR_DOWN else -1
+            chosen = (-1 if step > 0 else 1) if self.chosen is None else self.chosen
+            self.chosen = min(max(0, chosen + step), max(0, len(self.rows_known) - 1))
+        elif action is Action.ENTER and self.focus is None:
+            if self.chosen is not None:
+                self._play_row(self.chosen)
+        else:
+            return super().act(action, event)
+        return True
+
+    def leave(self) -> None:
+        self._rest()
+        super().leave()
+
+
+def _row(row: TreeRow, most: int) -> OpeningRow:
+    played, thought = row.played, row.thought
+    champion = "" if thought is None else thought.proof or signed(thought.value)
+    won, drawn, lost = (short_count(count) if played.games else "" for count in played[1:4])
+    return OpeningRow(row.pdn, won, drawn, lost, champion, played.games / most)

@@ -1,0 +1,67 @@
+"""``crownhead games``: the games of self-play as PDN."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, TypedDict
+
+from engine.board import Board
+from engine.console import Console
+from engine.fen import Color
+from engine.files import atomic_write
+from engine.outcomes import RESULTS
+from engine.pdn import PdnGame, format_game
+
+from .reached import shards_of
+from .records import GameRecord
+from .requests import GamesRequest, RequestError
+from .shards import read_shard
+
+_WINNERS = {1: Color.BLACK, 0: None, -1: Color.WHITE}
+_DIGEST = 12  # letters of a network's digest that name the players
+
+
+class GamesFigures(TypedDict):
+    """Games that were written as PDN."""
+
+    path: str
+    games: int
+
+
+def games_command(request: GamesRequest, quiet: bool) -> GamesFigures:
+    """Writes the games; see ``crownhead games --help``.
+
+    Raises:
+        RequestError: there is such a file already.
+        ReachedError, ShardError, StorageError: there are no games, or they cannot be read or written.
+    """
+    if request.out.exists():
+        raise RequestError(f"{request.out} is there already: choose another name")
+    shards, count = shards_of(request.run), 0
+
+    def write(file: BinaryIO) -> None:
+        nonlocal count
+        for record in _records(shards):
+            file.write((("\n" if count else "") + format_game(pdn_of(record))).encode())
+            count += 1
+
+    atomic_write(request.out, write)
+    if not quiet:
+        Console().print(f"{count} games in {request.out}", markup=False, highlight=False, soft_wrap=True)
+    return {"path": str(request.out), "games": count}
+
+
+def _records(shards: Sequence[Path]) -> Iterator[GameRecord]:
+    for path in shards:
+        yield from read_shard(path).iter_games()
+
+
+def pdn_of(record: GameRecord) -> PdnGame:
+    """A game of self-play with its result; both players bear the name of the network."""
+    board = Board(record.start_fen)
+    for index in record.moves:
+        board.push(board.distinct_moves[index])
+    names = dict.fromkeys(map(str, Color), record.network[:_DIGEST])
+    result = RESULTS[_WINNERS[record.result]]
+    return PdnGame.from_board(
+        board, {"Event": "self-play", **names, "Result": result, "Termination": record.termination}
+    )
