@@ -7,6 +7,7 @@ import numpy as np
 
 from . import svg
 from .bitboard import BIT_OF_SQUARE, turned
+from .draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .errors import AmbiguousMoveError, IllegalMoveError
 from .fen import (
     EMPTY_FEN,
@@ -22,9 +23,6 @@ from .fen import (
 )
 from .move import SHOWN, LegalMove, Move, generated_moves, moves_named
 from .outcomes import Outcome, Termination
-
-REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
-REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
 
 
 class _State(NamedTuple):
