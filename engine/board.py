@@ -7,6 +7,7 @@ import numpy as np
 
 from . import svg
 from .bitboard import BIT_OF_SQUARE, turned
+from .draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .errors import AmbiguousMoveError, IllegalMoveError
 from .fen import (
     EMPTY_FEN,
@@ -22,10 +23,7 @@ from .fen import (
 )
 from .move import SHOWN, LegalMove, Move, generated_moves, moves_named, written
 from .outcomes import Outcome, Termination
-from .rules import played
 
-REPETITIONS_TO_DRAW: int = played.REPETITIONS_TO_DRAW
-REVERSIBLE_PLIES_TO_DRAW: int = played.REVERSIBLE_PLIES_TO_DRAW
 _BITS = {color: {n: int(BIT_OF_SQUARE[to_square(n, color)]) for n in range(1, NUMBERS + 1)} for color in Color}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine import outcomes as sample
-from engine.board import REVERSIBLE_PLIES_TO_DRAW
+from engine.draw_rules import REVERSIBLE_PLIES_TO_DRAW
 from engine.fen import Color, parse_fen
 from engine.movegen import jumpers_of
 from engine.search import LeafOracle

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..board import REVERSIBLE_PLIES_TO_DRAW
+from ..draw_rules import REVERSIBLE_PLIES_TO_DRAW
 from ..movegen import (
     DISTINCT,
     MAX_MOVES,

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW, Board
+from ..board import Board
+from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW, is_reversible
 
 LONGEST_HISTORY = REVERSIBLE_PLIES_TO_DRAW + 1  # no position of a game that goes on has more of them behind it
 _SHORTEST_CYCLE = 4  # plies until a position can occur again
@@ -32,12 +33,11 @@ def start_line(board: Board, line: np.ndarray) -> int:
 @njit(cache=True)
 def play(line, now, move):
     """Writes the position after ``move`` (of ``MOVE``) behind position ``now`` of the line."""
-    men_before = np.uint32(line[now, 0] & ~line[now, 2])
-    quiet = move.opp == line[now, 1] and np.uint32(move.own & ~move.kings) == men_before
+    goes_on = is_reversible(line[now, 0], line[now, 1], line[now, 2], move)
     line[now + 1, 0] = turned(move.opp)
     line[now + 1, 1] = turned(move.own)
     line[now + 1, 2] = turned(move.kings)
-    line[now + 1, 3] = np.uint32(line[now, 3] + np.uint32(1)) if quiet else np.uint32(0)
+    line[now + 1, 3] = np.uint32(line[now, 3] + np.uint32(1)) if goes_on else np.uint32(0)
 
 
 @njit(cache=True)

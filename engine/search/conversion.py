@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
+from ..draw_rules import is_reversible
 from ..movegen import DISTINCT, generate, new_moves
 from .tree import LOSS, WIN
 
@@ -241,9 +242,8 @@ def _children(positions, first, end, moves):
     for i in range(first, end):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
         for j in range(generate(own, opp, kings, moves, DISTINCT)):
-            quiet = moves[j].opp == opp and (moves[j].own & ~moves[j].kings) == (own & ~kings)
             children[n, 0], children[n, 1] = turned(moves[j].opp), turned(moves[j].own)
-            children[n, 2], children[n, 3] = turned(moves[j].kings), np.uint32(1 if quiet else 0)
+            children[n, 2], children[n, 3] = turned(moves[j].kings), np.uint32(is_reversible(own, opp, kings, moves[j]))
             n += 1
     return children, counts
 

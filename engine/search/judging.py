@@ -7,11 +7,11 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import popcount, turned
-from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
+from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .in_flight import take_back
 from .kernels import back_up
 from .state import lanes_of
-from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, mark, prove, same_position, settle
+from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, earlier_in_game, mark, prove, settle
 
 
 @njit(cache=True)
@@ -47,10 +47,7 @@ def _drawn(state, g, index):
     node, num_history = state.nodes[index], np.int64(state.slots[g].num_history)
     if node.reversible >= REVERSIBLE_PLIES_TO_DRAW:
         return True
-    occurrences = 1
-    for back in range(2, min(np.int64(node.reversible), num_history + 1) + 1, 2):
-        occurrences += same_position(node, state.histories[g, num_history - (back - 1)])
-    return occurrences >= REPETITIONS_TO_DRAW
+    return earlier_in_game(node, state.histories, g, 1, num_history) + 1 >= REPETITIONS_TO_DRAW
 
 
 @njit(cache=True)

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import borrowed, exp32, turned
-from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
+from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from ..encoding import move_logit
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .in_flight import IN_FLIGHT, pledge, take_back
@@ -18,6 +18,7 @@ from .tree import (
     WIN,
     add_children,
     backup,
+    earlier_in_game,
     legal_at,
     prove,
     prove_above,
@@ -37,15 +38,10 @@ _TRUST = np.float32(0.9)  # share of the tables in the value of a leaf that they
 def _repeats(nodes, paths, histories, g, lane, depth, num_history):
     """(occurrences earlier in the tree's path, occurrences in the game before the root) of the path's last position."""
     node = nodes[paths[lane, depth]]
-    in_tree, in_game = 0, 0
-    for back in range(2, np.int64(node.reversible) + 1, 2):
-        if back <= depth:
-            in_tree += same_position(node, nodes[paths[lane, depth - back]])
-        elif back - depth <= num_history:
-            in_game += same_position(node, histories[g, num_history - (back - depth)])
-        else:
-            break
-    return in_tree, in_game
+    in_tree = 0
+    for back in range(2, min(np.int64(node.reversible), depth) + 1, 2):
+        in_tree += same_position(node, nodes[paths[lane, depth - back]])
+    return in_tree, earlier_in_game(node, histories, g, depth, np.int64(num_history))
 
 
 @njit(cache=True)

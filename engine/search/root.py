@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import popcount, turned
-from ..board import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
+from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .graph import enter, forget, position_visits, refresh
 from .kernels import mix_noise
 from .state import shares
@@ -16,11 +16,11 @@ from .tree import (
     WIN,
     add_children,
     clear,
+    earlier_in_game,
     keep_subtree,
     legal_at,
     node_value,
     proven_value,
-    same_position,
 )
 
 RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to move has no move
@@ -66,10 +66,8 @@ def judge_root(state, g):
     if slot.num_legal == 0:
         slot.ending = LOST
         return
-    occurrences = 1
-    for back in range(2, min(np.int64(root.reversible), np.int64(slot.num_history)) + 1, 2):
-        occurrences += same_position(root, state.histories[g, slot.num_history - back])
-    if occurrences >= REPETITIONS_TO_DRAW:
+    earlier = earlier_in_game(root, state.histories, g, 0, np.int64(slot.num_history))
+    if earlier + 1 >= REPETITIONS_TO_DRAW:
         slot.ending = REPETITION
     elif root.reversible >= REVERSIBLE_PLIES_TO_DRAW:
         slot.ending = REVERSIBLE

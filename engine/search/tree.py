@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
+from ..draw_rules import is_reversible
 from ..movegen import DISTINCT, generate
 from ..records import record
 
@@ -189,14 +190,13 @@ def add_children(nodes, used, index, moves, count):
     parent = nodes[index]
     parent.first_child = np.int32(used)
     parent.num_children = np.uint8(count)
-    man_squares = turned(parent.opp) & ~turned(parent.kings)
-    opponents = turned(parent.own)
+    own, opp, kings = turned(parent.opp), turned(parent.own), turned(parent.kings)
     prior = np.float32(1.0) / np.float32(count)
     for i in range(count):
         node = nodes[used + i]
         node.own, node.opp, node.kings = moves[i].own, moves[i].opp, moves[i].kings
-        quiet = moves[i].opp == opponents and (moves[i].own & ~moves[i].kings) == man_squares
-        node.reversible = np.uint8(min(np.int64(parent.reversible) + 1, MAX_PLIES) if quiet else 0)
+        goes_on = is_reversible(own, opp, kings, moves[i])
+        node.reversible = np.uint8(min(np.int64(parent.reversible) + 1, MAX_PLIES) if goes_on else 0)
         node.prior = prior
         node.first_child = 0
         clear(node)
@@ -213,6 +213,15 @@ def legal_at(node, moves):
 def same_position(a, b):
     """Whether two nodes an even number of plies apart hold the same position."""
     return a.own == b.own and a.opp == b.opp and a.kings == b.kings
+
+
+@njit(cache=True)
+def earlier_in_game(node, histories, g, depth, num_history):
+    """How often a position ``depth`` plies below the root has occurred in the game before the root."""
+    count = 0
+    for back in range(max(2, depth + 2 - depth % 2), min(np.int64(node.reversible), depth + num_history) + 1, 2):
+        count += same_position(node, histories[g, num_history - (back - depth)])
+    return count
 
 
 @njit(cache=True)

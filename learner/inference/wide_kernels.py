@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from engine.bitboard import NUM_SQUARES, lowest_bit, popcount, step
-from engine.board import REVERSIBLE_PLIES_TO_DRAW
+from engine.draw_rules import REVERSIBLE_PLIES_TO_DRAW
 from engine.encoding import MAX_HOPS, NUM_POLICY, hop_indices
 from engine.search.step_loop import search_steps
 
