@@ -51,7 +51,7 @@ SQUARES_OF_BYTE = np.array(
 SLICE = record(
     [
         ("start", np.int64),  # first word of the slice in the array of all slices; -1: not there
-        ("strides", np.int64, NUM_KINDS),
+        ("stride", np.int64, NUM_KINDS),  # words from one rank to the next, of each kind
         ("turned", np.uint8),  # the side to move is the second side
         ("roamer", np.uint8),  # kind of the piece that is left out
     ]
@@ -206,7 +206,7 @@ def locate(own, opp, kings, slices):
             bit = lowest_bit(pieces)
             pieces &= pieces - np.uint32(1)
         if pieces != 0:
-            word += entry.strides[kind] * rank_of(pieces, kind)
+            word += entry.stride[kind] * rank_of(pieces, kind)
     return word, bit
 
 
