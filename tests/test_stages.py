@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from programs import crownhead_here
-from training_runs import TrainedRun, assert_refused, crownhead
+from training_runs import assert_refused, crownhead
 
+from learner.checkpoint import read_info
 from learner.network import NETWORKS
 from selfplay.config import ConfigError, RunConfig, config_from, make_config
 from selfplay.run_folder import RunFolder
@@ -84,7 +85,7 @@ def test_every_kept_setting_exists() -> None:
         assert not name or name in fields[group]
 
 
-def test_a_resumed_run_takes_on_settings(trained_run: TrainedRun, run_copy: Path) -> None:
+def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
     run = run_copy
     before = (run / "config.json").read_bytes()
     resume = ("train", "--run", run, "--resume", "--set")
@@ -93,8 +94,8 @@ def test_a_resumed_run_takes_on_settings(trained_run: TrainedRun, run_copy: Path
     assert (run / "config.json").read_bytes() == before
     crownhead(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
     folder, config = RunFolder.open(run)
-    (stage,) = config.stages
-    assert (config.search.num_simulations, stage.steps, stage.iteration) == (6, trained_run.figures["steps"], 2)
+    (stage,), steps = config.stages, read_info(run / "checkpoints" / "000002").figures["steps"]
+    assert (config.search.num_simulations, stage.steps, stage.iteration) == (6, steps, 2)
     assert folder.read_state().iteration == 3
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     told = next(event for event in logged if event["event"] == "settings")
