@@ -31,6 +31,20 @@ def is_capture(code):
 
 
 @njit(cache=True)
+def write_move(moves, n, own, opp, kings, code, distinct):
+    """Writes a move behind the first ``n`` and returns their number; with ``distinct``, not where one leads there."""
+    if distinct:
+        for i in range(n):
+            if moves[i].own == own and moves[i].opp == opp and moves[i].kings == kings:
+                return n
+    moves[n].own = own
+    moves[n].opp = opp
+    moves[n].kings = kings
+    moves[n].code = code
+    return n + 1
+
+
+@njit(cache=True)
 def launches(opp, empty, direction):
     """Squares from which a piece could jump in ``direction``: an opponent one step on, an empty square behind it."""
     reach = np.uint32(REACH[direction])

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from ...bitboard import FAR_ROW, lowest_bit, popcount, rotated, step
-from ..moves import CAPTURE_FLAG, EVERY_PATH, is_capture, launches
+from ..moves import CAPTURE_FLAG, EVERY_PATH, is_capture, launches, write_move
 
 MAX_MOVES = 48
 HOPS_SHIFT = 6
@@ -34,15 +34,8 @@ def move_direction(code, hop):
 
 @njit(cache=True)
 def _record(moves, n, own, opp, kings, code, distinct):
-    if distinct and is_capture(code) and move_hops(code) >= _SHORTEST_CIRCLE:
-        for i in range(n):
-            if moves[i].own == own and moves[i].opp == opp and moves[i].kings == kings:
-                return n
-    moves[n].own = own
-    moves[n].opp = opp
-    moves[n].kings = kings
-    moves[n].code = code
-    return n + 1
+    may_repeat = is_capture(code) and move_hops(code) >= _SHORTEST_CIRCLE
+    return write_move(moves, n, own, opp, kings, code, distinct and may_repeat)
 
 
 @njit(cache=True)

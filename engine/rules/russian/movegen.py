@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from ...bitboard import FAR_ROW, lowest_bit, step
-from ..moves import CAPTURE_FLAG, launches
+from ..moves import CAPTURE_FLAG, launches, write_move
 
 MAX_MOVES = 128
 MOST_RUNS = 12
@@ -165,17 +165,7 @@ def _land(frame, child):
 
 @njit(cache=True)
 def _record(moves, n, own, opp, kings, code, distinct):
-    if distinct:
-        for i in range(n):
-            if moves[i].own == own and moves[i].opp == opp and moves[i].kings == kings:
-                return n
-    if n == MAX_MOVES:
-        return n
-    moves[n].own = own
-    moves[n].opp = opp
-    moves[n].kings = kings
-    moves[n].code = code
-    return n + 1
+    return n if n == MAX_MOVES else write_move(moves, n, own, opp, kings, code, distinct)
 
 
 @njit(cache=True)
