@@ -1,8 +1,9 @@
 """How games end, and the numbers of outcomes.
 
-Outcomes are classes in samples, in a network's WDL output and in judgements. They are those of the side to move, in the
-order win, draw, loss. A *value* is 1, 0 or -1 instead: ``DRAW - class``. Kernels of tables and of search trees have
-codes of their own, which also say what is not known yet.
+One numbering serves samples, a network's WDL output, proofs in a search tree, and answers of endgame tables. Outcomes
+are those of the side to move, but in a node of the tree, see ``search.tree``. A *value* is 1, 0 or -1 instead:
+``DRAW - outcome``; the outcome for the other side is ``LOSS - outcome``. Only the coded bits of table files have an
+order of their own (``tablebase.wdl_codec``).
 """
 
 import enum
@@ -12,9 +13,9 @@ from .fen import Color
 from .rules import played
 
 WIN, DRAW, LOSS = 0, 1, 2
-NO_RESULT = 3  # neither: a game without one, or a sample that is no position of a game
+UNKNOWN = 3  # not proven, not in the tables, a game without a result, or a sample that is no position of a game
 OUTCOMES = ("win", "draw", "loss")
-"""Names of the classes."""
+"""Names of WIN, DRAW and LOSS."""
 
 
 class Termination(enum.Enum):

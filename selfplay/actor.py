@@ -7,8 +7,8 @@ import numpy as np
 
 from engine.board import Board, Termination
 from engine.fen import Color
+from engine.outcomes import DRAW, UNKNOWN, WIN
 from engine.search import CompiledEvaluator, Ending, Evaluator, LockstepSearch, SearchConfig
-from engine.search.leaf_oracle import DRAW, UNKNOWN, WIN
 
 from .config import SelfPlayConfig
 from .endgame import EndgameKnowledge, adjudicated, rescored, rescored_found, without_held_out

@@ -5,17 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine import outcomes as sample
 from engine.draw_rules import REVERSIBLE_PLIES_TO_DRAW
 from engine.fen import Color, parse_fen
 from engine.movegen import jumpers_of
+from engine.outcomes import DRAW, LOSS, UNKNOWN
 from engine.search import LeafOracle
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
 from .config import RunConfig
-from .records import GAME, NO_RESULT, GameRecord
-
-_RESULTS = {WIN: sample.WIN, DRAW: sample.DRAW, LOSS: sample.LOSS}  # result of a sample, for its side to move
+from .records import GAME, GameRecord
 
 
 @dataclass(frozen=True)
@@ -85,25 +82,25 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
     outcomes, plies = np.zeros(len(positions), np.uint8), np.full(len(positions), -1, np.int16)
     outcomes[inside], plies[inside] = table.judge(positions[inside])
     black_to_move = (np.arange(len(positions)) % 2 == 0) == (parse_fen(record.start_fen)[0] is Color.BLACK)
-    results = np.where(black_to_move, sample.DRAW - record.result, sample.DRAW + record.result)
+    results = np.where(black_to_move, DRAW - record.result, DRAW + record.result)
     reversible = positions[:, 3].astype(np.int64)
     first = 0
     for ply in inside[(outcomes[inside] != UNKNOWN) & (reversible[inside] == 0)]:
-        result = _RESULTS[int(outcomes[ply])]
+        result = int(outcomes[ply])
         for earlier in range(ply, first - 1, -1):
-            results[earlier] = result if (ply - earlier) % 2 == 0 else sample.LOSS - result
+            results[earlier] = result if (ply - earlier) % 2 == 0 else LOSS - result
         first = ply + 1
     for ply in inside[(outcomes[inside] != UNKNOWN) & (reversible[inside] > 0)]:
-        result = _RESULTS[int(outcomes[ply])]
+        result = int(outcomes[ply])
         if result == results[ply]:
             continue
         start = ply - min(ply, int(reversible[ply]))
         certain = 0 <= plies[ply] <= REVERSIBLE_PLIES_TO_DRAW - reversible[ply]
         stretch = positions[start : ply + 1, :3]
         repeated = any(len(np.unique(side, axis=0)) < len(side) for side in (stretch[::2], stretch[1::2]))
-        results[ply] = result if certain and not repeated else sample.DRAW
+        results[ply] = result if certain and not repeated else DRAW
     samples = record.samples
-    corrected = np.where(samples.kind == GAME, results[samples.ply], NO_RESULT).astype(np.uint8)
+    corrected = np.where(samples.kind == GAME, results[samples.ply], UNKNOWN).astype(np.uint8)
     return replace(record, samples=replace(samples, result=corrected))
 
 
@@ -120,7 +117,7 @@ def rescored_found(record: GameRecord, table: LeafOracle, max_pieces: int) -> Ga
     outcomes, _ = table.judge(samples.positions[rows])
     certain = (outcomes == DRAW) | ((outcomes != UNKNOWN) & (samples.positions[rows, 3] == 0))
     wdl = samples.search_wdl.copy()
-    wdl[rows[certain]] = np.eye(3, dtype=np.float16)[[_RESULTS[int(outcome)] for outcome in outcomes[certain]]]
+    wdl[rows[certain]] = np.eye(3, dtype=np.float16)[outcomes[certain]]
     return replace(record, samples=replace(samples, search_wdl=wdl))
 
 

@@ -12,7 +12,7 @@ from numba import njit
 
 from engine import movegen
 from engine.fen import START_FEN, Color, format_fen, parse_fen
-from engine.outcomes import DRAW, NO_RESULT
+from engine.outcomes import DRAW, UNKNOWN
 from engine.players.kernels import play
 
 GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
@@ -37,7 +37,7 @@ class Samples:
             ``movegen.generate(distinct=True)``; rows without ``has_policy`` are empty.
         search_wdl: float16 [n, 3]: win, draw, loss as the search saw them.
         result: uint8 [n]: how the game ended (as corrected, see ``GameRecord``): 0 win, 1 draw, 2 loss, or
-            ``NO_RESULT`` where the kind is not ``GAME``.
+            ``UNKNOWN`` where the kind is not ``GAME``.
         has_policy: bool [n]: False where the policy is no target: for the fast searches of playout-cap randomisation
             (Wu 2019, 3.1), and for positions that a tree has visited rarely.
         ply: uint16 [n]: moves made in the game before the position, or before the root of its tree.
@@ -100,7 +100,7 @@ def found_samples(
         policy_offsets=offsets_of(policy_counts),
         move_probabilities=move_probabilities.astype(np.float16),
         search_wdl=wdl.astype(np.float16),
-        result=np.full(n, NO_RESULT, np.uint8),
+        result=np.full(n, UNKNOWN, np.uint8),
         has_policy=policy_counts > 0,
         ply=np.zeros(n, np.uint16),
         kind=np.full(n, kind, np.uint8),

@@ -28,8 +28,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
+from engine.outcomes import UNKNOWN
 
-from .records import GAME, NO_RESULT, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, fault_of, joined, offsets_of
+from .records import GAME, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, fault_of, joined, offsets_of
 
 MAGIC = b"CHSHARD\n"
 SCHEMA_VERSION = 2
@@ -233,8 +234,8 @@ def parse_shard(data: bytes, path: Path) -> Shard:
         and columns["game_network"].max() < len(header.networks)
         and columns["game_termination"].max() < len(header.terminations)
         and columns["kind"].max(initial=0) <= OFFSHOOT
-        and columns["result"].max(initial=0) <= NO_RESULT
-        and np.array_equal(columns["result"] == NO_RESULT, columns["kind"] != GAME)
+        and columns["result"].max(initial=0) <= UNKNOWN
+        and np.array_equal(columns["result"] == UNKNOWN, columns["kind"] != GAME)
         and np.isin(columns["game_result"], (-1, 0, 1)).all()
         and np.array_equal(columns["policy_counts"] > 0, columns["has_policy"])
     )

@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 
 from engine.bitboard import popcount, turned
 from engine.movegen import DISTINCT, MAX_MOVES, generate, jumpers_of, new_moves
+from engine.outcomes import UNKNOWN
 from engine.random_words import new_random, random_below
 from engine.search import Evaluator, LockstepSearch
-from engine.search.tree import UNKNOWN
 
 from .records import OFFSHOOT, TREE, Samples, found_samples
 

@@ -11,7 +11,7 @@ from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.movegen import generate, new_moves
-from engine.search.leaf_oracle import DRAW, LOSS, WIN
+from engine.outcomes import DRAW, LOSS, WIN
 
 HOME_ROW = int(turned(np.uint32(FAR_ROW)))
 MOST_PIECES = 3

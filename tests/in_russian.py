@@ -24,13 +24,13 @@ from engine.encoding import NUM_POLICY, encode_planes, hop_table
 from engine.errors import FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
 from engine.game import GAME, GAME_VARIABLE, OtherGameError
+from engine.outcomes import WIN
 from engine.pdn import PdnGame, format_game, read_games
 from engine.players import make_simple_player
 from engine.players.spec import parse_player
 from engine.position_keys import key_of, keys_of_game
 from engine.rules.russian import square_name
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator
-from engine.search.tree import WIN
 from engine.tablebase import open_tablebase
 from selfplay.config import ConfigError, make_config
 from selfplay.openings import MatchError, make_openings

@@ -17,20 +17,12 @@ from programs import ROOT, crownhead_program
 from engine.board import Board
 from engine.fen import Color
 from engine.files import StorageError
+from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.pdn import PdnGame, format_game
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy, rank_of
 from learner.expert.commands import named_network, pretrain_command
-from learner.expert.games import (
-    DRAW,
-    LOSS,
-    NO_RESULT,
-    WIN,
-    ExpertGamesError,
-    ExpertSamples,
-    read_expert_games,
-    split_by_game,
-)
+from learner.expert.games import ExpertGamesError, ExpertSamples, read_expert_games, split_by_game
 from learner.expert.pretrain import Pretraining, expert_batch, output_batch
 from learner.loss import training_loss
 from learner.network import NETWORKS, make_network
@@ -78,7 +70,7 @@ def test_what_is_read(tmp_path: Path) -> None:
         assert samples.choices[row] == len(board.distinct_moves)
         assert board.pdn(board.distinct_moves[samples.moves[row]]) == text
         board.push_pdn(text)
-    assert samples.results.tolist() == [WIN, LOSS, WIN, NO_RESULT, NO_RESULT]
+    assert samples.results.tolist() == [WIN, LOSS, WIN, UNKNOWN, UNKNOWN]
     assert samples.games.tolist() == [0, 0, 0, 1, 1]
 
 
@@ -195,7 +187,7 @@ def test_accuracy_against_a_slow_one(collection: Path) -> None:
         assert found.by_pieces[name] == (len(right), pytest.approx(np.mean(right)))
     assert len(found.by_pieces) == len(by_pieces)
     assert found.outcome is not None
-    none = move_accuracy(network, samples._replace(results=np.full_like(samples.results, NO_RESULT)))
+    none = move_accuracy(network, samples._replace(results=np.full_like(samples.results, UNKNOWN)))
     assert none.outcome is None
     with pytest.raises(ValueError, match="no moves to measure"):
         move_accuracy(network, samples.take(np.arange(0)))
@@ -210,7 +202,7 @@ def test_batch(collection: Path) -> None:
     batch = expert_batch(samples)
     assert (batch.policy.sum(1) == 1).all()
     assert batch.policy.argmax(1).tolist() == samples.moves.tolist()
-    for outcome, row in ((WIN, [1, 0, 0]), (DRAW, [0, 1, 0]), (LOSS, [0, 0, 1]), (NO_RESULT, [1 / 3] * 3)):
+    for outcome, row in ((WIN, [1, 0, 0]), (DRAW, [0, 1, 0]), (LOSS, [0, 0, 1]), (UNKNOWN, [1 / 3] * 3)):
         assert torch.allclose(batch.wdl[outcome], torch.tensor(row, dtype=torch.float32))
 
 

@@ -9,11 +9,18 @@ import search_golden
 from search_boards import children_of, mixed_boards, words_at
 from search_reference import DRAW, LOSS, WIN, HashEvaluator, ReferenceSearch
 
+from engine import outcomes
 from engine.bitboard import exp32
 from engine.board import Board
-from engine.search import Ending, LockstepSearch, SearchConfig, tree
+from engine.search import Ending, LockstepSearch, SearchConfig
 
-PROOFS = {None: tree.UNKNOWN, WIN: tree.LOSS, DRAW: tree.DRAW, LOSS: tree.WIN}  # node's side → its mover
+PROOFS = {
+    None: outcomes.UNKNOWN,
+    WIN: outcomes.LOSS,
+    DRAW: outcomes.DRAW,
+    LOSS: outcomes.WIN,
+}
+"""Of the side to move in a node → of the player who moved into it."""
 CONFIGS = {
     "puct": SearchConfig(num_simulations=80),
     "no reuse": SearchConfig(num_simulations=40, reuse_tree=False, fpu_reduction=0.0, c_puct=4.0),

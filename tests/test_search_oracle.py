@@ -16,12 +16,12 @@ from engine.board import Board, Move
 from engine.errors import IllegalMoveError
 from engine.fen import Color
 from engine.movegen import MAX_MOVES
+from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.players.search_player import SearchPlayer
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, tree
 from engine.search.conversion import ConversionPlanner
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 
-VALUE_OF_PROOF = {tree.WIN: -1, tree.DRAW: 0, tree.LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
+VALUE_OF_PROOF = {WIN: -1, DRAW: 0, LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
 KING_WALK = "B:WK2:BK28,K32"  # won in 31 plies, none of them but the last irreversible
 KING_TAKES = "W:WK2,K3:BK28,7"  # one piece more than the tables have, until 2x11 or 3x10
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -139,13 +139,13 @@ def test_proofs_agree_with_the_tables(name: str, distances: bool) -> None:
     for slot in range(len(boards)):
         for node in nodes_below(search, slot):
             words = words_at(node)
-            if node["proof"] != tree.UNKNOWN and (words[0] | words[1]).bit_count() <= 3 and words[0]:
+            if node["proof"] != UNKNOWN and (words[0] | words[1]).bit_count() <= 3 and words[0]:
                 positions.append([*words, 0])
                 proofs.append(VALUE_OF_PROOF[int(node["proof"])])
                 plies.append(int(node["proof_plies"]))
     rows = endings().rows(np.array(positions, np.uint32))
     values, exact = endings().values[rows], endings().plies[rows]
-    decided = np.array(proofs) != 0
+    decided = np.array(proofs) != UNKNOWN
     assert np.array_equal(values[decided], np.array(proofs)[decided])
     assert decided.sum() >= 200
     if distances:
@@ -198,7 +198,7 @@ def test_a_win_too_far_off_for_the_80_ply_rule_is_not_proven() -> None:
     for late in (0, 1):
         with_reversible(search, board, 80 - distance + late)
         search.run(UniformEvaluator())
-        assert search._root(0)["proof"] == tree.LOSS
+        assert search._root(0)["proof"] == LOSS
         after = board.copy()
         push_index(after, search.choose(0))
         assert distance_of(after) == distance - 1  # if it is too late, still the best try
@@ -207,7 +207,7 @@ def test_a_win_too_far_off_for_the_80_ply_rule_is_not_proven() -> None:
         with_reversible(search, lost, 80 - distance_of(lost) + late)
         search.run(UniformEvaluator())
         proofs = search.result(0).proofs
-        assert ((proofs == tree.LOSS).all()) == (late == 0)
+        assert ((proofs == LOSS).all()) == (late == 0)
 
 
 def endings_hold(board: Board) -> bool:
@@ -235,10 +235,10 @@ def test_proofs_hold_under_the_80_ply_rule(distances: bool) -> None:
         search.run(HashEvaluator())
         root = search._root(0)
         # A root's shortest win is played even where the rule may come first: it is the best try.
-        tries = [root, *children_of(search, root)] if endings_hold(board) and root["proof"] == tree.LOSS else []
+        tries = [root, *children_of(search, root)] if endings_hold(board) and root["proof"] == LOSS else []
         for number, node in enumerate([root, *nodes_under(search, root)]):
             words = words_at(node)
-            if node["proof"] in (tree.WIN, tree.LOSS) and (words[0] | words[1]).bit_count() <= 3 and words[0]:
+            if node["proof"] in (WIN, LOSS) and (words[0] | words[1]).bit_count() <= 3 and words[0]:
                 row = endings().rows(np.array([[*words, 0]], np.uint32))[0]
                 exact = values[min(int(node["reversible"]), 80), row]
                 if number < len(tries) and exact == 0:
@@ -255,7 +255,7 @@ class LateOracle(TableOracle):
 
     def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
-        return np.where(positions[:, 3] > 0, outcomes, tree.UNKNOWN).astype(np.uint8), plies
+        return np.where(positions[:, 3] > 0, outcomes, UNKNOWN).astype(np.uint8), plies
 
 
 def test_open_leaves_have_the_verdict_in_their_value() -> None:
@@ -268,9 +268,9 @@ def test_open_leaves_have_the_verdict_in_their_value() -> None:
         if node["visits"] == 1 and node["num_children"] > 1 and node["reversible"] > 0:
             value = endings().values[endings().rows(np.array([[*words_at(node), 0]], np.uint32))[0]]
             if value == 0:
-                assert node["proof"] == tree.DRAW
+                assert node["proof"] == DRAW
                 continue
-            assert node["proof"] == tree.UNKNOWN
+            assert node["proof"] == UNKNOWN
             assert node["value_sum"] == pytest.approx(-0.9 * value, abs=1e-5)
             checked += 1
     assert checked > 5
@@ -289,7 +289,7 @@ def test_repeated_positions_put_a_win_in_doubt() -> None:
         search.set_board(0, board if not moves else Board(board.fen()))
         search.start(0, explore=False)
         search.run(UniformEvaluator())
-        assert (search.result(0).proofs == tree.LOSS).all() == certain
+        assert (search.result(0).proofs == LOSS).all() == certain
 
 
 def about_to_repeat() -> Iterator[tuple[Board, int]]:
@@ -339,15 +339,15 @@ def test_leaves_taken_as_decided_are_searched_when_they_are_played() -> None:
         for index, child in enumerate(children_of(search, search._root(0))):
             own, opp, _ = words_at(child)
             choice = len(distinct_moves(words_at(child))) > 1  # forced moves are played through in the tree
-            if child["visits"] and child["proof"] and choice and (own | opp).bit_count() <= 3:
+            if child["visits"] and child["proof"] != UNKNOWN and choice and (own | opp).bit_count() <= 3:
                 proof = int(child["proof"])
                 _, ending = search.play(0, index)
                 root = search._root(0)
-                assert root["visits"] == 0 or any(node["proof"] for node in children_of(search, root))
+                assert root["visits"] == 0 or any(node["proof"] != UNKNOWN for node in children_of(search, root))
                 if ending is Ending.RUNNING and root["visits"] == 0:
                     search.start(0, explore=False)
                     search.run(HashEvaluator())
-                    assert any(child["proof"] for child in children_of(search, search._root(0)))
+                    assert any(child["proof"] != UNKNOWN for child in children_of(search, search._root(0)))
                     assert search._root(0)["proof"] == proof
                     played += 1
                 break
@@ -474,13 +474,9 @@ def test_search_player_hands_the_oracle_on() -> None:
         result, line, index = player.analyse(board)
         assert line == [board.distinct_moves[index]]
         assert result.wdl.tolist() == [1, 0, 0]
-        assert result.values[index] == result.policy[result.proofs == tree.WIN].sum() == 1
-        assert set(result.proof_plies[result.proofs == tree.WIN]) == {distance_of(board) - 1}
+        assert result.values[index] == result.policy[result.proofs == WIN].sum() == 1
+        assert set(result.proof_plies[result.proofs == WIN]) == {distance_of(board) - 1}
     for board, move in zip(boards, player.choose(boards), strict=True):
         before = distance_of(board)
         board.push(move)
         assert distance_of(board) == before - 1
-
-
-def test_outcomes_are_the_trees_proofs() -> None:
-    assert (UNKNOWN, WIN, DRAW, LOSS) == (tree.UNKNOWN, tree.WIN, tree.DRAW, tree.LOSS)

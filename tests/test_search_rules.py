@@ -20,8 +20,9 @@ from search_boards import (
 )
 from search_reference import LOSS, WIN, HashEvaluator, Words, distinct_moves, judge
 
+from engine import outcomes
 from engine.board import Board, Termination
-from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, lockstep, tree
+from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, lockstep
 
 ENDINGS = {
     None: Ending.RUNNING,
@@ -111,7 +112,7 @@ def test_80_plies_are_a_proven_draw() -> None:
     search = started(SearchConfig(num_simulations=100, c_puct=20), [board])
     assert search.run(evaluator) == 1 == len(evaluator.seen)  # the root alone
     result = search.result(0)
-    assert set(result.proofs) == {tree.DRAW}
+    assert set(result.proofs) == {outcomes.DRAW}
     assert result.wdl.tolist() == [0, 1, 0]
     assert result.values.tolist() == [0] * len(result.visits)
     assert result.draws.tolist() == [1] * len(result.visits)
@@ -126,7 +127,7 @@ def test_first_return_inside_the_tree_is_a_draw() -> None:
     returned = [node for node in nodes_below(search, 0) if words_at(node) == board.words() and node["reversible"] == 4]
     assert len(returned) > 1
     for node in returned:
-        assert node["proof"] == (tree.DRAW if node["visits"] else tree.UNKNOWN)
+        assert node["proof"] == (outcomes.DRAW if node["visits"] else outcomes.UNKNOWN)
         assert node["value_sum"] == 0
         assert node["num_children"] == 0
     assert sum(seen[:3] == board.words() for seen in evaluator.seen) == 1
@@ -137,12 +138,12 @@ def test_third_occurrence_in_game_and_tree_is_a_draw_at_once() -> None:
     twice, once = (played(fen, " ".join(moves.split()[:plies])) for plies in (7, 3))
     repeating = index_of(twice, "27-31")
     assert repeating == index_of(once, "27-31")
-    for board, proof in ((twice, tree.DRAW), (once, tree.UNKNOWN)):
+    for board, proof in ((twice, outcomes.DRAW), (once, outcomes.UNKNOWN)):
         search = searched(board, 200, c_puct=20)
         result = search.result(0)
         assert result.visits[repeating] > 0
         assert result.proofs[repeating] == proof
-        assert (result.draws[repeating] == 1) == (proof == tree.DRAW)
+        assert (result.draws[repeating] == 1) == (proof == outcomes.DRAW)
 
 
 def test_forced_positions_cost_no_evaluation() -> None:
@@ -218,7 +219,7 @@ def test_moves_are_drawn_with_temperature(temperature: float, simulations: int) 
 def test_proven_losses_are_not_drawn() -> None:
     search = searched(Board("B:WK4,K29:BK25,K26,K31"), 300)  # one of seven moves loses
     result = search.result(0)
-    lost = result.proofs == tree.LOSS
+    lost = result.proofs == outcomes.LOSS
     assert lost.sum() == 1
     drawn = {search.choose(0, 5.0) for _ in range(500)}
     assert drawn <= set(np.flatnonzero(~lost))
@@ -306,7 +307,7 @@ def test_games_that_are_drawn_by_the_rules_can_still_be_searched() -> None:
     assert search.result(0).position.tolist() == [*board.words(), 120]
     search.start(0)
     search.run(HashEvaluator())
-    assert search.result(0).proofs.tolist() == [tree.DRAW] * len(board.legal_moves)
+    assert search.result(0).proofs.tolist() == [outcomes.DRAW] * len(board.legal_moves)
     push_index(board, search.choose(0))
     assert search.play(0, search.choose(0)) == (1, Ending.REPETITION)
     assert search.result(0).position.tolist() == [*board.words(), 121]

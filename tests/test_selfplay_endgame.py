@@ -10,9 +10,9 @@ from test_actor import SEARCH, MaterialEvaluator, play
 
 from engine.board import Board
 from engine.fen import Color
+from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.players.base import search_moves
 from engine.search import SearchConfig, UniformEvaluator
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
 from learner.network import NETWORKS, make_network
 from selfplay.actor import Actor
 from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config

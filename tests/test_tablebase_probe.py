@@ -17,7 +17,7 @@ from solved_tables import solve_tables
 from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
 from engine.fen import Color, format_fen
-from engine.search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase, store
 from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseTables

@@ -8,13 +8,13 @@ from search_reference import HashEvaluator
 from engine.bitboard import turned
 from engine.board import Board
 from engine.movegen import DISTINCT, generate, jumpers_of, new_moves
+from engine.outcomes import UNKNOWN
 from engine.search import LockstepSearch, SearchConfig
-from engine.search.tree import UNKNOWN
 from engine.tablebase import open_tablebase
 from selfplay.actor import Actor
 from selfplay.config import SelfPlayConfig
 from selfplay.endgame import EndgameKnowledge
-from selfplay.records import GAME, NO_RESULT, OFFSHOOT, TREE, GameRecord
+from selfplay.records import GAME, OFFSHOOT, TREE, GameRecord
 from selfplay.replay import to_training_batch
 from selfplay.tree_samples import TreeReader, TreeSampleConfig, offshoots
 
@@ -113,7 +113,7 @@ def test_games_hold_samples_of_all_kinds() -> None:
     for record in records:
         samples = record.samples
         game = samples.kind == GAME
-        assert np.array_equal(samples.result == NO_RESULT, ~game)
+        assert np.array_equal(samples.result == UNKNOWN, ~game)
         assert (np.diff(samples.ply[game].astype(int)) > 0).all(), "the game's positions come first, in their order"
         assert set(samples.ply[~game]) <= set(samples.ply[game & samples.has_policy]), "searches in full have trees"
         assert not samples.has_policy[samples.kind == OFFSHOOT].any()

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from engine.board import Board
+from engine.outcomes import DRAW, UNKNOWN
 from engine.players import AlphaBetaPlayer, PlayerError, RolloutPlayer, Thinking, Thought, WatchablePlayer
 from engine.players import search_player as search_player_module
 from engine.players.alphabeta import LOGISTIC_SCALE, MAX_DEPTH
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
-from engine.search.tree import DRAW, UNKNOWN
 
 OPENING = "11-15 22-18 15x22 25x18 8-11 29-25 4-8 25-22 12-16"
 WON = "W:WK14,K15:BK12"

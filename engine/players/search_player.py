@@ -23,7 +23,7 @@ _SLICE = 512  # simulations between two looks at the clock where no leaf needs i
 _PLANNING = 0.5  # largest part of a move's time for planning how to convert a win, see ``engine.search.conversion``
 _FIRST = 64  # simulations of the searches that only load what is compiled
 _ENDGAMES = "B:W22,25:B3,K10", "W:WK12,K23,21:BK11,K22", "B:W13,14,21,22:B2,5,6"  # decided, to be converted, on the way
-_PROOFS: tuple[Proof | None, ...] = (None, "win", "draw", "loss")
+_PROOFS: tuple[Proof | None, ...] = ("win", "draw", "loss", None)
 
 
 class SearchPlayer:

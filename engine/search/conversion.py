@@ -16,7 +16,7 @@ from numba import njit
 from ..bitboard import turned
 from ..draw_rules import is_reversible
 from ..movegen import DISTINCT, generate, new_moves
-from .tree import LOSS, WIN
+from ..outcomes import LOSS, WIN
 
 if TYPE_CHECKING:
     from .leaf_oracle import LeafOracle

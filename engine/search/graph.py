@@ -20,7 +20,8 @@ move, and a position for which there is no room near its place is not shared.
 import numpy as np
 from numba import njit
 
-from .tree import UNKNOWN, mark, same_position
+from ..outcomes import UNKNOWN
+from .tree import mark, same_position
 
 NO_NODE = -1
 _NODES_PER_ENTRY = 8  # the moves of a position, about; of their nodes only its own is entered

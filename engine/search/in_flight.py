@@ -10,7 +10,8 @@ et al. 2020). The visit is taken back before the true one is backed up.
 import numpy as np
 from numba import njit
 
-from .tree import UNKNOWN, mark
+from ..outcomes import UNKNOWN
+from .tree import mark
 
 IN_FLIGHT = 255  # ``proof_plies`` of a leaf that waits
 

@@ -8,10 +8,11 @@ from numba import njit
 
 from ..bitboard import popcount, turned
 from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
+from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from .in_flight import take_back
 from .kernels import back_up
 from .state import lanes_of
-from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN, earlier_in_game, mark, prove, settle
+from .tree import NO_DISTANCE, earlier_in_game, mark, prove, settle
 
 
 @njit(cache=True)
@@ -110,7 +111,7 @@ def _settle_leaf(state, g, lane):
             slot.used = leaf.first_child
         leaf.num_children = np.uint8(0)
     slot.waiting -= 1
-    proof = DRAW if outcome == DRAW else (LOSS if outcome == WIN else WIN)
+    proof = LOSS - outcome
     plies = np.int64(0) if outcome == DRAW else _proof_plies(state.plies[lane])
     prove(state.nodes, state.paths, lane, depth, proof, plies)
     return True

@@ -6,16 +6,13 @@ from numba import njit
 from ..bitboard import borrowed, exp32, turned
 from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from ..encoding import move_logit
+from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from .graph import NO_NODE, backup_shared, enter, find_twin, position_visits, share
 from .in_flight import IN_FLIGHT, pledge, take_back
 from .prefetch import prefetch
 from .shots import raise_priors
 from .state import MAX_DEPTH, lanes_of, shares
 from .tree import (
-    DRAW,
-    LOSS,
-    UNKNOWN,
-    WIN,
     add_children,
     backup,
     earlier_in_game,

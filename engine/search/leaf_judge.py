@@ -25,12 +25,13 @@ from numba import njit
 
 from ..bitboard import popcount
 from ..movegen import MAX_MOVES
+from ..outcomes import DRAW, UNKNOWN, WIN
 from ..tablebase.probing import KNOWN, NOT_LOADED, probe_loaded
 from . import judging
 from .conversion import ConversionPlanner
 from .leaf_oracle import LeafOracle
 from .state import SearchState
-from .tree import DRAW, LOSS, NO_DISTANCE, UNKNOWN, WIN
+from .tree import NO_DISTANCE
 
 
 @njit(cache=True)
@@ -53,7 +54,7 @@ def probe_leaves(state, tables, first, n):
                 state.outcomes[state.waiting[earlier]] = UNKNOWN
             return -1
         if found == KNOWN:
-            state.outcomes[lane] = WIN if value > 0 else (LOSS if value < 0 else DRAW)
+            state.outcomes[lane] = DRAW - value
             state.plies[lane] = plies
             inside += 1
     return inside

@@ -6,9 +6,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..tablebase.probing import Tables
-from .tree import DRAW, LOSS, UNKNOWN, WIN
-
-__all__ = ["DRAW", "LOSS", "UNKNOWN", "WIN", "LeafOracle"]
 
 
 class LeafOracle(Protocol):

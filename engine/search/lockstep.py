@@ -11,6 +11,7 @@ from ..bitboard import turned
 from ..board import Board
 from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES
+from ..outcomes import LOSS, UNKNOWN, WIN
 from ..tablebase.probing import no_tables
 from . import root as root_kernels
 from .config import SearchConfig
@@ -21,7 +22,7 @@ from .leaf_judge import LeafJudge
 from .leaf_oracle import LeafOracle
 from .state import MAX_HISTORY, Settings, new_state
 from .step_loop import CompiledEvaluator
-from .tree import LOSS, MAX_PLIES, NODE, WIN
+from .tree import MAX_PLIES, NODE
 
 _NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
 _MOST_NODES = 16_000_000  # in one tree, 0.9 GB; memory is taken as it fills, at the board some 4 nodes a simulation
@@ -65,7 +66,7 @@ class SearchResult:
         priors: float32 [n].
         values: float32 [n], mean P(win) - P(loss) after the move.
         draws: float32 [n], mean P(draw) after the move.
-        proofs: int32 [n], 0 unknown, 1 win, 2 draw, 3 loss.
+        proofs: int32 [n], ``WIN``, ``DRAW``, ``LOSS`` or ``UNKNOWN``.
         proof_plies: int32 [n], plies to the proven end after the move; from ``tree.NO_DISTANCE`` on the distance is not
             known (tables without distances).
         policy: float32 [n], the improved policy (training target), sums to 1.
@@ -401,7 +402,7 @@ class LockstepSearch:
         while node["num_children"]:
             first = int(node["first_child"])
             children = self._nodes[first : first + int(node["num_children"])]
-            if not children["visits"].any() and not children["proof"].any():
+            if not children["visits"].any() and (children["proof"] == UNKNOWN).all():
                 break
             if line:
                 plies, rank = children["proof_plies"].astype(np.int64), children["visits"].astype(np.int64)

@@ -5,23 +5,11 @@ from numba import njit
 
 from ..bitboard import popcount, turned
 from ..draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
+from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from .graph import enter, forget, position_visits, refresh
 from .kernels import mix_noise
 from .state import shares
-from .tree import (
-    DRAW,
-    LOSS,
-    MAX_PLIES,
-    UNKNOWN,
-    WIN,
-    add_children,
-    clear,
-    earlier_in_game,
-    keep_subtree,
-    legal_at,
-    node_value,
-    proven_value,
-)
+from .tree import MAX_PLIES, add_children, clear, earlier_in_game, keep_subtree, legal_at, node_value, proven_value
 
 RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to move has no move
 

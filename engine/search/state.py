@@ -11,6 +11,7 @@ from numba import njit
 
 from ..encoding import NUM_POLICY
 from ..movegen import MAX_MOVES, new_moves
+from ..outcomes import UNKNOWN
 from ..records import record
 from .config import SearchConfig
 from .graph import table_size
@@ -125,7 +126,7 @@ def new_state(config: SearchConfig, games: int, nodes: int) -> SearchState:
         depths=np.zeros(lanes, np.int32),
         pledges=np.zeros((lanes, MAX_DEPTH), np.float32),
         codes=np.zeros((lanes, MAX_MOVES), np.uint64),
-        outcomes=np.zeros(lanes, np.uint8),
+        outcomes=np.full(lanes, UNKNOWN, np.uint8),
         plies=np.zeros(lanes, np.int16),
         leaves=np.zeros((lanes, 4), np.uint32),
         waiting=np.zeros(lanes, np.int32),

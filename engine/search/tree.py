@@ -17,6 +17,7 @@ from numba import njit
 from ..bitboard import turned
 from ..draw_rules import is_reversible
 from ..movegen import DISTINCT, generate
+from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from ..records import record
 
 NODE = record(
@@ -33,14 +34,13 @@ NODE = record(
         ("raw_draw", np.float32),
         ("num_children", np.uint8),
         ("reversible", np.uint8),
-        ("proof", np.uint8),
+        ("proof", np.uint8),  # WIN, DRAW, LOSS or UNKNOWN, for the player who moved into the node
         ("proof_plies", np.uint8),
         ("judged", np.uint8),
         ("shared", np.uint8),  # has a twin, see ``graph``
         ("sought", np.uint8),  # its shots have been looked for
     ]
 )
-UNKNOWN, WIN, DRAW, LOSS = 0, 1, 2, 3  # proof, for the player who moved into the node
 MAX_PLIES = 255
 NO_DISTANCE = 192  # ``proof_plies`` from here on: proven by tables that give no distance to the end
 _HOPELESS = np.float32(-1e6)

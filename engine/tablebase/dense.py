@@ -16,6 +16,7 @@ from ..game import ENGLISH, check_game
 from ..interrupts import map_threads
 from ..memory import check_memory
 from ..movegen import new_moves
+from ..outcomes import LOSS, WIN
 from .arena import PAGE, Arena
 from .captures import capture_places
 from .distance import KnownSlices, solve_distances
@@ -23,7 +24,7 @@ from .folder import default_folder
 from .layout import NUM_KINDS, Layout, add_slice, code_of, layout_of, locate, lookup, no_slices
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to, slices_of
 from .slice_file import SliceFile, file_name
-from .solve import LOST, WON, free_places, grid_of, place_fast, place_row, seen_by_mover, settle_capture
+from .solve import free_places, grid_of, place_fast, place_row, seen_by_mover, settle_capture
 from .solver import Problem, Values, Workers, problem_of, restore_second, solve_pair
 from .wdl_codec import BLOCK_WORDS, BlockCodec
 
@@ -71,7 +72,7 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
                 own, opp, kings = seen_by_mover(grid, pieces)
                 if captures & bit != 0:
                     state = settle_capture(own, opp, kings, slices, words, moves)
-                    won, lost = state == WON, state == LOST
+                    won, lost = state == WIN, state == LOSS
                 else:
                     at, place = locate(own, opp, kings, kept)
                     won = values[at, 0] >> place & np.uint32(1) != 0

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..board import Board
 from ..game import ENGLISH, check_game
-from ..search.leaf_oracle import DRAW, LOSS, UNKNOWN, WIN
+from ..outcomes import DRAW, UNKNOWN
 from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .material import MAX_PIECES, Material
 from .probing import FULL, KNOWN, Tables, first_impossible
@@ -23,7 +23,6 @@ from .store import BlockStore, find_copies
 Default = TypeVar("Default")
 CACHE_BYTES = 64 << 20
 DRAWN_PLIES = -1
-_OUTCOMES = np.array([LOSS, DRAW, WIN], np.uint8)
 
 
 class MissingTableError(ValueError, KeyError):
@@ -92,7 +91,7 @@ class Tablebase:
     def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Outcomes and distances as a search asks for them, see ``LeafOracle.judge``."""
         scores, there = self._probe(positions, False, patient)
-        outcomes = np.where(there, _OUTCOMES[scores + 1], UNKNOWN).astype(np.uint8)
+        outcomes = np.where(there, DRAW - scores, UNKNOWN).astype(np.uint8)
         plies = np.full(len(positions), -1, np.int16)
         decided = np.flatnonzero(scores)
         if len(decided):

@@ -18,10 +18,11 @@ from numba import njit
 
 from ..bitboard import FAR_ROW, borrowed, step, turned
 from ..movegen import EVERY_PATH, generate
+from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from .captures import capture_places, crowning_places
 from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, Placements, lookup, placements
 
-DRAWN, WON, LOST, OPEN, SAFE = 0, 1, 2, 3, 4  # SAFE: open, but some promotion does not lose
+SAFE = 4  # beside the outcomes: not known yet, but some promotion does not lose
 
 
 class Grid(NamedTuple):
@@ -158,13 +159,13 @@ def seen_by_mover(grid, pieces):
 
 @njit(cache=True)
 def settle_capture(own, opp, kings, slices, words, moves):
-    """Who wins a position with a capture: WON, LOST or DRAWN."""
+    """Outcome of a position with a capture: WIN, DRAW or LOSS."""
     worst = np.int64(1)
     for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
         worst = min(worst, lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words))
         if worst == -1:
-            return WON
-    return LOST if worst == 1 else DRAWN
+            return WIN
+    return DRAW + worst
 
 
 @njit(cache=True)
@@ -179,9 +180,9 @@ def _settle_promotions(own, opp, kings, slices, words):
             after = np.uint32(own ^ (land | step(land, direction ^ 2)))
             value = lookup(turned(opp), turned(after), turned(kings | land), slices, words)
             if value == -1:
-                return WON
+                return WIN
             safe |= value == 0
-    return SAFE if safe else OPEN
+    return SAFE if safe else UNKNOWN
 
 
 @njit(cache=True, nogil=True)
@@ -219,10 +220,10 @@ def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
                     state = settle_capture(own, opp, kings, slices, words, moves)
                 else:
                     state = _settle_promotions(own, opp, kings, slices, words)
-                values[here, 0] |= bit if state == WON else np.uint32(0)
-                values[here, 1] |= bit if state == LOST else np.uint32(0)
-                todo[here, 0] |= bit if state >= OPEN else np.uint32(0)
-                todo[here, 1] |= bit if state == OPEN else np.uint32(0)
+                values[here, 0] |= bit if state == WIN else np.uint32(0)
+                values[here, 1] |= bit if state == LOSS else np.uint32(0)
+                todo[here, 0] |= bit if state >= UNKNOWN else np.uint32(0)
+                todo[here, 1] |= bit if state == UNKNOWN else np.uint32(0)
             pieces[grid.roamer] = others
 
 

@@ -27,6 +27,8 @@ from .solver import Workers
 BLOCK_WORDS = 1024
 NUM_CONTEXTS = 1024
 NUM_MODELS = 2 * NUM_CONTEXTS  # won or not; if not: lost or not
+WON, LOST, DRAWN, NOT_YET = range(4)
+"""Numbers of states in contexts, in the order in which values are coded; files depend on them. See ``outcomes``."""
 _MAX_NEIGHBOURS = 32
 _BLOCK_BYTES = 1 << 17  # room for any block: 31 * 1,024 positions, two bits each that cost 16 at most on the whole
 _PRIOR_COUNT = 60
@@ -36,12 +38,11 @@ _PRIOR_SCALE = 8.0  # stored probabilities are rounded to 1/8 of a unit of log-o
 
 @njit(cache=True, inline="always")
 def _state_at(word, bit, known, filled):
-    """0 won, 1 lost, 2 drawn, 3 not known."""
     if known[word] & bit == 0:
-        return 3
+        return NOT_YET
     if filled[word, 0] & bit != 0:
-        return 0
-    return 1 if filled[word, 1] & bit != 0 else 2
+        return WON
+    return LOST if filled[word, 1] & bit != 0 else DRAWN
 
 
 @njit(cache=True)
@@ -63,9 +64,9 @@ def _context(here, bit, neighbours, n, known, filled):
     won = drawn = lost = 0
     for j in range(n):
         state = _state_at(neighbours[j], bit, known, filled)
-        won += state == 0
-        lost += state == 1
-        drawn += state == 2
+        won += state == WON
+        lost += state == LOST
+        drawn += state == DRAWN
     left, right = _state_at(here, step(bit, 2), known, filled), _state_at(here, step(bit, 3), known, filled)
     return (((left * 4 + right) * 4 + min(won, 3)) * 4 + min(drawn, 3)) * 4 + min(lost, 3)
 

@@ -27,6 +27,7 @@ from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
 from engine.tablebase.solve import Grid, canonical_places, grids_of, place_word, seen_by_mover
 from engine.tablebase.solver import Workers
+from engine.tablebase.wdl_codec import DRAWN, LOST, NOT_YET, WON
 
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
 from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
@@ -42,7 +43,6 @@ _WORD_BYTES = 28 * 2 * 3  # at most three bytes a bit, two bits a position
 _PLACE = 3  # length of the coder's state
 _NEAR = 9  # states of positions with the roamer elsewhere, see ``_look_around``
 _TWO_STEPS = np.array([[2, 2], [3, 3], [2, 3], [2, 1], [3, 0]])  # two steps of the roamer: back, and sideways
-WON, LOST, DRAWN, UNKNOWN = range(4)
 
 
 class CodecError(ValueError):
@@ -90,7 +90,7 @@ class _Learned(NamedTuple):
 @njit(cache=True, inline="always")
 def _state_at(word, bit, values, unknown):
     if bit == 0 or unknown[word, 0] & bit != 0:
-        return UNKNOWN
+        return NOT_YET
     if values[word, 0] & bit != 0:
         return WON
     return LOST if values[word, 1] & bit != 0 else DRAWN
@@ -183,7 +183,7 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
         coding: coder, data and whether it decodes.
     """
     models, weights, used, inputs, scratch = memory
-    known = min(np.sum(around[:, :UNKNOWN]), _MAX_KNOWN)
+    known = min(np.sum(around[:, :NOT_YET]), _MAX_KNOWN)
     surprises = 0
     for question in range(2 if can_lose else 1):
         if question == WON:

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from engine.encoding import hop_table
+from engine.outcomes import UNKNOWN
 
 from ..loss import move_logits
 from ..network_base import Network, planes_on
-from .games import NO_RESULT, ExpertSamples
+from .games import ExpertSamples
 
 TOPS = (1, 2, 3, 5, 10)
 PIECES = {"2-4": 4, "5-8": 8, "9-12": 12, "13-16": 16, "17-20": 20, "21-24": 24}
@@ -60,7 +61,7 @@ def move_accuracy(network: Network, samples: ExpertSamples) -> MoveAccuracy:
         raw.append(rank_of(policy, hops[torch.arange(len(made)), made, 0].long()))
         outcomes.append(wdl.argmax(1).numpy())
     ranks, raw_ranks = np.concatenate(legal), np.concatenate(raw)
-    choice, known = samples.choices > 1, samples.results != NO_RESULT
+    choice, known = samples.choices > 1, samples.results != UNKNOWN
     right = np.concatenate(outcomes)[known] == samples.results[known]
     return MoveAccuracy(
         samples=len(ranks),

@@ -11,7 +11,7 @@ import numpy as np
 from engine.board import Board
 from engine.fen import Color
 from engine.files import StorageError
-from engine.outcomes import DRAW, LOSS, NO_RESULT, WIN
+from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.pdn import PdnGame, read_games
 
 from ..endgame.data import TEST, TRAIN, VALIDATION, held_out
@@ -32,7 +32,7 @@ class ExpertSamples(NamedTuple):
         positions: uint32 [N, 4], see ``engine.encoding``.
         moves: int16 [N], the move made, its place in ``Board.distinct_moves``.
         choices: int16 [N], how many distinct moves there were.
-        results: uint8 [N], ``WIN``, ``DRAW`` or ``LOSS`` for the side to move, ``NO_RESULT`` if the game has no result.
+        results: uint8 [N], ``WIN``, ``DRAW`` or ``LOSS`` for the side to move, ``UNKNOWN`` if the game has no result.
         games: int32 [N], number of the game.
     """
 
@@ -158,7 +158,7 @@ def _result(game: PdnGame, turn: Color) -> int:
     if game.result == _DRAWN:
         return DRAW
     if game.result not in (_BLACK_WON, _WHITE_WON):
-        return NO_RESULT
+        return UNKNOWN
     return WIN if (game.result == _BLACK_WON) == (turn is Color.BLACK) else LOSS
 
 

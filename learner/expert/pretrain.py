@@ -10,11 +10,12 @@ import torch
 from torch.nn.functional import one_hot
 
 from engine.encoding import NUM_POLICY
+from engine.outcomes import UNKNOWN
 
 from ..batch import TrainingBatch, make_batch
 from ..network import Network
 from ..trainer import Trainer, TrainerConfig
-from .games import NO_RESULT, ExpertSamples
+from .games import ExpertSamples
 
 CONFIG = TrainerConfig(
     learning_rate=2e-3, schedule="cosine", schedule_steps=1000, batch_size=256, ema_decay=0.999, weight_decay=0.05
@@ -88,7 +89,7 @@ def expert_batch(samples: ExpertSamples) -> TrainingBatch:
     probabilities = np.zeros(offsets[-1], np.float32)
     probabilities[offsets[:-1] + samples.moves] = 1.0
     wdl = np.full((len(samples.moves), 3), _EVEN, np.float32)
-    known = samples.results != NO_RESULT
+    known = samples.results != UNKNOWN
     wdl[known] = np.eye(3, dtype=np.float32)[samples.results[known]]
     return make_batch(samples.positions, probabilities, offsets, np.ones(len(samples.moves), bool), wdl)
 

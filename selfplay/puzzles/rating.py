@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.board import Board
+from engine.outcomes import LOSS, WIN
 from engine.players.levels import LEVELS
 from engine.search import Evaluator, LockstepSearch, SearchConfig, SearchResult
-from engine.search.tree import LOSS, WIN
 
 WEAKEST = 600
 """Rating of the weakest level: the scale of puzzles and of those who solve them."""

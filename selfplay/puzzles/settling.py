@@ -7,10 +7,10 @@ import numpy as np
 
 from engine.board import Board, Move
 from engine.knowledge.lines import Prover
+from engine.outcomes import DRAW, UNKNOWN, WIN
 from engine.players.base import search_moves
 from engine.puzzles.puzzle import Goal, Proof
 from engine.search import BOARD_SEARCH, Evaluator, LockstepSearch, SearchResult
-from engine.search.tree import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase import Tablebase
 
 _SHOT_VISITS = 32
@@ -18,7 +18,6 @@ _NODES_AT_ONCE = 400_000  # simulations of all trees together: their memory
 _MOST_AT_ONCE = 64  # trees
 _NO_TABLE = 9
 _LINE = 12  # plies told at most
-_VALUES = {WIN: 1.0, DRAW: 0.0, LOSS: -1.0}
 
 
 class MoveValue(NamedTuple):
@@ -198,6 +197,6 @@ def _of_opponent(result: SearchResult) -> tuple[float, bool]:
     if WIN in proofs:
         return -1.0, True
     if UNKNOWN not in proofs:
-        return -max(_VALUES[proof] for proof in proofs), True
+        return float(min(proofs) - DRAW), True
     win, _, loss = result.wdl
     return float(loss - win), False
