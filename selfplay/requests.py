@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.game import GAMES, check_game
+from engine.game import ENGLISH, GAME, GAMES, check_game
 
 from .command_line.options import MAX_GAMES, PLAYER, Backend, Fen, Games, Seed, Tables
 
@@ -425,7 +425,9 @@ class TrainRequest:
 
     preset: Annotated[str, typer.Option(help="smoke, quick, laptop or gpu.")] = "quick"
     game: Annotated[str | None, typer.Option(help=f"{' or '.join(GAMES)}; english if left out.")] = None
-    run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out.")] = None
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out, runs/GAME-PRESET of another game.")
+    ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
     pool: Annotated[str | None, typer.Option(help="local (processes of this machine), threads, or ray.")] = None
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
@@ -463,7 +465,8 @@ class TrainRequest:
 
     @property
     def folder(self) -> Path:
-        return self.run or Path("runs") / self.preset
+        game = self.game or GAME
+        return self.run or Path("runs") / (self.preset if game == ENGLISH else f"{game}-{self.preset}")
 
     @property
     def places(self) -> dict[str, str | None]:

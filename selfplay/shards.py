@@ -29,13 +29,14 @@ from pydantic import BaseModel, Field, ValidationError
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
 from engine.outcomes import UNKNOWN
+from engine.pdn import GAME_TYPE
 
 from .records import GAME, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, fault_of, joined, offsets_of
 
 MAGIC = b"CHSHARD\n"
 SCHEMA_VERSION = 2
 _READ_VERSIONS = (1, 2)
-RULES = "21,B,8,8,N1,0; moves in the order of movegen.generate(distinct=True), version 1"
+RULES = f"{GAME_TYPE}; moves in the order of movegen.generate(distinct=True), version 1"
 SUFFIX = ".shard"
 
 # What a header may claim, so that a false one cannot fill the memory. Writers keep far below.

@@ -34,6 +34,7 @@ from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
 from selfplay.config import ConfigError, make_config
 from selfplay.openings import MatchError, make_openings
+from selfplay.requests import TrainRequest
 from selfplay.shards import read_shard
 
 ROOT = Path(__file__).parent.parent
@@ -245,6 +246,11 @@ def test_what_belongs_to_english_draughts_alone() -> None:
         make_config("smoke", ["selfplay.adjudicate=true"])
 
 
+def test_each_game_has_its_own_default_folder() -> None:
+    assert TrainRequest().folder == TrainRequest(game="russian").folder == Path("runs/russian-quick")
+    assert TrainRequest(game="english").folder == Path("runs/quick")
+
+
 def crownhead(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     others = {name: value for name, value in os.environ.items() if name not in (GAME_VARIABLE, "NUMBA_CACHE_DIR")}
     command = [sys.executable, str(ROOT / "crownhead.py"), *arguments]
@@ -260,6 +266,7 @@ def test_training_and_what_finds_the_run_afterwards(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["game"] == "russian"
     shards = list((tmp_path / "run" / "shards").glob("*.shard"))
+    assert all(b"25,W,8,8,A0,0" in shard.read_bytes()[:1000] for shard in shards)  # the rules: other games refuse it
     games = [game for shard in shards for game in read_shard(shard).iter_games()]
     assert games
     for game in games:
