@@ -132,13 +132,16 @@ def test_games_are_saved_but_never_over_others(app: App, series: MatchSeries, tm
         series.save(path)
 
 
-def test_two_players_play_it_to_the_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("table", [False, True], ids=["at the board", "while its table is shown"])
+def test_two_players_play_it_to_the_end(app: App, monkeypatch: pytest.MonkeyPatch, table: bool) -> None:
     """The real loop, from a position of few moves."""
     monkeypatch.setattr("gui.match_series.PAUSE_S", 0.0)
     monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
     monkeypatch.setattr("gui.app._BUSY_WAIT_MS", 5)
     app.series = MatchSeries((FIRST, FIRST), 2, [Board(SHORT)], TOOLS)
     app.series.begin(app.controller)
+    if table:
+        app.go.open("match")
     for _ in range(4000):
         if app.series.over:
             break
@@ -147,6 +150,7 @@ def test_two_players_play_it_to_the_end(app: App, monkeypatch: pytest.MonkeyPatc
         app.frame()
     assert app.series.over
     assert [one.game.start_fen for one in app.series.played] == [Board(SHORT).fen()] * 2
+    assert isinstance(app.go.scene, MatchPage) == table
 
 
 def test_the_page_begins_stops_and_ends_a_match(app: App) -> None:

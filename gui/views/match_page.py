@@ -18,13 +18,28 @@ _MOST_ROWS = 200  # games shown
 
 
 class MatchPage(MenuScene):
-    """The match that is played, or the settings of the next one. Games go on while the board is shown."""
+    """The match that is played, beside its board, or the settings of the next one."""
 
-    title = "Match"
+    title, board = "Match", True
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self._games, self._openings = 10, "ballots"
+        self._shown: tuple[int, int] | None = None  # games played, and moves of the one at the board
+
+    def poll(self) -> None:
+        """The game at the board goes on, and after it the next one."""
+        controller, series = self.app.controller, self.app.series
+        if series is None or not series.at_board(controller):
+            return
+        controller.enter()
+        controller.tick()
+        series.follow(controller, time.monotonic())
+        shown = (len(series.played), controller.session.ply)
+        if shown != self._shown:
+            if self._shown is not None and shown[0] != self._shown[0]:
+                self.rebuild()
+            self._shown, self._stale = shown, True
 
     def fill(self) -> None:
         app, series = self.app, self.app.series
@@ -45,7 +60,7 @@ class MatchPage(MenuScene):
     def _under_way(self, series: MatchSeries) -> None:
         playing = series.at_board(self.app.controller) and not series.stopped
         if playing:
-            self.button("Watch", self.app.go.to_game, "The games go on while the board is shown")
+            self.button("Watch", self.app.go.to_game, "The whole window for the board")
             self.button("Stop after this game", partial(self._stop, series), "The games played by then are kept")
         else:
             meaning = "Another game that was begun at the board meanwhile is kept"
