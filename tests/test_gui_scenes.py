@@ -29,7 +29,7 @@ from gui.views import game_facts as facts
 from gui.views.file_pages import GamesPage, LoadPage
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage
-from gui.views.report_scene import ReportScene
+from gui.views.report_scene import ReportScene, _adds
 from gui.views.setup_scene import SetupScene
 
 TWO_GAMES = """[Event "one"]
@@ -299,6 +299,13 @@ def test_a_report_shows_the_better_move(app: App) -> None:
     assert move.reason.text in scene.passage.state.text
     press(app, "end")
     assert scene.ply == 4
+
+
+def test_a_report_does_not_tell_a_line_twice() -> None:
+    reason = "23-18 loses a man by the shot 15-19 24x15 10x28."
+    assert not _adds(("15-19", "24x15", "10x28", "18-14"), reason)
+    assert _adds(("12-16", "24x15"), reason)
+    assert not _adds((), reason)
 
 
 def test_the_first_window_suits_a_fine_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,8 @@ from .widgets import Button, Panel, Style
 if TYPE_CHECKING:
     from ..app import App
 
-_WORST = 8
+_WORST = 8  # moves listed
+_TOLD = 2  # plies by which a line is known again
 MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
 
 
@@ -149,9 +150,9 @@ class ReportScene(BoardScene):
             return ""
         move = self._worst[self.chosen]
         played = f"{self.session.number_of(move.ply)} {move.pdn}"
-        reply = f"After {played}: {self._numbered(move.ply + 1, move.reply)}." if move.reply else ""
-        better = f"Better: {self._numbered(move.ply, move.line)}." if move.line else ""
         reason = move.reason.text if move.reason is not None else ""
+        reply = f"After {played}: {self._numbered(move.ply + 1, move.reply)}." if _adds(move.reply, reason) else ""
+        better = f"Better: {self._numbered(move.ply, move.line)}." if _adds(move.line, reason) else ""
         return "".join(f"\n\n{part}" for part in (reason, " ".join(filter(None, (reply, better)))) if part)
 
     def _numbered(self, ply: int, moves: tuple[str, ...]) -> str:
@@ -222,3 +223,8 @@ class ReportScene(BoardScene):
     def leave(self) -> None:
         self.app.thinker.cancel()
         super().leave()
+
+
+def _adds(line: tuple[str, ...], reason: str) -> bool:
+    """Whether a line of play says more than the reason, which often has its moves already."""
+    return bool(line) and " ".join(line[:_TOLD]) not in reason
