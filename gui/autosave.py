@@ -56,6 +56,7 @@ class Autosave:
         self._game: int | None = None  # number of the session's game; None: whichever is saved next
         self._ended: PdnGame | None = None  # the game in ``_path``, once it is over: that file stays as it is
         self._looked_over = False  # the file is for what is made of a game that was over before
+        self._shown: PdnGame | None = None  # a game from elsewhere: it is not saved as long as it is as it was
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="autosave")
         self._pending: Future[None] | None = None
         self._pending_path: Path | None = None
@@ -67,11 +68,17 @@ class Autosave:
 
     def begin(self) -> None:
         """The next game that is saved goes into a file of its own, as another game of the session does by itself."""
-        self._path, self._ended, self._looked_over = None, None, False
+        self._path, self._ended, self._looked_over, self._shown = None, None, False, None
+
+    def show(self, session: GameSession) -> None:
+        """The session's game comes from a collection: it is saved, as a game of its own, once something is changed."""
+        self.begin()
+        self._game, self._shown = session.game, session.to_game()
 
     def resume(self, path: Path) -> None:
         """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
-        self._path, self._game, self._ended, self._looked_over = path, None, None, False
+        self.begin()
+        self._path, self._game = path, None
         known = (path, _content(path))
         self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
 
@@ -86,6 +93,9 @@ class Autosave:
             self.begin()
         self._game = session.game
         game = session.to_game()
+        if game == self._shown:
+            return
+        self._shown = None
         if self._ended is not None and game != self._ended:
             self._path, self._ended, self._looked_over = None, None, True
         elif game.result != "*" and not self._looked_over:

@@ -254,3 +254,18 @@ def test_saving_does_not_wait_for_the_disk(saver: Autosave, monkeypatch: pytest.
 def test_the_folder_is_the_platforms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **options: tmp_path / names[0])
     assert Autosave().folder == tmp_path / "crownhead" / "games"
+
+
+def test_a_game_of_a_collection_is_saved_once_it_is_changed(saver: Autosave) -> None:
+    session = GameSession()
+    session.load_pdn('[Result "1-0"]\n1. 11-15 22-18 2. 15x22 25x18 1-0')
+    saver.show(session)
+    for ply in (0, 2, 4):
+        session.go_to(ply)
+        saver.save(session)
+    saver.flush()
+    assert saver.games() == []
+    session.annotate(None, "book")
+    saver.save(session)
+    saver.flush()
+    assert [game.result for game in saver.games()] == ["1-0"]

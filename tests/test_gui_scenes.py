@@ -171,7 +171,7 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     (tmp_path / "two.pdn").write_text(TWO_GAMES)
     app.preferences.last_folder = str(tmp_path)
     app.go.show(LoadPage)
-    press(app, *["down"] * 3)  # the path, the folder above, games/, the file
+    press(app, *["down"] * 2)  # the path, the folder above, the file
     press(app, "return")
     for _ in range(200):
         frames(app)
@@ -180,6 +180,9 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     press(app, *["down"] * 4)  # the search, the result, the position, the analysis
     press(app, "return")
     assert app.controller.session.names[Color.BLACK] == "A"
+    frames(app)
+    app.autosave.flush()
+    assert app.autosave.games() == []
 
 
 @pytest.mark.parametrize(("text", "part"), [("1. 11-15 11-15", "illegal"), (VARIANT, "international"), ("\0\1\2", "")])

@@ -93,7 +93,7 @@ def show_game(menu: MenuScene, games: GameLibrary | PdnGames, number: int) -> bo
     app = menu.app
     shown = menu.attempt(lambda: app.controller.session.load_game(games.game(number)))
     if shown:
-        app.autosave.begin()
+        app.autosave.show(app.controller.session)
         app.controller.loaded()
         app.go.to_game()
     return shown
