@@ -103,7 +103,7 @@ def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsy
 
 
 def test_what_cannot_be_done_is_said_before_the_first_game(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RequestError, match="--pieces 6: exact values of 2 to 5 pieces are at hand"):
+    with pytest.raises(RequestError, match="--pieces 6: exact values are known for 2 to 5 pieces"):
         convert(str(network), pieces=6)
     with pytest.raises(MissingTableError, match=r"no table with distances .* build it with"):
         convert(str(network), pieces=5, positions=30, folder=SHIPPED)

@@ -157,7 +157,7 @@ def test_games_are_not_written_over(tmp_path: Path) -> None:
     path.touch()  # an empty file holds nothing to lose
     match("alphabeta:1", "random", games=2, pdn=path)
     text = path.read_text()
-    with pytest.raises(RequestError, match=r"games\.pdn is there already: .*--resume"):
+    with pytest.raises(RequestError, match=r"games\.pdn exists already: .*--resume"):
         match("alphabeta:1", "random", games=2, pdn=path)
     assert path.read_text() == text
 
