@@ -38,7 +38,7 @@ def test_perfect_play_takes_exactly_as_long_as_the_tables_say() -> None:
 
 
 def test_the_defence_holds_what_can_be_held() -> None:
-    """From positions that are no win for Black, random play of Black never beats it, whoever is to move."""
+    """From positions that Black cannot win, Black's random play never beats the player, whoever is to move."""
     player, random = TablebasePlayer(SHIPPED), RandomPlayer()
     rng = np.random.default_rng(5)
     held = 0
