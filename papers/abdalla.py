@@ -19,8 +19,8 @@ EXPERIMENTS = ("time", "accuracy", "search", "storage")
 _TITLE = "Abdalla 2024, “Beyond Tablebases”, done again"
 _INTRODUCTION = (
     "Networks answer whether a chess endgame is won, drawn or lost for the side to move, in place of Syzygy tables. "
-    "Published figures stand beside those measured here with the published network, and with one after this project's "
-    "endgame oracle."
+    "Published figures are shown beside those measured here, with the published network and with one like this "
+    "project's endgame oracle."
 )
 
 

@@ -24,7 +24,7 @@ PUBLISHED_EPOCHS = {"10 epochs": 0.921, "50 epochs": 0.910}
 """Published fraction of right answers on 1,000 fresh positions of at most 6 men."""
 PUBLISHED_TABLE_BYTES = 70e9
 """Approximate size of the Syzygy win/draw/loss tables of at most 6 men."""
-_MATERIAL = Measure("material", "likeliest class of the material")
+_MATERIAL = Measure("material", "most frequent class of the material")
 _ACCURACIES: dict[Kind, Measure] = {kind: Measure(kind, f"{name}, right") for kind, name in NAMES.items()}
 _SEARCHES: dict[Kind, Measure] = {
     kind: Measure(f"{kind}_search", f"{name}, one-ply search") for kind, name in NAMES.items()
@@ -166,8 +166,8 @@ def accuracy(lab: ChessLab, kinds: Sequence[Kind]) -> Experiment:
     return Experiment(
         "accuracy",
         "Accuracy: a network in place of the tables",
-        "Networks learn the values of the Syzygy tables from random positions, and are asked about fresh ones. Beside "
-        "them the simplest answer: the class that the same men have most often, wherever they stand.",
+        "Networks learn the values of the Syzygy tables from random positions, and are asked about fresh ones. The "
+        "baseline is the class that positions with the same men have most often, on whatever squares.",
         [*_ACCURACIES.values(), _MATERIAL],
         [*rows, *by_class],
         [Figure("accuracy", draw_bars(bars), "Wrong answers on fresh positions.")],
@@ -205,8 +205,8 @@ def search(lab: ChessLab) -> Experiment:
     return Experiment(
         "search",
         "One-ply search on top",
-        "Every legal move is made and the network judges what it leads to, all children of all positions in one batch; "
-        "the best child decides.",
+        "Every legal move is made, and the network judges the positions after all moves in one batch; the best one "
+        "decides.",
         [*(measure for kind in NAMES for measure in _measures(kind)), Measure("children", "judged children", "count")],
         rows,
         [
@@ -217,8 +217,8 @@ def search(lab: ChessLab) -> Experiment:
             )
         ],
         [
-            "Mate, stalemate and men too few to mate are judged by the rules, not by the network. Nothing was "
-            "published with a search. The networks know nothing of captures en passant.",
+            "Mate, stalemate and insufficient material are judged by the rules, not by the network. Nothing was "
+            "published with a search. The networks cannot see captures en passant.",
             scale_note(lab),
             *left_out_note(lab),
         ],
@@ -264,8 +264,8 @@ def probe_time(lab: ChessLab) -> Experiment:
     return Experiment(
         "time",
         "Probe time",
-        "The time of an answer, from a board of python-chess on: the tables read and warm in memory, the networks with "
-        "the work of turning boards into their input.",
+        "The time of an answer, starting from a board of python-chess: with tables that are in memory already, and "
+        "with networks including the conversion of boards to their input.",
         [
             Measure("one", "one at a time", "microseconds"),
             Measure("many", f"in batches of {_BATCH:,}", "microseconds"),
@@ -310,8 +310,8 @@ def storage(lab: ChessLab) -> Experiment:
     return Experiment(
         "storage",
         "Storage",
-        "A network has one size for all men, tables grow some hundredfold with each; for three and four men tables are "
-        "small. They are also always right.",
+        "A network has the same size for any number of men, while tables grow about a hundredfold with each man; for "
+        "three and four men tables are small. They are also always right.",
         measures,
         rows,
         [],

@@ -38,7 +38,7 @@ _INTRODUCTION = (
     "and is never told about others. Both learn results too, and get the same games and the same time."
 )
 _NOTES = (
-    "The published accuracies are not at hand, so none stands beside these; they are of other games.",
+    "The published accuracies, of other games, are not available, so none are shown beside these.",
     "Published are one number a square, 128 outputs, parallel convolutions and Adam; how many convolutions (here "
     f"{MODULES} modules of {CHANNELS} channels, with batch norm) and at what rate (here "
     f"{PUBLISHED_CONFIG.learning_rate:g}) is not known. Here weights are averaged over steps, and a second head "

@@ -35,9 +35,8 @@ from .settings import MADDOCKS
 
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
-    "An agent learns from its own games with the settings that the report makes adjustable, and plays tree search with "
-    "random roll-outs that gets as many searches per move. "
-    "Published figures to set beside these are not known."
+    "An agent learns from its own games with the settings that the report makes adjustable, and plays against tree "
+    "search with random roll-outs, which has as many searches per move. Published figures are not known."
 )
 _MATCH_NOTES = (
     "As in the report: an iteration is a number of games of self-play, of epochs of training, and of games of "

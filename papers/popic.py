@@ -57,9 +57,9 @@ _OPENINGS = "ballots"
 _OVERTIME = 1.1  # times the minutes: a longer training is mentioned in the report
 _TITLE = "Popič, Bošković and Brest 2021, “Deep Learning and the Game of Checkers”, done again"
 _INTRODUCTION = (
-    "A network learns checkers from its own games; each version that passes the gate becomes the best. The last one "
-    "plays all before it. Published figures stand beside those measured here, with the published settings and with "
-    "this project's own in the same time."
+    "A network learns checkers from its own games; each version that passes the gate becomes the best. The last "
+    "version plays all earlier ones. Published figures are shown beside those measured here, with the published "
+    "settings and with this project's own in the same time."
 )
 _SIZE = (
     Measure("versions", "promoted versions", "count"),

@@ -25,8 +25,8 @@ FEWEST_PIECES, MOST_PIECES = 4, 6  # transfer needs tables of two pieces fewer; 
 _TITLE = "Wang 2023, “Deep Dive on Checkers Endgame Data”, done again"
 _INTRODUCTION = (
     "Networks learn the exact values of endgames, win, draw or loss for the side to move, and are tested on positions "
-    "that they were not trained on. Published figures stand beside those measured here with the published network and "
-    "a fraction of the time, and with a network and a search of this project."
+    "that they were not trained on. Published figures are shown beside those measured here, with the published network "
+    "in a fraction of the time, and with a network and a search of this project."
 )
 
 

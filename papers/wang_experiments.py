@@ -307,8 +307,8 @@ def threshold(lab: Lab, pieces: int) -> Experiment:
             f"Scaled: 2–{pieces} pieces where 2–7 were published. Thresholds chosen on the validation split: "
             f"{chosen['wang']:.3g} for Wang's network, {chosen['pair']:.3g} for the PairNetwork; above 1, the search "
             "always decides.",
-            "The PairNetwork learns from positions without a capture alone: by itself, and under a one-ply search, it "
-            "is asked about captures that it has never seen; the capture search asks it only where it has learned.",
+            "The PairNetwork learns only from positions without captures. Alone and in a one-ply search, it is asked "
+            "about captures that it has never seen; the capture search asks it only about positions without captures.",
             comparison_note(rows, _THRESHOLD_MEASURES, lab.why_missed()),
         ],
     )
@@ -355,7 +355,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
         Row("Chinook's codec", {"bytes": sizes["chinook"]}),
         Row("neural codec: network", {}, {"bytes": header.weights_bytes}),
         Row("neural codec: corrections", {}, {"bytes": header.corrections_bytes, "exceptions": header.exceptions}),
-        Row("neural codec: file, all told", {}, {"bytes": size}),
+        Row("neural codec: whole file", {}, {"bytes": size}),
     ]
     bars = {
         "Wang, published": (sizes["network"] / _MEGABYTE, sizes["exceptions"] / _MEGABYTE),
@@ -374,7 +374,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
     return Experiment(
         "compression",
         f"Compression: every value of 2–{most} pieces",
-        "A network and whatever corrects it, down to the last position, against a codec made by hand.",
+        "A network with corrections of all its errors, against a codec made by hand.",
         (Measure("bytes", "bytes", "bytes"), Measure("exceptions", "exceptions", "count")),
         rows,
         [Figure("compression", draw_sizes(bars), f"Bytes: 2–5 pieces as published, 2–{most} as measured.")],

@@ -93,7 +93,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         check_address(request.address)
     mirror = Mirror(request.mirror) if request.mirror else None
     if mirror is not None and not request.resume and not mirror.is_empty:
-        raise RunError(f"{mirror.url} holds a run already: go on with it by --resume, or choose another place")
+        raise RunError(f"{mirror.url} holds a run already: continue it with --resume, or choose another URL")
     if mirror is not None and request.resume and not (request.folder / "config.json").exists():
         mirror.pull(request.folder)
     if mirror is not None:
@@ -169,7 +169,7 @@ def _print_training(figures: TrainFigures, best: Path) -> None:
 def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes: float | None) -> RunConfig:
     """Returns the configuration to continue a run with, and writes new settings and minutes into its folder.
 
-    Raises ``RunError`` if the run has reached its limit.
+    Raises ``RunError`` if the run has reached its limit, ``ConfigError`` if a setting is wrong or cannot change.
     """
     state, changed = run.read_state(), config
     if settings:

@@ -48,7 +48,7 @@ class PiecesConversion(Conversion):
 
 
 class NotWon(TypedDict):
-    """A game of ``plies`` that did not win."""
+    """A position that was not won: why its game ended, and after how many plies."""
 
     fen: str
     pieces: int

@@ -75,7 +75,7 @@ class Tally:
     def add(self, scores: Sequence[float]) -> None:
         """Counts a pair or a single game: one or two scores (0, 1/2, 1) of the first player; raises ``ValueError``."""
         if len(scores) not in (1, 2) or any(score not in (0, 0.5, 1) for score in scores):
-            raise ValueError(f"{scores!r} is no result of one game or of a pair: one or two of 0, 0.5, 1")
+            raise ValueError(f"{scores!r} is not the result of a game or of a pair: give one or two of 0, 0.5, 1")
         counts = self.pairs if len(scores) == 2 else self.singles
         counts[int(2 * sum(scores))] += 1
         for score in scores:

@@ -69,7 +69,8 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
     The rule is that of lc0's rescorer (``ApplySyzygyRescoring``), in two passes over the positions of the game:
 
     1. Take each position inside the tables that follows an irreversible move. Its table value becomes the result of
-       this position and of all positions before it, back to the previous such position (or to the start of the game).
+       this position and (seen by each side to move) of all positions before it, back to the previous such position or
+       to the start of the game.
     2. Take each other position inside the tables whose table value contradicts its result. A table draw becomes a
        draw. A table win or loss counts if its distance ends the game before the 80-ply rule and no position since the
        last irreversible move has occurred twice; otherwise the result becomes a draw.

@@ -53,6 +53,6 @@ def _print(figures: ExportFigures) -> None:
     table = Table("compared with the network", "", title=title)
     table.add_row("policy divergence (nats)", f"{check['policy_kl']:.6f}")
     table.add_row("same best move", f"{check['top1_agreement']:.2%}")
-    table.add_row("error of a probability of win, draw, loss", f"{check['wdl_error']:.5f}")
+    table.add_row("mean error of win, draw and loss", f"{check['wdl_error']:.5f}")
     table.add_row("error of the value (root mean square)", f"{check['value_error']:.5f}")
     console.print(table)

@@ -121,7 +121,7 @@ class LadderResults:
                 for player_a, player_b, scores in fields["games"]:
                     self._scores[player_a, player_b] = {int(index): float(score) for index, score in scores.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise MatchError(f"{path} is no ladder: remove it to begin a new one, or choose another --out") from error
+            raise MatchError(f"{path} is not a ladder: remove it to begin anew, or choose another --out") from error
         if not sound:
             raise MatchError(f"{path} is damaged or of another version: remove it, or choose another --out")
         for name, value in self._settings.items():

@@ -76,7 +76,7 @@ def _climbers(request: LadderRequest) -> _Climbers:
         raise RunError(f"{run.path} holds no run; for the ladder of a single network give --doublings")
     minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
     if not minutes:
-        raise RunError(f"{run.path} has promoted no network yet: there is no ladder to climb")
+        raise RunError(f"{run.path} has promoted no network yet: train it longer first")
     names = evenly_spaced(list(minutes), request.networks)
     specs = {name: NetworkSpec(str(run.checkpoint(name))) for name in names}
     return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
@@ -103,7 +103,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     openings = make_openings(request.openings, (games + 1) // 2, request.seed)
     pairs = ladder_pairs(players, request.everybody)
     if not pairs:
-        raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
+        raise MatchError(f"{players[0].name} is alone on the ladder: name anchors with --anchors")
     settings: dict[str, str | int] = {
         "time_control": str(control),
         "openings": request.openings,
@@ -249,7 +249,7 @@ def _summary(standings: Standings) -> str:
         return "There is only one network."
     counts = Counter(step["verdict"] for step in standings.steps())
     return (
-        f"Steps stronger than the error: {counts['stronger']}, within it: {counts['within the error']}, weaker: "
+        f"Stronger than the one before: {counts['stronger']}, within the error: {counts['within the error']}, weaker: "
         f"{counts['weaker']}. {climb['network']} against {climb['before']}: "
         f"Elo {climb['elo']:+.0f} ± {climb['elo_error']:.0f}."
     )

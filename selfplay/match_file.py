@@ -153,7 +153,7 @@ def _index(round_tag: str) -> int:
 
 
 def _whole(pdn: PdnGame, game: MatchGame) -> bool:
-    """Whether the moves of a game lead to the ending that its tags name."""
+    """Whether a game is complete: its moves lead to the ending that its tags name, or its forfeit has a reason."""
     if game.termination in (FORFEIT, FLAG):
         return game.error is not None
     outcome = pdn.board().outcome()

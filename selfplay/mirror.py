@@ -51,7 +51,7 @@ class Mirror:
         if self.is_empty:
             return
         if self._is_of_another(folder):
-            raise RunError(f"{self.url} holds another run: choose another place for this one")
+            raise RunError(f"{self.url} holds another run: choose another --mirror")
         there = RunState.model_validate_json(self._read("state.json")).minutes
         here = folder.read_state().minutes
         if there > here:
@@ -90,7 +90,7 @@ class Mirror:
         for name in sorted(self._stored, key=lambda name: name == "config.json"):
             path = folder / name
             if not path.resolve().is_relative_to(folder.resolve()):
-                raise RunError(f"{self.url}: {name!r} is no file of a run")
+                raise RunError(f"{self.url}: {name!r} is not a file of a run")
             make_folder(path.parent)
             atomic_write(path, self._read(name))
 

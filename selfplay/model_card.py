@@ -173,7 +173,7 @@ def _without_student(data: CardData, student: str | None, target: Path, console:
     of_student = {*timed, "head"}
     gone = [name for name in data.results if name in of_student]
     if gone:
-        console.print(f"Another student than the card's: measured again: {', '.join(gone)}", markup=False)
+        console.print(f"The student has changed; measured again: {', '.join(gone)}", markup=False)
     for games in timed.values():
         games.unlink(missing_ok=True)  # unfinished matches too: another student must not finish them
     kept = {name: figures for name, figures in data.results.items() if name not in of_student}

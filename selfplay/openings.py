@@ -117,7 +117,7 @@ def _file_openings(text: str) -> list[Opening]:
             raise MatchError(f"openings in {path}: {error}") from error
     for number, board in enumerate(boards, 1):
         if board.outcome() is not None or not board.words()[1]:  # or the opponent has no pieces
-            raise MatchError(f"openings in {path}: the game is over in number {number}, {board.fen()}")
+            raise MatchError(f"openings in {path}: in number {number} the game is over, {board.fen()}")
     if not boards:
         raise MatchError(f"openings in {path}: there are none")
     return [Opening(f"{path.name} {number}", board) for number, board in enumerate(boards, 1)]

@@ -133,7 +133,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
         return make_simple_player(spec, conditions.seconds, conditions.seed)
     folder = checkpoint_folder(spec.folder)
     if spec.ponder and conditions.seconds is None and conditions.search is None:
-        raise PlayerError(f"{spec.text}: pondering is for games with a time: give seconds or a clock")
+        raise PlayerError(f"{spec.text}: pondering is for games with a time limit: give seconds or a clock")
     use_single_thread()
     if spec.level is not None:
         return _level_player(spec.level, folder, conditions)

@@ -34,7 +34,7 @@ class Ratings:
                 self.endgames = {str(name): float(share) for name, share in fields["endgames"].items()}
                 sound = fields["schema_version"] == _VERSION and fields["checksum"] == self._checksum()
             except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise RatingsError(f"{path} is no table of ratings: remove it to begin a new one") from error
+                raise RatingsError(f"{path} is not a table of ratings: remove it to begin a new one") from error
             if not sound:
                 raise RatingsError(f"{path} is damaged or of another version: remove it to begin a new table")
 

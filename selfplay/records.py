@@ -226,7 +226,7 @@ class GameRecordBuilder:
         Raises ``RecordError`` if no move can have this index, or the game is too long.
         """
         if not 0 <= index < movegen.MAX_MOVES:
-            raise RecordError(f"ply {self.ply}: {index} is no index of a move (0 to {movegen.MAX_MOVES - 1})")
+            raise RecordError(f"ply {self.ply}: {index} is not an index of a move (0 to {movegen.MAX_MOVES - 1})")
         if len(self._moves) == MAX_PLIES:
             raise RecordError(f"a game record holds at most {MAX_PLIES} moves")
         self._moves.append(int(index))
@@ -265,13 +265,13 @@ def fault_of(samples: Samples) -> str | None:
     if ((own & opp) | (kings & ~(own | opp))).any():
         return "a square holds two pieces, or a king is on an empty one"
     if (counts[samples.has_policy] != legal_moves(positions[samples.has_policy])).any():
-        return "a policy has not one probability for each legal move"
+        return "a policy does not have one probability for each legal move"
     with_policy = samples.policy_offsets[:-1][samples.has_policy]
     probabilities, wdl = samples.move_probabilities.astype(np.float32), samples.search_wdl.astype(np.float32)
     totals = np.add.reduceat(probabilities, with_policy) if len(with_policy) else np.zeros(0)
     for name, values, sums in (("move_probabilities", probabilities, totals), ("search_wdl", wdl, wdl.sum(axis=1))):
         if not ((values >= 0).all() and (np.abs(sums - 1) < _SUM_TOLERANCE).all()):
-            return f"{name} are no probabilities: each row must be non-negative and sum to 1"
+            return f"{name} are not probabilities: each row must be non-negative and sum to 1"
     return None
 
 

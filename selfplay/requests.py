@@ -343,7 +343,7 @@ class EngineRequest:
 
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Player to serve; as for match.")] = "champion"
     simulations: Annotated[
-        int, typer.Option(min=1, help="Simulations per move of a network, if neither a level nor a time is set.")
+        int, typer.Option(min=1, help="Simulations per move of a network, if the other program sets no limit.")
     ] = 400
     backend: Backend = "auto"
 

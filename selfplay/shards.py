@@ -287,7 +287,7 @@ def _read_header(file: BinaryIO, path: Path, size: int) -> _Header:
     """Reads and checks the header of a shard of ``size`` bytes; leaves the file at the start of the payload."""
     prefix = file.read(_PREFIX_BYTES)
     if not prefix.startswith(MAGIC[: len(prefix)]) or not prefix:
-        raise ShardError(f"{path} is no shard: it does not begin with {MAGIC!r}")
+        raise ShardError(f"{path} is not a shard: it does not begin with {MAGIC!r}")
     length = int.from_bytes(prefix[len(MAGIC) : len(MAGIC) + 4], "little")
     text = file.read(min(length, MAX_HEADER_BYTES))
     if len(prefix) < _PREFIX_BYTES or len(text) < length:
@@ -316,7 +316,7 @@ def _check_layout(path: Path, header: _Header, payload_bytes: int) -> None:
     for name, column in header.columns.items():
         expected = (header.layout[name][0], header.shape(name), offset)
         if (column.dtype, column.shape, column.offset) != expected:
-            raise ShardError(f"{path} has an unreadable header: column {name} is not as the counts say")
+            raise ShardError(f"{path} has an unreadable header: column {name} does not fit the counts")
         offset += column.size
     if payload_bytes != offset:
         raise ShardError(f"{path} is damaged: {payload_bytes} bytes of payload, not {offset}")

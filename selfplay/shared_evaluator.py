@@ -194,7 +194,7 @@ def _address(name: str, folder: Path | None) -> Path:
         folder = Path(tempfile.gettempdir()) / f"crownhead-{os.getuid()}-{digest}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise BackendError(f"{folder} belongs to somebody else: remove it")
+        raise BackendError(f"{folder} belongs to another user: remove it")
     folder.chmod(0o700)
     return folder / name
 

@@ -111,7 +111,7 @@ class Training:
         if folder.exists():
             return
         if self.config.init is not None:
-            raise RunError(f"{folder} is missing: begin the run anew, with --init and another folder")
+            raise RunError(f"{folder} is missing: begin a new run with --init in another folder")
         save_checkpoint(folder, self._fresh(self.config.network), {"steps": 0})
 
     def _make_trainer(self) -> Trainer:
@@ -136,7 +136,7 @@ class Training:
                 trainer.load(path)
             except CheckpointError as error:
                 best = self.folder.checkpoint(self.state.best)
-                raise RunError(f"{error}; else begin a new run with --init {best}") from error
+                raise RunError(f"{error}; or begin a new run with --init {best}") from error
         elif self.state.iteration > 0:
             raise RunError(f"{path} is missing: the learner cannot continue from where it was")
         return trainer

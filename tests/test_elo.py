@@ -101,7 +101,7 @@ def test_tally() -> None:
     assert tally.points == 6
     assert tally.elo_diff() == elo_diff([0, 1, 2, 1, 1], [1, 0, 0])
     for wrong in ((), (1, 1, 1), (0.3,), (2,)):
-        with pytest.raises(ValueError, match="no result"):
+        with pytest.raises(ValueError, match="not the result"):
             tally.add(wrong)
     assert tally.games == 11
 

@@ -231,5 +231,5 @@ def test_settings_are_checked() -> None:
     ):
         with pytest.raises(ValidationError):
             GateConfig.model_validate(wrong)
-    with pytest.raises(ValueError, match="no result"):
+    with pytest.raises(ValueError, match="not the result"):
         add(Gate(GateConfig()), [(1, 0.7)])

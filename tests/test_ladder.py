@@ -96,7 +96,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         results(tmp_path)
     for cut in (0, 1, len(text) // 2, len(text) - 3):
         path.write_text(text[:cut])
-        with pytest.raises(MatchError, match="is no ladder"):
+        with pytest.raises(MatchError, match="is not a ladder"):
             results(tmp_path)
 
 
@@ -245,7 +245,7 @@ def test_a_ladder(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"+{against['losses']} ={against['draws']} −{against['wins']}" in row
     said = capsys.readouterr().out
     assert "000004" in said
-    assert "Steps stronger than the error: " in said
+    assert "Stronger than the one before: " in said
 
 
 def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

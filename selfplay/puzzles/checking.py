@@ -86,7 +86,7 @@ def check_puzzles(
         raise PuzzleFileError(f"{path}: there are no puzzles in it")
     chosen = sorted(book.puzzles, key=partial(_place, seed))[skip : skip + sample]
     if not chosen:
-        raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; nothing is left behind {skip}")
+        raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; none are left after the first {skip}")
     simulations = round(book.simulations * times)
     failures: list[Failure] = []
     failed: set[Puzzle] = set()
