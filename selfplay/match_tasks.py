@@ -13,7 +13,7 @@ from .match import NO_CLOCK
 from .openings import Opening
 
 LOCKSTEP = 128  # games side by side in one process
-_SHARE = 32  # games of a task if several processes share a match between untimed networks
+_TASK_GAMES = 32  # games of a task if several processes share a match between untimed networks
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Pairing:
     @property
     def conditions(self) -> Conditions:
         seconds = None if self.control.kind == "none" else self.control.base_s
-        batch = _SHARE if self.lockstep else 1
+        batch = _TASK_GAMES if self.lockstep else 1
         return Conditions(self.simulations, seconds, backend=self.backend, batch=batch, plain=self.plain)
 
     @property
@@ -83,5 +83,5 @@ def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: in
     """
     size = 1
     if pairing.lockstep:
-        size = LOCKSTEP if jobs == 1 else _SHARE
+        size = LOCKSTEP if jobs == 1 else _TASK_GAMES
     return [Task(pairing, tuple(starts[first : first + size])) for first in range(0, len(starts), size)]

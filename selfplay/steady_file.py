@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.files import StorageError, atomic_write
 
-_SHARE = 20  # pause after writing, as a multiple of the time that writing took
+_PAUSE_FACTOR = 20  # pause after writing, as a multiple of the time that writing took
 
 
 class SteadyFile:
@@ -49,7 +49,7 @@ class SteadyFile:
                 self._timer = None
             begun = time.monotonic()
             atomic_write(self.path, self._content())
-            self._next = time.monotonic() + _SHARE * (time.monotonic() - begun)
+            self._next = time.monotonic() + _PAUSE_FACTOR * (time.monotonic() - begun)
 
     def _write_later(self) -> None:
         with self.lock:

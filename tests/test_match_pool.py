@@ -127,7 +127,7 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
 
     This backend answers alike in all batches.
     """
-    monkeypatch.setattr("selfplay.match_tasks._SHARE", 2)
+    monkeypatch.setattr("selfplay.match_tasks._TASK_GAMES", 2)
     text = f"{network}@off"
     pairing = pair(text, text, simulations=4, backend="numba")
     assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
