@@ -4,8 +4,8 @@
     python3 bootstrap.py pytest               installs what the tests need too, then runs them
     python3 bootstrap.py docs                 builds the documentation into build/site; any warning is an error
 
-Versions are pinned by constraints.txt. A torch that this Python already has is kept; else the pinned one is installed
-(on Linux, pip takes a CPU build if it finds one on its configured sources).
+Versions are pinned by constraints.txt. If this Python already has torch, it is used; otherwise the pinned version is
+installed (on Linux, pip takes a CPU build if its configured sources have one).
 """
 
 import hashlib
@@ -22,8 +22,8 @@ SCRIPTS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 TORCH = "torch==2.13.0"
-TOOLS = {"pytest": "dev", "ruff": "dev", "mypy": "dev", "mkdocs": "docs"}  # and the extras that they need
-EXTRAS = {  # word of a command → the extra that it needs beside what playing and training take
+TOOLS = {"pytest": "dev", "ruff": "dev", "mypy": "dev", "mkdocs": "docs"}  # program → extra that it needs
+EXTRAS = {  # word in the command → extra that it needs in addition to the core packages
     "--address": "ray",
     "--prometheus": "prometheus",
     "abdalla": "papers",
@@ -36,7 +36,7 @@ EXTRAS = {  # word of a command → the extra that it needs beside what playing 
 
 
 def extras_of(command: str, arguments: list[str]) -> str:
-    """The extras that a command needs, with commas between them."""
+    """The extras that a command needs, separated by commas."""
     if command in TOOLS:
         return TOOLS[command]
     words = [word for argument in arguments for word in (argument, *argument.split("=", 1))]
@@ -44,17 +44,17 @@ def extras_of(command: str, arguments: list[str]) -> str:
 
 
 def install(extra: str) -> None:
-    """Makes the environment and installs the project with these extras, unless that has been done already."""
+    """Makes the environment and installs the project with these extras, unless this was done before."""
     definition = (ROOT / "pyproject.toml").read_bytes() + CONSTRAINTS.read_bytes()
     stamp, key = ENVIRONMENT / f"installed-{extra or 'core'}", hashlib.sha256(definition).hexdigest()
     if stamp.is_file() and stamp.read_text() == key:
         return
-    # An active environment's torch is none for a new one beside it: that sees only what the Python itself has.
+    # A torch in an active environment does not help: the new environment sees only packages of the Python itself.
     has_torch = sys.prefix == sys.base_prefix and importlib.util.find_spec("torch") is not None
     if not PYTHON.exists():
         print(f"Setting up {ENVIRONMENT} (a few minutes the first time)", file=sys.stderr)
         venv.create(ENVIRONMENT, with_pip=True, system_site_packages=has_torch)
-    # Python compiles what it imports; compiling all of torch and the others takes long and fills the disk.
+    # --no-compile: Python compiles files on import; compiling all packages takes long and fills the disk.
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     if not has_torch:
         subprocess.run([*pip, TORCH], check=True)

@@ -1,4 +1,4 @@
-"""Crownhead's front door: the command line. Each command imports what it needs when it runs, so that help is quick."""
+"""The command line of Crownhead. Each command imports what it needs when it runs, so that ``--help`` is quick."""
 
 import json
 import logging
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):  # noqa: N818
-    """The user has pressed Ctrl-C; the message says what was saved, if the command knows."""
+    """The user has pressed Ctrl-C; the message says what was saved, if the command gave one."""
 
 
 class _Commands(TyperGroup):
-    """All commands. With ``--json`` the figures that a command returns are printed; those it yields, one by one.
+    """All commands. With ``--json``, prints the figures that a command returns, or those that it yields one by one.
 
-    Typer ends a program that is interrupted without a word: this hands the reason on instead.
+    Typer would end an interrupted program without a message: this raises ``Interrupted`` with the message instead.
     """
 
     def invoke(self, ctx: Any) -> None:
         try:
             figures, as_json = super().invoke(ctx), ctx.obj  # see ``options.Json``
             if isinstance(figures, Iterator) and not as_json:
-                deque(figures, 0)  # what it yields has been shown when the next is asked for
+                deque(figures, 0)  # runs the command, which shows its figures itself
             elif isinstance(figures, Iterator):
                 _print_array(figures)
             elif as_json:
@@ -58,7 +58,7 @@ class _Commands(TyperGroup):
 
 
 def _print_array(figures: Iterator[Any]) -> None:
-    """A JSON array, an element a line as soon as it is known; it is closed also where an error ends it."""
+    """Prints a JSON array, one element per line as soon as it is known; closes it even after an error."""
     before = "["
     try:
         for element in figures:
@@ -73,7 +73,7 @@ app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=
 EXIT_BAD_INPUT = 2
 _LONGEST_MESSAGE = 300  # characters
 EXIT_INTERRUPTED = 130
-EXPECTED = (ValueError, OSError)  # the project's own errors say what is wrong in one line
+EXPECTED = (ValueError, OSError)  # errors whose message is printed without a traceback
 
 
 def _tell_version(wanted: bool) -> None:
@@ -92,7 +92,7 @@ def options(
     ] = False,
     modules: Annotated[
         list[str] | None,
-        typer.Option("--import", metavar="MODULE", help="Module or file with a family of networks of your own."),
+        typer.Option("--import", metavar="MODULE", help="Module or file with your own family of networks."),
     ] = None,
 ) -> None:
     """AlphaZero-style self-play engine for English draughts: train, measure, analyse."""
@@ -110,17 +110,17 @@ app.command("train")(request_command(TrainRequest, TrainRequest.execute))
 @app.command()
 def pretrain(
     games: Annotated[Path, typer.Argument(help="A collection of games in PDN.")],
-    out: Annotated[Path, typer.Option(help="Folder of the network.")],
+    out: Annotated[Path, typer.Option(help="Folder for the network.")],
     net: Annotated[str, typer.Option(help="Size of a new network, like 4x48, or the folder of one.")] = "4x48",
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Minutes of training; reading and tests come on top.")
+        float, typer.Option(min=0.01, help="Minutes of training; reading and tests take some more.")
     ] = 10.0,
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="Seed of the split and of the order of the games.")
     ] = 1,
     quiet: Json = False,
 ) -> Any:
-    """Learn moves and results from recorded games; measured on games that were left out. Ctrl-C saves."""
+    """Learn moves and results from recorded games, and measure on games that were held out. Ctrl-C saves."""
     from learner.expert.commands import pretrain_command
 
     return pretrain_command(games, out, net, minutes, seed, quiet)
@@ -130,11 +130,13 @@ def pretrain(
 def perft(
     depth: Annotated[int, typer.Argument(min=0, max=30, help="Number of plies.")],
     fen: Fen = None,
-    distinct: Annotated[bool, typer.Option("--distinct", help="Count captures to the same position once.")] = False,
-    divide: Annotated[bool, typer.Option("--divide", help="Also count the positions below each move.")] = False,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="Count captures that lead to the same position once.")
+    ] = False,
+    divide: Annotated[bool, typer.Option("--divide", help="Also count the positions after each move.")] = False,
     quiet: Json = False,
 ) -> Any:
-    """Count the positions after exactly DEPTH plies: the move generator's check and speed test."""
+    """Count the positions after exactly DEPTH plies, to check and time the move generator."""
     from engine.perft import perft_report
 
     report = perft_report(depth, fen, distinct, divide)
@@ -161,26 +163,26 @@ def _play(request: PlayRequest) -> None:
     plan = None
     if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
         spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
-        if spec.kind == "network":  # says what is wrong with a checkpoint before a window opens
+        if spec.kind == "network":  # a bad checkpoint is reported before a window opens
             from learner.checkpoint import read_info
             from selfplay.players import checkpoint_folder
 
             read_info(checkpoint_folder(spec.checkpoint or "champion"))
         elif spec.kind == "external":
-            _start_engine(spec)  # says whether there is such a program; it runs when it is asked for a move
+            _start_engine(spec)  # raises if there is no such program; it is started at its first move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
     tools = MatchTools(_match_openings, _match_elo)
     options: dict[str, Any] = {"plan": plan, "menu": request.menu, "match_tools": tools}
     if request.puzzles is not None:
         from engine.puzzles.book import read_book
 
-        book = read_book(request.puzzles)  # says what is wrong with it before a window opens
+        book = read_book(request.puzzles)  # a bad file is reported before a window opens
         options |= {"puzzles": lambda: book.puzzles, "first": "puzzles"}
     run(_make_network, _start_engine, _find_networks, _ask_oracle, **options)
 
 
 def _make_network(spec: "OpponentSpec") -> "Player":
-    """The board's way to networks: ``gui`` knows no torch."""
+    """Makes a network player for ``gui``, which does not import torch."""
     from secrets import randbits
 
     from selfplay.compiling import made_beside_compiling
@@ -198,14 +200,14 @@ def _make_network(spec: "OpponentSpec") -> "Player":
 
 
 def _start_engine(spec: "OpponentSpec") -> "Player":
-    """The board's way to external engines."""
+    """Makes the player of an external engine for ``gui``."""
     from engine.players import HubPlayer
 
     return HubPlayer(spec.command or "", spec.seconds)
 
 
 def _find_networks() -> "list[CheckpointEntry]":
-    """The networks that the board's menu offers."""
+    """The networks that the menu of ``gui`` offers."""
     from gui.opponents import CheckpointEntry
     from selfplay.players import rated_networks
 
@@ -216,14 +218,14 @@ def _find_networks() -> "list[CheckpointEntry]":
 
 
 def _match_openings(text: str, number: int, seed: int) -> "list[Board]":
-    """The openings of the board's matches."""
+    """The openings of matches in ``gui``."""
     from selfplay.openings import make_openings
 
     return [opening.board for opening in make_openings(text, number, seed)]
 
 
 def _match_elo(results: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """What the results of the board's matches say: Elo of the first player, and half of its 95 % interval."""
+    """Elo of the first player of a match in ``gui``, and half of its 95 % interval."""
     from selfplay.elo import Tally
 
     tally = Tally()
@@ -233,7 +235,7 @@ def _match_elo(results: Sequence[Sequence[float]]) -> tuple[float, float]:
 
 
 def _ask_oracle(board: "Board") -> "OracleAnswer":
-    """The board's way to the endgame oracle."""
+    """The endgame oracle's answer, for ``gui``."""
     from selfplay.knowledge import shared_oracle
 
     return shared_oracle().probe(board)
@@ -243,14 +245,14 @@ def _ask_oracle(board: "Board") -> "OracleAnswer":
 def annotate(
     games: Annotated[Path, typer.Argument(help="Games in PDN.")],
     out: Annotated[
-        Path | None, typer.Option(help="The annotated copy; if left out, GAMES with .annotated.pdn as its end.")
+        Path | None, typer.Option(help="File for the annotated copy; GAMES with the ending .annotated.pdn if left out.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.05, max=600, help="Seconds of thought a position.")] = 0.2,
+    seconds: Annotated[float, typer.Option(min=0.05, max=600, help="Seconds of search per position.")] = 0.2,
     quiet: Json = False,
 ) -> Any:
-    """Have the champion judge every game of a file: a copy with glyphs, evaluations and the better moves.
+    """Annotate every game of a file by the champion: write a copy with glyphs, evaluations and better moves.
 
-    What ends it loses one game at most: the same command goes on.
+    After an interruption run it again to continue; at most one game is lost.
     """
     from gui.annotate_command import annotate_command
     from gui.opponents import Opponents
@@ -289,12 +291,12 @@ for name, group in (
 def main() -> None:
     """Runs the command line. Bad input ends with one line on standard error and exit code 2."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers end programs so: all is saved, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers send it; it then saves like Ctrl-C
     try:
         _check_arguments(sys.argv)
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
-    except (Interrupted, KeyboardInterrupt) as error:  # the latter before any command has begun
-        for number in (signal.SIGINT, signal.SIGTERM):  # all is saved: a second one must not change the code
+    except (Interrupted, KeyboardInterrupt) as error:  # the latter before a command has begun
+        for number in (signal.SIGINT, signal.SIGTERM):  # all is saved: a second signal must not change the exit code
             signal.signal(number, signal.SIG_IGN)
         print(": ".join(["crownhead: interrupted", *map(str, error.args)]), file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
@@ -322,22 +324,22 @@ def main() -> None:
 
 
 def _play_other(game: str) -> None:
-    """Begins the command anew, in a process that plays another game."""
+    """Starts the command again, in a process that plays another game."""
     os.environ[GAME_VARIABLE] = game
-    if os.name == "nt":  # where a process cannot become another
+    if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.call(sys.orig_argv))
     os.execv(sys.executable, sys.orig_argv)
 
 
 def _check_arguments(arguments: list[str]) -> None:
-    """Raises ``ValueError`` for one that is no text: it could be neither stored nor shown."""
+    """Raises ``ValueError`` for an argument that is not UTF-8: it could not be stored or shown."""
     for argument in arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            raise ValueError(f"the argument {argument.encode('utf-8', 'replace').decode()[:80]!r} is no UTF-8")
+            raise ValueError(f"the argument {argument.encode('utf-8', 'replace').decode()[:80]!r} is not UTF-8")
 
 
 def _one_line(message: str) -> str:
-    """A message in one line; of a long one, that repeats what it was given, the beginning and the end."""
+    """A message as one line; a long message is shortened to its beginning and end."""
     line = " ".join(message.split())
     return (
         line

@@ -1,7 +1,7 @@
-"""Builds the sdist, a wheel from it, and tries the wheel in a folder of its own: python try_package.py [PYTHON ...]
+"""Builds the sdist and from it a wheel, and tests the wheel outside the sources: python try_package.py [PYTHON ...]
 
-The wheel goes into a new environment that sees this Python's packages. For each other PYTHON that is named and there,
-it is installed with all that it needs.
+The wheel is installed in a new environment that sees this Python's packages. For each other PYTHON that exists, it is
+installed with all its dependencies.
 """
 
 import os
@@ -27,7 +27,7 @@ TRY_MATCH = (
 
 
 def build(folder: Path) -> Path:
-    """The wheel of the sdist; what the sdist lacks, the wheel lacks."""
+    """Builds the wheel from the sdist, so that files missing in the sdist are missing in the wheel, too."""
     archive = _built("build_sdist", ROOT, folder)
     with tarfile.open(archive) as opened:
         opened.extractall(folder, filter="data")
@@ -35,14 +35,14 @@ def build(folder: Path) -> Path:
 
 
 def _built(what: str, sources: Path, folder: Path) -> Path:
-    """What a hook of the build system makes of the sources; it talks a lot, and says the name last."""
+    """Runs a hook of the build system; returns the file that it made, whose name is the last word of its output."""
     code = f"from setuptools import build_meta; print(build_meta.{what}({str(folder)!r}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=sources, check=True, stdout=subprocess.PIPE, text=True)
     return folder / done.stdout.split()[-1]
 
 
 def try_wheel(python: Path, folder: Path) -> None:
-    """Imports, the version and a short match, from another folder and without the sources' path."""
+    """Tests imports, the version and a short match, in another folder and without PYTHONPATH."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(python.parent / "crownhead")]
     for arguments in (

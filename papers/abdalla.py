@@ -1,4 +1,4 @@
-"""What ``crownhead reproduce abdalla`` does: Abdalla 2024, chess endgames of 3 and 4 men, in minutes on a core."""
+"""``crownhead reproduce abdalla``: Abdalla 2024, with chess endgames of 3 and 4 men, in minutes on one core."""
 
 import importlib.util
 import time
@@ -19,13 +19,13 @@ EXPERIMENTS = ("time", "accuracy", "search", "storage")
 _TITLE = "Abdalla 2024, “Beyond Tablebases”, done again"
 _INTRODUCTION = (
     "Networks answer whether a chess endgame is won, drawn or lost for the side to move, in place of Syzygy tables. "
-    "Published figures stand beside those measured here with the published network, and with one after this project's "
-    "endgame oracle."
+    "Published figures are shown beside those measured here, with the published network and with one like this "
+    "project's endgame oracle."
 )
 
 
 def _steps(lab: "ChessLab", names: list[str]) -> list[tuple[str, Step]]:
-    """What to do, in order; the accuracy is reported after the first network, and again after the second."""
+    """Steps of the chosen experiments in order; accuracy is reported after each of the two networks."""
     from . import abdalla_experiments as done
 
     steps: list[tuple[str, Step]] = [
@@ -41,15 +41,16 @@ def _steps(lab: "ChessLab", names: list[str]) -> list[tuple[str, Step]]:
 def abdalla_command(
     experiment: str | None, minutes: float, syzygy: Path, seed: int, out: Path, quiet: bool
 ) -> dict[str, Any]:
-    """Does one experiment of Abdalla 2024 or all four; see ``crownhead reproduce abdalla --help``.
+    """Runs one experiment of Abdalla 2024 or all four; see ``crownhead reproduce abdalla --help``.
 
     Returns:
-        For each experiment, by name, ``Experiment.to_json``.
+        Name of each experiment → ``Experiment.to_json``.
 
     Raises:
-        ValueError: python-chess is missing, an unknown experiment, bad numbers, or no tables that can be read.
+        ValueError: python-chess is missing, the experiment is unknown, a number is out of range, or no tables can be
+            read.
         StorageError: the report cannot be written.
-        KeyboardInterrupt: with a message that says what the report holds.
+        KeyboardInterrupt: Ctrl-C; the message says what the report contains.
     """
     names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
     if importlib.util.find_spec("chess") is None:
@@ -58,7 +59,7 @@ def abdalla_command(
     from .chess_positions import SyzygyTables
 
     tables = SyzygyTables(syzygy)
-    make_writable_folder(out)  # now, not after minutes
+    make_writable_folder(out)  # before the work, to find errors early
     if tables.missing:
         text = f"{syzygy} lacks {', '.join(tables.missing)}: positions of {', '.join(tables.left_out)} are left out"
         Console(stderr=True).print(text, soft_wrap=True, highlight=False)

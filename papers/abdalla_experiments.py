@@ -21,10 +21,10 @@ from .experiment import Experiment, Measure, Row, comparison_note
 from .figures import draw_bars
 
 PUBLISHED_EPOCHS = {"10 epochs": 0.921, "50 epochs": 0.910}
-"""Right answers on 1,000 fresh positions of at most 6 men."""
+"""Published fraction of right answers on 1,000 fresh positions of at most 6 men."""
 PUBLISHED_TABLE_BYTES = 70e9
-"""About: the Syzygy win/draw/loss tables of at most 6 men."""
-_MATERIAL = Measure("material", "likeliest class of the material")
+"""Approximate size of the Syzygy win/draw/loss tables of at most 6 men."""
+_MATERIAL = Measure("material", "most frequent class of the material")
 _ACCURACIES: dict[Kind, Measure] = {kind: Measure(kind, f"{name}, right") for kind, name in NAMES.items()}
 _SEARCHES: dict[Kind, Measure] = {
     kind: Measure(f"{kind}_search", f"{name}, one-ply search") for kind, name in NAMES.items()
@@ -32,17 +32,17 @@ _SEARCHES: dict[Kind, Measure] = {
 _BATCH, _SINGLE, _REPETITIONS = 1000, 200, 5
 _MICROSECONDS = 1e6
 LOSS, DRAW, WIN = 0, 2, 4
-"""Places in ``CLASSES``. The class of a position is ``WIN`` minus its class for the other side."""
+"""Indices in ``CLASSES``. The class of a position is ``WIN`` minus its class for the opponent."""
 Judge = Callable[[np.ndarray], np.ndarray]
 
 
 class Children(NamedTuple):
-    """What N positions lead to.
+    """The positions one ply after N positions.
 
     Attributes:
-        men: int16 [M, 4], the M children that only a network can judge, each seen by its own side to move.
-        parents: int64 [M], places of their parents.
-        settled: int64 [N], the best class for the parent that the rules alone give it, ``LOSS`` if none.
+        men: int16 [M, 4], the M children that the rules do not decide, each seen by its own side to move.
+        parents: int64 [M], indices of their parents.
+        settled: int64 [N], the best class for the parent among the children that the rules decide; ``LOSS`` if none.
     """
 
     men: np.ndarray
@@ -51,7 +51,7 @@ class Children(NamedTuple):
 
 
 def _settled(board: chess.Board) -> int | None:
-    """The class of a position for its side to move, where the rules alone give it."""
+    """The class of a position for its side to move if the rules decide it, else None."""
     if board.is_checkmate():
         return LOSS
     if board.is_stalemate() or board.is_insufficient_material():
@@ -60,11 +60,10 @@ def _settled(board: chess.Board) -> int | None:
 
 
 def children_of(boards: Sequence[chess.Board]) -> Children:
-    """The children of positions of at most 4 men; boards are as before afterwards.
+    """The children of positions of at most 4 men. The boards are unchanged afterwards.
 
-    A mate, a stalemate, and too few men to mate, as after many captures, are judged by the rules, as is a position
-    without a legal move itself. Men know nothing of a capture en passant: a child in which there is one is judged as if
-    there were none.
+    Mate, stalemate and insufficient material are decided by the rules, also in the positions themselves. ``men`` cannot
+    express captures en passant: a child with one is judged as if there were none.
     """
     rows: list[list[int]] = []
     parents: list[int] = []
@@ -87,7 +86,7 @@ def children_of(boards: Sequence[chess.Board]) -> Children:
 
 
 def one_ply_search(judge: Judge, children: Children) -> np.ndarray:
-    """int64 [N]: the best class for each parent among what the rules give and what ``judge`` says of its children."""
+    """int64 [N]: the best class for each parent among its children, decided by the rules or else by ``judge``."""
     found = children.settled.copy()
     np.maximum.at(found, children.parents, len(CLASSES) - 1 - judge(children.men))
     return found
@@ -98,14 +97,14 @@ def share(answers: np.ndarray, test: Test) -> float:
 
 
 def material_answers(pool: Labelled, men: np.ndarray) -> np.ndarray:
-    """int64 [N]: the class that is most frequent in the pool for the same men, wherever they stand."""
+    """int64 [N]: the most frequent class in the pool of positions with the same men, on whatever squares."""
     counts = np.zeros((1 << 8, len(CLASSES)), np.int64)
     np.add.at(counts, (pair_features(pool.men)[1], pool.classes), 1)
     return counts.argmax(1)[pair_features(men)[1]]
 
 
 def scale_note(lab: ChessLab) -> str:
-    """What was scaled down, and how."""
+    """A note for the report: what was scaled down, and how."""
     seen = ", ".join(f"{NAMES[kind]} {count:,}" for kind, count in lab.seen.items())
     return (
         f"Scaled: positions of 3 and 4 men where at most 6 were published. Trained on {len(lab.pool.men):,} labelled "
@@ -122,7 +121,7 @@ def _less_seen(lab: ChessLab) -> str:
 
 
 def left_out_note(lab: ChessLab) -> list[str]:
-    """Which positions the folder of tables could not judge."""
+    """A note for the report on positions that the tables in the folder could not judge; [] if all are there."""
     tables = lab.tables
     if not tables.missing:
         return []
@@ -133,7 +132,7 @@ def left_out_note(lab: ChessLab) -> list[str]:
 
 
 def accuracy(lab: ChessLab, kinds: Sequence[Kind]) -> Experiment:
-    """How often are the networks right, of those trained so far?"""
+    """Experiment: how often are the networks ``kinds`` right?"""
     networks = {kind: lab.network(kind) for kind in kinds}
     rows = []
     for number, (name, test) in enumerate(lab.tests().items()):
@@ -167,8 +166,8 @@ def accuracy(lab: ChessLab, kinds: Sequence[Kind]) -> Experiment:
     return Experiment(
         "accuracy",
         "Accuracy: a network in place of the tables",
-        "Networks learn the values of the Syzygy tables from random positions, and are asked about fresh ones. Beside "
-        "them the simplest answer: the class that the same men have most often, wherever they stand.",
+        "Networks learn the values of the Syzygy tables from random positions, and are asked about fresh ones. The "
+        "baseline is the class that positions with the same men have most often, on whatever squares.",
         [*_ACCURACIES.values(), _MATERIAL],
         [*rows, *by_class],
         [Figure("accuracy", draw_bars(bars), "Wrong answers on fresh positions.")],
@@ -187,7 +186,7 @@ def _by_class(test_name: str, test: Test, answers: dict[Kind, np.ndarray]) -> li
 
 
 def search(lab: ChessLab) -> Experiment:
-    """What does it gain to look one move ahead?"""
+    """Experiment: how much does a search of one ply gain?"""
     rows = []
     for name, test in lab.tests().items():
         lab.progress.phase(f"making the moves of {name}")
@@ -206,8 +205,8 @@ def search(lab: ChessLab) -> Experiment:
     return Experiment(
         "search",
         "One-ply search on top",
-        "Every legal move is made and the network judges what it leads to, all children of all positions in one batch; "
-        "the best child decides.",
+        "Every legal move is made, and the network judges the positions after all moves in one batch; the best one "
+        "decides.",
         [*(measure for kind in NAMES for measure in _measures(kind)), Measure("children", "judged children", "count")],
         rows,
         [
@@ -218,8 +217,8 @@ def search(lab: ChessLab) -> Experiment:
             )
         ],
         [
-            "Mate, stalemate and men too few to mate are judged by the rules, not by the network. Nothing was "
-            "published with a search. The networks know nothing of captures en passant.",
+            "Mate, stalemate and insufficient material are judged by the rules, not by the network. Nothing was "
+            "published with a search. The networks cannot see captures en passant.",
             scale_note(lab),
             *left_out_note(lab),
         ],
@@ -231,7 +230,7 @@ def _measures(kind: Kind) -> tuple[Measure, Measure]:
 
 
 def _fastest(work: Callable[[], object], positions: int) -> float:
-    """Microseconds per position, of the fastest of some repetitions: others were held up by something else."""
+    """Microseconds per position in the fastest of ``_REPETITIONS``, which other processes disturbed least."""
     seconds = []
     for _ in range(_REPETITIONS):
         began = time.perf_counter()
@@ -241,7 +240,7 @@ def _fastest(work: Callable[[], object], positions: int) -> float:
 
 
 def probe_time(lab: ChessLab) -> Experiment:
-    """How long does an answer take, from a board of python-chess on?"""
+    """Experiment: how long does an answer take, starting from a board of python-chess?"""
     boards = list(islice(draw_boards(lab.tables, TEST, lab.tables.men, Random(lab.seed)), _BATCH))
     single = boards[:_SINGLE]
     lab.progress.phase("measuring probe times")
@@ -265,8 +264,8 @@ def probe_time(lab: ChessLab) -> Experiment:
     return Experiment(
         "time",
         "Probe time",
-        "The time of an answer, from a board of python-chess on: the tables read and warm in memory, the networks with "
-        "the work of turning boards into their input.",
+        "The time of an answer, starting from a board of python-chess: with tables that are in memory already, and "
+        "with networks including the conversion of boards to their input.",
         [
             Measure("one", "one at a time", "microseconds"),
             Measure("many", f"in batches of {_BATCH:,}", "microseconds"),
@@ -291,7 +290,7 @@ def _slower(rows: Sequence[Row]) -> str:
 
 
 def storage(lab: ChessLab) -> Experiment:
-    """How much room do the networks take, and the tables?"""
+    """Experiment: how many bytes do the networks and the tables need?"""
     name, test = next(iter(lab.tests().items()))
     measures = [Measure("bytes", "bytes", "bytes"), Measure("right", f"right on {name}")]
     rows = [
@@ -311,8 +310,8 @@ def storage(lab: ChessLab) -> Experiment:
     return Experiment(
         "storage",
         "Storage",
-        "A network has one size for all men, tables grow some hundredfold with each; for three and four men tables are "
-        "small. They are also always right.",
+        "A network has the same size for any number of men, while tables grow about a hundredfold with each man; for "
+        "three and four men tables are small. They are also always right.",
         measures,
         rows,
         [],

@@ -1,4 +1,4 @@
-"""The labelled positions, trainings and tests that the experiments of Abdalla 2024 share, within one budget of time."""
+"""Labelled positions, trainings and tests that the experiments of Abdalla 2024 share, within one time budget."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ NAMES: dict[Kind, str] = {"cnn": "Abdalla's network", "pair": "ManPairNetwork"}
 NETWORKS: dict[Kind, Callable[[], ChessNetwork]] = {"cnn": AbdallaNetwork, "pair": ManPairNetwork}
 SETTINGS: dict[Kind, TrainingSettings] = {
     "cnn": TrainingSettings(learning_rate=2e-3, weight_decay=0.01, batch_size=256, warmup_steps=100, report_s=2.0),
-    # Without weight decay this small set of vectors would learn its pool of positions by heart within minutes.
+    # Without weight decay this network would overfit its pool of positions within minutes.
     "pair": TrainingSettings(learning_rate=1e-2, weight_decay=0.5, batch_size=4096, warmup_steps=100, report_s=2.0),
 }
 SHARES: dict[Kind | Literal["label"], float] = {"label": 0.25, "pair": 0.2, "cnn": 0.55}
-"""Share of the training time that each kind of network gets."""
+"""Fraction of the time for labelling and for the training of each kind of network."""
 TESTED = 5000
 _CHUNK, _CHUNK_OF_THREE = 500, 50  # positions labelled at a time, and how many of them have three men
 _FEWEST_LABELLED = 2 * _CHUNK
@@ -42,7 +42,7 @@ class Test(NamedTuple):
 
 
 class PoolTrainer(TimedTrainer):
-    """Learns from labelled positions, each as often as every other, in an order that changes."""
+    """Learns from labelled positions, all equally often, in a new random order each time."""
 
     def __init__(
         self, network: ChessNetwork, pool: Labelled, settings: TrainingSettings, minutes: float, seed: int
@@ -58,14 +58,14 @@ class PoolTrainer(TimedTrainer):
 
 
 class ChessLab:
-    """Labels positions once, trains each network once, whichever experiments ask for it, and draws the tests.
+    """Labels positions and trains each network once, for all experiments, and draws test positions.
 
     Args:
-        minutes: for labelling and both trainings, shared as ``SHARES`` says.
+        minutes: time for labelling and both trainings, divided by ``SHARES``.
 
     Attributes:
-        seen: positions that each network has been trained on, each time counted.
-        labelling_rate: positions drawn and labelled per second, 0 before that.
+        seen: number of positions that each network was trained on, with repetitions.
+        labelling_rate: positions drawn and labelled per second; 0 before labelling.
     """
 
     def __init__(self, tables: SyzygyTables, minutes: float, seed: int, progress: OracleProgress) -> None:
@@ -77,7 +77,7 @@ class ChessLab:
 
     @cached_property
     def pool(self) -> Labelled:
-        """Labelled positions to train on, made when first asked for; a tenth have three men."""
+        """Labelled positions to train on, made at first use; a tenth of them have three men."""
         seconds = 60 * self.minutes * SHARES["label"]
         self.progress.phase("labelling positions", seconds)
         counts = {3: _CHUNK_OF_THREE, 4: _CHUNK - _CHUNK_OF_THREE} if len(self.tables.men) == 2 else {}
@@ -96,7 +96,7 @@ class ChessLab:
         return pool
 
     def network(self, kind: Kind) -> ChessNetwork:
-        """A trained network, trained when first asked for."""
+        """A trained network; it is trained at first use."""
         if kind not in self._networks:
             torch.manual_seed(self.seed)
             network, minutes, pool = NETWORKS[kind](), self.minutes * SHARES[kind], self.pool
@@ -108,7 +108,7 @@ class ChessLab:
         return self._networks[kind]
 
     def test(self, men: Sequence[int]) -> Test:
-        """``TESTED`` fresh positions with these numbers of men, always the same; the pool has no image of one."""
+        """``TESTED`` test positions with these numbers of men, always the same; no mirror image is in the pool."""
         key = tuple(men)
         if key not in self._tests:
             self.progress.phase(f"drawing positions of {named(men)} men to test on")
@@ -118,11 +118,11 @@ class ChessLab:
         return self._tests[key]
 
     def tests(self) -> dict[str, Test]:
-        """All tests by name: of all positions alike, and by number of men."""
+        """Name → test: one of all positions, and one for each number of men."""
         sets = [tuple(self.tables.men), *((men,) for men in self.tables.men)]
         return {f"{named(men)} men": self.test(men) for men in dict.fromkeys(sets)}
 
 
 def named(men: Sequence[int]) -> str:
-    """Numbers of men as tables name them."""
+    """Numbers of men as text, like "3–4"."""
     return "–".join(map(str, men))

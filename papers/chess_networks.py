@@ -1,6 +1,6 @@
-"""Networks that judge chess endgames: Abdalla's, and one made of pairs of men after this project's endgame oracle.
+"""Networks that judge chess endgames: Abdalla's, and one with pairs of men like this project's ``PairNetwork``.
 
-Both take positions as int16 [N, 4] men, seen by the side to move (``chess_positions``), and give logits [N, 5] in the
+Both take positions as int16 [N, 4] men, seen by the side to move (``chess_positions``), and return logits [N, 5] in the
 order of ``CLASSES``.
 """
 
@@ -24,19 +24,19 @@ _MATERIALS = (NUM_KINDS + 1) ** 2
 
 
 class ChessNetwork(nn.Module):
-    """What both have in common."""
+    """Base class of both networks."""
 
     @abstractmethod
     def forward(self, men: np.ndarray) -> Tensor: ...
 
     @property
     def parameter_count(self) -> int:
-        """Number of learned numbers."""
+        """Number of parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     @torch.no_grad()
     def judge(self, men: np.ndarray) -> np.ndarray:
-        """int64 [N]: the likeliest class of positions."""
+        """int64 [N]: the most probable class of each position."""
         self.eval()
         parts = [
             self(men[start : start + _INFERENCE_BATCH]).argmax(1).numpy()
@@ -46,7 +46,7 @@ class ChessNetwork(nn.Module):
 
 
 def planes_of(men: np.ndarray) -> Tensor:
-    """float32 [N, 12, 8, 8]: a plane for each kind, ranks and then files from the left corner of the side to move."""
+    """float32 [N, 12, 8, 8]: one plane per kind of man; axes are ranks and files, from a1 of the side to move."""
     planes = torch.zeros(len(men), _NUM_PIECE_SQUARES + 1)
     planes.scatter_(1, torch.from_numpy(np.where(men == NO_MAN, _NUM_PIECE_SQUARES, men).astype(np.int64)), 1.0)
     return planes[:, :_NUM_PIECE_SQUARES].unflatten(1, (NUM_KINDS, 8, 8))
@@ -55,8 +55,8 @@ def planes_of(men: np.ndarray) -> Tensor:
 class AbdallaNetwork(ChessNetwork):
     """The network of Abdalla 2024: convolutions to 64, 128 and 256 channels, each halving the board, and 512 units.
 
-    The size of the kernels was not published with the rest: here 3×3, with ReLU. Where the processor multiplies bf16,
-    training does so, with float32 weights.
+    The size of the kernels was not published; here it is 3×3, with ReLU. If the processor supports bf16, training uses
+    it, with float32 weights.
     """
 
     def __init__(self) -> None:
@@ -76,12 +76,12 @@ class AbdallaNetwork(ChessNetwork):
 
 
 class ManPairNetwork(ChessNetwork):
-    """Learned vectors of men on their squares and of pairs of men by kinds and distance, summed and gated.
+    """Sums learned vectors of men (by kind and square) and of pairs of men (by kinds and distance).
 
-    As in ``endgame.networks.PairNetwork`` one half of the sum is gated by the other, what kinds of men there are has
-    biases of its own before and after, and two small layers follow. A board has 64 squares where draughts has 32, so a
-    pair is known by how far its men stand apart; where they stand comes from the men's own vectors. Mirror images are
-    the same input (``chess_positions.canonical``).
+    As in ``endgame.networks.PairNetwork``, one half of the sum gates the other, each set of men has its own biases in
+    two places, and two small layers follow. Chess has 64 squares and draughts 32, so a pair is looked up by the
+    distance of its men; their squares come in by the vectors of single men. Mirror images give the same input
+    (``chess_positions.canonical``).
     """
 
     def __init__(self, width: int = 12, experts: int = 64, hidden: int = 32) -> None:
@@ -103,17 +103,17 @@ class ManPairNetwork(ChessNetwork):
 
 
 def pair_features(men: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What a ``ManPairNetwork`` looks up: int64 [N, 10] rows of its vectors, and int64 [N] of its biases.
+    """Rows that a ``ManPairNetwork`` looks up: int64 [N, 10] of its vectors, and int64 [N] of its biases.
 
-    The rows are those of the six pairs, by kinds and steps from the one to the other along files and ranks, and those
-    of the four men, by kind and square; what a fourth man would have is padding.
+    Vectors are those of the six pairs, by kinds and differences of files and ranks, and those of the four men, by kind
+    and square. Rows of an absent fourth man are padding.
     """
     men = men.astype(np.int64)
     kinds, files, ranks, absent = men >> 6, men & 7, men >> 3 & 7, men == NO_MAN
     features = []
     for i in range(MOST_MEN):
         for j in range(i):
-            # Men are sorted, but for the kings: of the two kinds either may be the larger.
+            # Men are sorted except for the kings, so either of the two kinds may be the larger one.
             high, low = np.maximum(kinds[:, i], kinds[:, j]), np.minimum(kinds[:, i], kinds[:, j])
             step = _STEPS * (ranks[:, i] - ranks[:, j] + 7) + files[:, i] - files[:, j] + 7
             row = (high * (high + 1) // 2 + low) * _STEPS**2 + step

@@ -1,10 +1,10 @@
 """Chess positions of three and four men as numbers: drawn at random, labelled by Syzygy tables, split by their hash.
 
-A position is a row of four int16 **men**, always seen by the side to move, which looks up the board: where Black is to
-move, ranks are mirrored and colours exchanged. A man is ``64 * kind + square``; kinds 0-5 are the own king, queen,
-rook, bishop, knight and pawn, 6-11 the opponent's; squares are those of python-chess (a1 = 0, b1 = 1, ...). The own
-king comes first, then the opponent's, then the others in increasing order; ``NO_MAN`` fills the fourth place of three.
-Positions are drawn without castling rights and without a capture en passant.
+A position is a row of four int16 **men**, seen by the side to move: if Black is to move, ranks are mirrored and colours
+exchanged. A man (here: any chess piece) is ``64 * kind + square``; kinds 0-5 are the own king, queen, rook, bishop,
+knight and pawn, 6-11 the opponent's; squares are those of python-chess (a1 = 0, b1 = 1, ...). The own king comes first,
+then the opponent's, then the others in increasing order; with three men the fourth is ``NO_MAN``. Positions are drawn
+without castling rights and without captures en passant.
 """
 
 import struct
@@ -21,7 +21,7 @@ MOST_MEN = 4
 NO_MAN = -1
 NUM_KINDS = 12
 CLASSES = ("loss", "blessed loss", "draw", "cursed win", "win")
-"""For the side to move, as Syzygy tables number them from -2 to 2; the second and fourth are draws by the 50-move
+"""Values for the side to move, in the order of Syzygy's numbers -2 to 2; the second and fourth are draws by the 50-move
 rule."""
 TRAIN, TEST = 0, 1
 TEST_SHARE = 16
@@ -30,30 +30,30 @@ _KIND_OF_TYPE = (0, 5, 4, 3, 2, 1, 0)  # by python-chess's types, pawn 1 to king
 _TYPES = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
 _MAN_BITS = 10
 _UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError, struct.error)
-_TRIED = 50  # positions of each table, before the work
+_TRIED = 50  # positions of each table that are probed in advance
 _DRAWN = 256
-# How many ways there are to set up the men, by their number; both orders of the two beside the kings are the same.
+# Number of men → number of ways to set them up; the order of the two men beside the kings does not matter.
 _WAYS = {3: 64 * 63 * 62 * 10, 4: 64 * 63 * 62 * 61 * 10 * 10 // 2}
 
 
 class SyzygyError(ValueError):
-    """Tables that are missing or cannot be read."""
+    """Syzygy tables are missing or cannot be read."""
 
 
 class Labelled(NamedTuple):
-    """N positions: int16 [N, 4] men, and their int64 [N] classes (places in ``CLASSES``)."""
+    """N positions: int16 [N, 4] men, and int64 [N] classes (indices in ``CLASSES``)."""
 
     men: np.ndarray
     classes: np.ndarray
 
 
 def table_name(board: chess.Board) -> str:
-    """Name of the table that a position belongs to, like KQvKR."""
+    """Name of the table of a position, like KQvKR."""
     return chess.syzygy.normalize_tablename(chess.syzygy.calc_key(board))
 
 
 def _captured(name: str) -> Iterator[str]:
-    """The tables of more than two men that a capture leads to, one by which a pawn is promoted included."""
+    """Names of the tables with more than two men that captures lead to, also captures that promote a pawn."""
     white, black = name.split("v")
     for losing, taking in ((white, black), (black, white)):
         for man in losing[1:]:
@@ -68,9 +68,10 @@ class SyzygyTables:
     """The win/draw/loss tables of 3 and 4 men in a folder.
 
     Attributes:
-        missing: names of the tables that the folder lacks. left_out: those whose positions cannot be judged without.
-        men: the numbers of men of positions that can be judged, 3, 4 or both.
-        paths: the files that there are.
+        missing: names of tables that the folder lacks.
+        left_out: names of tables whose positions cannot be judged because of these.
+        men: numbers of men of positions that can be judged: 3, 4 or both.
+        paths: existing files.
 
     Raises:
         SyzygyError: there is no such folder, it holds none of the tables, or one cannot be read.
@@ -96,7 +97,7 @@ class SyzygyTables:
                 self._try(name, paths[name])
 
     def _try(self, name: str, path: Path) -> None:
-        """Probes a table here and there, so that a damaged one is told before the work."""
+        """Probes random positions of a table, to find damage before the work; raises ``SyzygyError``."""
         strong, weak = name.split("v")
         pieces = [chess.Piece.from_symbol(kind) for kind in (*strong, *weak.lower())]
         source, boards = Random(0), list[chess.Board]()
@@ -118,11 +119,11 @@ class SyzygyTables:
         return sum(path.stat().st_size for path in self.paths)
 
     def holds(self, board: chess.Board) -> bool:
-        """Whether a position and all that captures lead to can be judged."""
+        """Whether the tables cover a position and all positions after captures."""
         return table_name(board) not in self._excluded
 
     def probe(self, board: chess.Board) -> int:
-        """The position's place in ``CLASSES``; raises ``SyzygyError`` where a table is damaged."""
+        """The index of the position's value in ``CLASSES``; raises ``SyzygyError`` if a table is damaged."""
         try:
             return self._tables.probe_wdl(board) + 2
         except _UNREADABLE as error:
@@ -131,9 +132,9 @@ class SyzygyTables:
 
 
 def draw_board(men: Sequence[int], source: Random) -> chess.Board:
-    """A legal position, either side to move, drawn uniformly from all with this number of men (3, 4 or both).
+    """A legal position, drawn uniformly from all with these numbers of men (3, 4 or both), either side to move.
 
-    Men are set up without regard to the rules, and what these forbid is thrown away.
+    Men are set up at random until the position is legal.
     """
     ways = [_WAYS[n] for n in men]
     while True:
@@ -165,7 +166,7 @@ def men_of(board: chess.Board) -> list[int]:
 
 
 def _images() -> np.ndarray:
-    """uint8 [8, 64]: where each symmetry of the board takes each square; the first two keep ranks as they are."""
+    """int64 [8, 64]: image of each square under each symmetry of the board; the first two keep the ranks."""
     files, ranks = np.arange(64) % 8, np.arange(64) // 8
     straight = [8 * r + f for r in (ranks, 7 - ranks) for f in (files, 7 - files)]
     return np.array([*straight, *(8 * (image % 8) + image // 8 for image in straight)])
@@ -175,10 +176,10 @@ IMAGES = _images()
 
 
 def canonical(men: np.ndarray) -> np.ndarray:
-    """Men int16 [N, 4] of the mirror image that stands for all of a position's: equal for equal positions.
+    """The canonical mirror image of each position (int16 [N, 4]): the same for all images of a position.
 
-    Boards without pawns have eight images, others two. Of these it is the first in order, so that the own king stands
-    on the files a-d, without pawns even in the triangle a1-d1-d4.
+    Positions without pawns have eight images, others two. The smallest of them in numeric order is taken, so the own
+    king is on files a-d; without pawns in the triangle a1-d1-d4.
     """
     kinds, squares = men >> 6, men & 63
     pawns = ((kinds == 5) | (kinds == 11)).any(1)
@@ -195,7 +196,7 @@ def canonical(men: np.ndarray) -> np.ndarray:
 
 
 def split_of(men: np.ndarray) -> np.ndarray:
-    """int64 [N]: ``TEST`` or ``TRAIN``, by a hash of the canonical position: mirror images are in the same split."""
+    """int64 [N]: ``TEST`` or ``TRAIN``, by a hash of the canonical image, so all images are in the same split."""
     words = canonical(men).astype(np.uint64)
     mixed = np.zeros(len(men), np.uint64)
     for column in words.T:
@@ -205,7 +206,7 @@ def split_of(men: np.ndarray) -> np.ndarray:
 
 
 def draw_boards(tables: SyzygyTables, split: int, men: Sequence[int], source: Random) -> Iterator[chess.Board]:
-    """Endless positions of one split, drawn as by ``draw_board`` from those that the tables judge."""
+    """Yields positions of one split without end, drawn by ``draw_board``, that the tables can judge."""
     while True:
         boards = [board for board in (draw_board(men, source) for _ in range(_DRAWN)) if tables.holds(board)]
         rows = np.array([men_of(board) for board in boards], np.int16).reshape(-1, MOST_MEN)
@@ -213,6 +214,6 @@ def draw_boards(tables: SyzygyTables, split: int, men: Sequence[int], source: Ra
 
 
 def label(tables: SyzygyTables, boards: Sequence[chess.Board]) -> Labelled:
-    """The men and classes of positions."""
+    """Labels positions with their classes."""
     rows = np.array([men_of(board) for board in boards], np.int16).reshape(-1, MOST_MEN)
     return Labelled(rows, np.array([tables.probe(board) for board in boards], np.int64))

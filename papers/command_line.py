@@ -1,4 +1,4 @@
-"""The commands ``reproduce``: experiments of papers done again. Each imports what it needs when it runs."""
+"""The commands ``reproduce``, which repeat experiments of papers. Each imports what it needs when it runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,27 +11,28 @@ from selfplay.command_line.options import MAX_GAMES, MAX_SEED, Json, Seed, Table
 reproduce = typer.Typer(
     help="Reproduce the experiments of papers, beside their published figures.", no_args_is_help=True
 )
-Out = Annotated[Path, typer.Option(help="Folder of the report; an earlier one is replaced.")]
-RunOut = Annotated[Path, typer.Option(help="Folder of runs and report; given again, it goes on.")]
+Out = Annotated[Path, typer.Option(help="Folder for the report; an earlier one is replaced.")]
+RunOut = Annotated[Path, typer.Option(help="Folder for runs and report; earlier runs in it continue.")]
 RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of weights, games and players.")]
 
 
 @reproduce.command("wang")
 def reproduce_wang(
     experiment: Annotated[
-        str | None, typer.Option(help="sampling, pieces, transfer, threshold or compression; all if left out.")
+        str | None,
+        typer.Option(help="Experiment: sampling, pieces, transfer, threshold or compression; all if left out."),
     ] = None,
     minutes: Annotated[
         float,
-        typer.Option(min=0.01, help="Minutes of all trainings; tables, tests and coding take 3 or more on top."),
+        typer.Option(min=0.01, help="Minutes of all trainings; tables, tests and coding take 3 or more in addition."),
     ] = 30.0,
     pieces: Annotated[int, typer.Option(min=4, max=6, help="Largest number of pieces.")] = 5,
     as_published: Annotated[
         bool,
         typer.Option(
             "--published-settings",
-            help="Train Wang's network with the published learning rate and batch size, which takes hours, not with "
-            "settings that learn in minutes.",
+            help="Train Wang's network with the published learning rate and batch size, which needs hours instead of "
+            "minutes.",
         ),
     ] = False,
     out: Out = Path("wang-report"),
@@ -48,13 +49,13 @@ def reproduce_wang(
 @reproduce.command("popic")
 def reproduce_popic(
     experiment: Annotated[
-        str | None, typer.Option(help="popic (published settings) or own (preset quick); both if left out.")
+        str | None, typer.Option(help="Settings: popic (as published) or own (preset quick); both if left out.")
     ] = None,
     minutes: Annotated[
         float,
         typer.Option(
             min=0.01,
-            help="Minutes of all trainings in this folder; the last gate and the games come on top.",
+            help="Minutes of all trainings in this folder; the last gate and the games take some more.",
         ),
     ] = 30.0,
     games: Annotated[
@@ -64,7 +65,7 @@ def reproduce_popic(
     seed: RunSeed = 1,
     quiet: Json = False,
 ) -> Any:
-    """Reproduce the self-play of Popič, Bošković and Brest 2021, and this project's in the same time."""
+    """Reproduce the self-play of Popič, Bošković and Brest 2021, beside this project's in the same time."""
     from .popic import popic_command
 
     return popic_command(experiment, minutes, games, seed, out, quiet)
@@ -72,21 +73,27 @@ def reproduce_popic(
 
 @dataclass(frozen=True)
 class MaddocksRequest:
-    """Reproduce Maddocks's agent: train it, and let it play roll-out MCTS."""
+    """Reproduce Maddocks's agent: train it, and let it play against roll-out MCTS."""
 
     selfplay_games: Annotated[int, typer.Option(min=1, help="Games of self-play in each iteration.")] = 100
-    comparison_games: Annotated[int, typer.Option(min=2, help="Most games of a new network against the best.")] = 40
+    comparison_games: Annotated[
+        int, typer.Option(min=2, help="Largest number of games of a new network against the best.")
+    ] = 40
     searches: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Searches per move, of the agent and its opponent.")
+        int, typer.Option(min=1, max=1_000_000, help="Simulations per move, of the agent and its opponent.")
     ] = 50
     exploration: Annotated[float, typer.Option(min=0.01, max=20, help="PUCT constant of the agent's search.")] = 1.5
     threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="Score at which a new network takes the best one's place.")
+        float, typer.Option(min=0, max=1, help="Score at which a new network replaces the best one.")
     ] = 0.55
-    epochs: Annotated[float, typer.Option(min=0.01, max=100, help="How often each sample is learnt from, mean.")] = 5.0
-    iterations: Annotated[int, typer.Option(min=1, help="Most new networks made and compared.")] = 100
-    minutes: Annotated[float, typer.Option(min=0.01, help="Most minutes of training in this folder.")] = 15.0
-    games: Annotated[int, typer.Option(min=1, help="Games of the match with roll-out MCTS.")] = 100
+    epochs: Annotated[
+        float, typer.Option(min=0.01, max=100, help="Mean number of times that each sample is trained on.")
+    ] = 5.0
+    iterations: Annotated[int, typer.Option(min=1, help="Largest number of new networks.")] = 100
+    minutes: Annotated[float, typer.Option(min=0.01, help="Largest number of minutes of training in this folder.")] = (
+        15.0
+    )
+    games: Annotated[int, typer.Option(min=1, help="Games of the match against roll-out MCTS.")] = 100
     out: RunOut = Path("maddocks-report")
     seed: RunSeed = 1
 
@@ -103,7 +110,7 @@ reproduce.command("maddocks")(request_command(MaddocksRequest, MaddocksRequest.e
 def reproduce_larson(
     games: Annotated[Path, typer.Argument(help="A collection of expert games in PDN.")],
     experiment: Annotated[
-        str | None, typer.Option(help="published (its network) or own (this project's); both if left out.")
+        str | None, typer.Option(help="Network: published (Larson's) or own (this project's); both if left out.")
     ] = None,
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Minutes of all trainings; reading 10,000 games and tests take 2 more.")
@@ -114,7 +121,7 @@ def reproduce_larson(
     ] = 1,
     quiet: Json = False,
 ) -> Any:
-    """Reproduce Larson 2016: prediction of expert moves, by the published network and this project's."""
+    """Reproduce Larson 2016: predict expert moves with the published network and with one of this project."""
     from .larson import larson_command
 
     return larson_command(games, experiment, minutes, seed, out, quiet)
@@ -123,7 +130,9 @@ def reproduce_larson(
 @reproduce.command("abdalla")
 def reproduce_abdalla(
     syzygy: Annotated[Path, typer.Option(metavar="DIR", help="Folder of Syzygy tables of 3 and 4 men (*.rtbw).")],
-    experiment: Annotated[str | None, typer.Option(help="time, accuracy, search or storage; all if left out.")] = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="Experiment: time, accuracy, search or storage; all if left out.")
+    ] = None,
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Minutes of labelling and both trainings; tests take one more.")
     ] = 6.0,

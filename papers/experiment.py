@@ -1,4 +1,4 @@
-"""An experiment done again, whatever it is about: rows of published and measured figures, printed and reported."""
+"""Repeated experiments of papers: rows of published and measured figures, printed and written as a report."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,21 +17,22 @@ _MISSING = "–"
 
 
 class ReproduceError(ValueError):
-    """Experiments that cannot be done as they were asked for."""
+    """Experiments cannot be done with these options."""
 
 
 def chosen_experiments(
     experiment: str | None, known: Iterable[str], minutes: float, out: Path, title: str
 ) -> list[str]:
-    """The names of the experiments to do, all of them where none is named.
+    """The names of the experiments to do: ``experiment``, or all if it is None.
 
-    Raises ``ReproduceError`` for an unknown experiment, no minutes or endless ones, or another report in its place.
+    Raises ``ReproduceError`` for an unknown experiment, minutes that are not positive and finite, or if ``out`` is a
+    file or holds another report.
     """
     names = list(known)
     if experiment is not None and experiment not in names:
         raise ReproduceError(f"--experiment {experiment}: there is none of that name: choose {', '.join(names)}")
     if not 0 < minutes < math.inf:
-        raise ReproduceError(f"--minutes {minutes:g}: the trainings need more than none, and not for ever")
+        raise ReproduceError(f"--minutes {minutes:g}: must be above 0 and finite")
     if out.exists() and not out.is_dir():
         raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
     there = title_in(out)
@@ -41,11 +42,12 @@ def chosen_experiments(
 
 
 class Measure(NamedTuple):
-    """Something that is measured, and shown in a column, or in two where a figure of it was published.
+    """A measured quantity, shown in one column, or in two if published figures of it exist.
 
     Attributes:
         key: its name in rows and in JSON.
-        kind: "share" (0 to 1, in per cent), "count", "bytes", "microseconds" or "number" (two digits).
+        title: heading of its columns.
+        kind: "share" (0 to 1, shown in percent), "count", "bytes", "microseconds" or "number" (two digits).
     """
 
     key: str
@@ -53,7 +55,7 @@ class Measure(NamedTuple):
     kind: Literal["share", "count", "bytes", "microseconds", "number"] = "share"
 
     def shown(self, value: float | None) -> Cell:
-        """A value as it stands in a table."""
+        """Formats a value for a table."""
         if value is None or self.kind == "share":
             return percent(value)
         if self.kind == "number":
@@ -63,7 +65,7 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One setting of an experiment: values by the key of their measure; what is missing is not known."""
+    """One setting of an experiment: key of a measure → value, published and measured; missing values are unknown."""
 
     name: str
     published: Mapping[str, float] = field(default_factory=dict)
@@ -72,15 +74,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What an experiment gave.
+    """Results of an experiment.
 
     Attributes:
-        name: as on the command line. question: what it asks, one paragraph.
-        notes: what was scaled down, and what else must be known to compare the figures.
-        tables: in the report, its figures in other forms.
+        name: name on the command line.
+        question: the question that it answers, in one paragraph.
+        notes: what was scaled down, and other information needed to compare the figures.
+        tables: more tables for the report, with figures in other forms.
 
     Raises:
-        ValueError: a row has a value of a measure that there is not, or a share that is none.
+        ValueError: a row has a value of an unknown measure, a negative one, or a share above 1.
     """
 
     name: str
@@ -114,7 +117,7 @@ class Experiment:
         return {"title": self.title, "rows": rows, "notes": list(self.notes)}
 
     def _columns(self) -> Iterator[tuple[Measure, str, str]]:
-        """Measure, which of the two, and the heading of every column."""
+        """Yields (measure, ``PUBLISHED`` or ``MEASURED``, heading) of every column."""
         for measure in self.measures:
             published = any(measure.key in row.published for row in self.rows)
             if published:
@@ -123,7 +126,7 @@ class Experiment:
                 yield measure, MEASURED, f"{measure.title}, measured" if published else measure.title
 
     def table(self) -> Table:
-        """All rows, published figures beside measured ones."""
+        """Table of all rows, with published figures beside measured ones."""
         columns = list(self._columns())
         rows = [
             [row.name, *(measure.shown(getattr(row, which).get(measure.key)) for measure, which, _ in columns)]
@@ -136,7 +139,7 @@ class Experiment:
         return Section(self.title, blocks)
 
     def print(self, console: Console) -> None:
-        """Prints the rows, a line for each measure, and the notes: readable on a terminal of 80 columns."""
+        """Prints the rows, with one line per measure to fit 80 columns, and the notes."""
         shown = rich.table.Table(title=self.title, title_justify="left", title_style="bold", show_lines=True)
         shown.add_column("", min_width=14)
         shown.add_column("", no_wrap=True)
@@ -155,9 +158,11 @@ class Experiment:
 
 
 def comparison_note(rows: Sequence[Row], measures: Sequence[Measure], why: str) -> str:
-    """Which published figures were reached, and which not, of these rows and measures, each the better the higher.
+    """A note on which published figures were reached and which were missed.
 
-    ``why`` tells what stands between a figure that was missed and the published one.
+    Args:
+        measures: measures to compare; larger values are better.
+        why: explanation added if a figure was missed.
     """
     both = [
         (f"{row.name}, {measure.title}", measure, row.published[measure.key], row.measured[measure.key])
@@ -190,8 +195,8 @@ def report_experiments(
 ) -> Path:
     """Writes the report of experiments (``report.write_report``); returns the path of the page.
 
-    ``report.json`` holds ``facts`` and, by name, ``experiments`` (``Experiment.to_json``). Raises ``ReportError`` if
-    two figures have the same name, ``StorageError`` if a file cannot be written.
+    ``report.json`` has the keys ``facts`` and ``experiments`` (name → ``Experiment.to_json``). Raises ``ReportError``
+    if two figures have the same name, ``StorageError`` if a file cannot be written.
     """
     about = Table("How it was run", ["", "value"], list(facts.items()))
     sections = [Section("About", [Text(introduction), about]), *(experiment.section() for experiment in experiments)]
@@ -202,20 +207,20 @@ def report_experiments(
 def run_experiments(
     folder: Path, title: str, introduction: str, facts: Callable[[], Facts], steps: Sequence[tuple[str, Step]]
 ) -> tuple[Path, list[Experiment]]:
-    """Does experiments one after the other, and writes the report anew after each: what is done is never lost.
+    """Runs experiments one after another, and rewrites the report after each, so that no result is lost.
 
-    A report of some of them says in its facts which are missing.
+    An incomplete report names the missing experiments in its facts.
 
     Args:
-        facts: asked before each writing.
-        steps: names of experiments, and what does them. Where a name occurs again, the later one takes its place: an
-            experiment that takes long can give what it has so far.
+        facts: returns the facts; called before each writing.
+        steps: (name, function that runs the experiment). A later step with the same name replaces the result of the
+            earlier one, so a long experiment can report intermediate results.
 
     Returns:
         The path of the report's page, and the experiments.
 
     Raises:
-        KeyboardInterrupt: the user has asked for it; the message says what the report holds.
+        KeyboardInterrupt: Ctrl-C; the message says what the report contains.
         ReportError, StorageError: see ``report_experiments``.
     """
     found: dict[str, Experiment] = {}
@@ -236,7 +241,7 @@ def run_experiments(
 
 
 def print_experiments(page: Path, experiments: Sequence[Experiment], quiet: bool) -> dict[str, Any]:
-    """Prints what was found and where the report is, unless quiet; returns by name ``Experiment.to_json``."""
+    """Prints the results and the path of the report, unless ``quiet``; returns name → ``Experiment.to_json``."""
     console = Console(quiet=quiet)
     for experiment in experiments:
         experiment.print(console)

@@ -1,9 +1,9 @@
-"""Figures of experiments done again, as the bytes of PNG images: hollow marks and pale bars are published."""
+"""Figures of repeated experiments, as the bytes of PNG images; published values have hollow marks or pale bars."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
+from matplotlib.figure import Figure  # not pyplot, which has global state and may open windows
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -11,14 +11,19 @@ from learner.endgame.figures import png_of, tidy
 
 PALE, DARK, OURS = "#b9c9da", "#1f4e79", "#c0504d"
 _MEASURED = (DARK, OURS, "#5fae9f", "#7a5c99")
-_LEGEND_LETTERS = 90  # letters in a line of the legend
+_LEGEND_LETTERS = 90  # most letters in a line of the legend
 Curve = Sequence[tuple[float, float]]
 
 
 def draw_curves(
     published: Mapping[str, Curve], measured: Mapping[str, Curve], label: str, logarithmic: bool = False
 ) -> bytes:
-    """Lines of right answers: name → points of x and a share; ``label`` and ``logarithmic`` are of the x axis."""
+    """Draws curves of right answers.
+
+    Args:
+        published, measured: name → points (x, fraction of right answers).
+        label, logarithmic: of the x-axis.
+    """
     figure = Figure(figsize=(8.5, 4.6), layout="constrained")
     axes = figure.subplots()
     for color, (name, points) in zip(("#7f97b2", "#b8a06a", "#8a8a8a"), published.items(), strict=False):
@@ -41,12 +46,12 @@ def _percent(points: Curve) -> tuple[list[float], list[float]]:
 
 
 def draw_bars(groups: Mapping[str, Mapping[str, float | None]], published: bool = True) -> bytes:
-    """Wrong answers as bars, a group for each setting, a colour for each method.
+    """Draws wrong answers as bars, with a group for each setting and a colour for each method.
 
-    Bars show what is wrong, not what is right, so that they may begin at 0 and still tell 99.5 from 99.9 %.
+    Bars show wrong answers and not right ones, so that they can begin at 0 and still show that 99.5 and 99.9 % differ.
 
     Args:
-        groups: setting → method → share of right answers, None where it is not known; all have the same methods.
+        groups: setting → method → fraction of right answers, None if unknown; all have the same methods.
         published: whether the first method is the published one.
     """
     methods = list(next(iter(groups.values())))
@@ -75,7 +80,7 @@ def draw_bars(groups: Mapping[str, Mapping[str, float | None]], published: bool 
 
 
 def draw_sizes(sizes: Mapping[str, tuple[float, float]]) -> bytes:
-    """Sizes as bars: name → megabytes of the network and of what corrects it; the first is 0 without a network."""
+    """Draws sizes as bars: name → (megabytes of the network, 0 if none; megabytes of its corrections or codes)."""
     figure = Figure(figsize=(8.5, 1.3 + 0.5 * len(sizes)), layout="constrained")
     axes = figure.subplots()
     parts = np.array(list(sizes.values()))

@@ -1,4 +1,4 @@
-"""What ``crownhead reproduce larson`` does: expert moves predicted by the network of Larson 2016 and by ours."""
+"""``crownhead reproduce larson``: predicts expert moves with the network of Larson 2016 and one of this project."""
 
 import time
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from .experiment import Experiment, Facts, Measure, Row, chosen_experiments, pri
 from .figures import draw_curves
 
 PUBLISHED_CONFIG = TrainerConfig(learning_rate=1e-3, batch_size=128, ema_decay=0.999, weight_decay=0.0)
-"""Adam, batches of 128 (Larson 2016; his rate is not given: Adam's usual one)."""
-PUBLISHED_STEPS, PUBLISHED_GAMES, PUBLISHED_POSITIONS = 150_000, 22_000, 440_000  # games and positions: about
+"""Adam and batches of 128, as in Larson 2016; the learning rate is not published: here Adam's usual one."""
+PUBLISHED_STEPS, PUBLISHED_GAMES, PUBLISHED_POSITIONS = 150_000, 22_000, 440_000  # games and positions: approximate
 MODULES, CHANNELS = 4, 96
 OWN_NETWORK = "4x48"
 _TITLE = "Larson 2016, “Deep reinforcement learning for checkers: pretraining a policy”, done again"
@@ -38,7 +38,7 @@ _INTRODUCTION = (
     "and is never told about others. Both learn results too, and get the same games and the same time."
 )
 _NOTES = (
-    "The published accuracies are not at hand, so none stands beside these; they are of other games.",
+    "The published accuracies, of other games, are not available, so none are shown beside these.",
     "Published are one number a square, 128 outputs, parallel convolutions and Adam; how many convolutions (here "
     f"{MODULES} modules of {CHANNELS} channels, with batch norm) and at what rate (here "
     f"{PUBLISHED_CONFIG.learning_rate:g}) is not known. Here weights are averaged over steps, and a second head "
@@ -48,9 +48,10 @@ _MEASURES = [Measure(f"top{k}", f"among the first {k}") for k in TOPS]
 
 
 class InceptionNetwork(ResidualNetwork):
-    """The network of Larson 2016, as far as it is described: one number a square, convolutions of several sizes.
+    """The network of Larson 2016 as far as it is described: one number per square, convolutions of several sizes.
 
-    Its heads are those of ``ResidualNetwork``. ``config`` gives modules and channels; the rest of it does not count.
+    Its heads are those of ``ResidualNetwork``. ``config`` has its modules (``blocks``) and channels; other fields are
+    not used.
     """
 
     def __init__(self, modules: int = MODULES, channels: int = CHANNELS) -> None:
@@ -64,7 +65,7 @@ class InceptionNetwork(ResidualNetwork):
 
 
 class _Inception(nn.Module):
-    """Convolutions of 1x1, 3x3 and 5x5 side by side, their channels in one list (Szegedy et al. 2015)."""
+    """Parallel convolutions of 1x1, 3x3 and 5x5, their channels concatenated (Szegedy et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -77,7 +78,7 @@ class _Inception(nn.Module):
 
 
 def piece_numbers(planes: Tensor) -> Tensor:
-    """One number a square, [N, 1, 8, 4]: own man 1, own king 3, opponent's man -1, opponent's king -3, none 0."""
+    """One number per square, [N, 1, 8, 4]: own man 1, own king 3, opponent's man -1, opponent's king -3, empty 0."""
     return planes[:, 0:1] + 3 * planes[:, 1:2] - planes[:, 2:3] - 3 * planes[:, 3:4]
 
 
@@ -87,19 +88,19 @@ def larson_command(
     """Trains both networks and compares them; see ``crownhead reproduce larson --help``.
 
     Returns:
-        For each experiment, by name, ``Experiment.to_json``.
+        Name of each experiment → ``Experiment.to_json``.
 
     Raises:
-        ValueError: an unknown experiment, bad minutes, or games that cannot be learnt from.
-        StorageError: a file cannot be read, or the report not written.
-        KeyboardInterrupt: with a message that says what the report holds.
+        ValueError: the experiment is unknown, ``minutes`` is out of range, or the games cannot be learnt from.
+        StorageError: a file cannot be read, or the report cannot be written.
+        KeyboardInterrupt: Ctrl-C; the message says what the report contains.
     """
     names = chosen_experiments(experiment, NETWORKS_COMPARED, minutes, out, _TITLE)
     torch.set_num_threads(1)
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         read = read_with_progress(games, progress)
-        make_writable_folder(out)  # now, not after minutes of training
+        make_writable_folder(out)  # before training, to find errors early
         study = _Study(split_by_game(read, seed), minutes / len(names), seed, progress)
 
         def facts() -> Facts:
@@ -125,7 +126,7 @@ def larson_command(
 
 @dataclass(frozen=True)
 class Compared:
-    """One of the networks compared, and its training settings."""
+    """A network to compare, with its training settings and how its batches are made."""
 
     name: str
     make: Callable[[], Network]
@@ -137,14 +138,14 @@ NETWORKS_COMPARED = {
     "published": Compared("network as published", InceptionNetwork, PUBLISHED_CONFIG, output_batch),
     "own": Compared(f"this project's {OWN_NETWORK}", lambda: make_network(NETWORKS[OWN_NETWORK]), CONFIG, expert_batch),
 }
-"""By name of the experiment."""
+"""Name of an experiment → its network."""
 
 
 class _Study:
-    """Networks that learn one after the other from the same games.
+    """Networks that learn one after another from the same games.
 
     Attributes:
-        interrupted: Ctrl-C has ended a training; what was learnt until then is measured, and nothing follows.
+        interrupted: whether Ctrl-C has ended a training; the network is measured as it is, and no other is trained.
     """
 
     def __init__(self, split: Split, minutes: float, seed: int, progress: OracleProgress) -> None:
@@ -154,7 +155,7 @@ class _Study:
         self._accuracies: dict[str, tuple[MoveAccuracy, MoveAccuracy]] = {}
 
     def add(self, one: Compared) -> Experiment:
-        """Trains one more network for its minutes and compares all so far."""
+        """Trains a network and compares all networks so far; raises ``KeyboardInterrupt`` if interrupted before."""
         if self.interrupted:
             raise KeyboardInterrupt
         torch.manual_seed(self._seed)
@@ -197,7 +198,7 @@ class _Study:
         )
 
     def _by_pieces(self) -> Table:
-        """Where on the way to the endgame the networks know most."""
+        """Accuracy of the networks by number of pieces."""
         found = {name: unseen.by_pieces for name, (unseen, _) in self._accuracies.items()}
         counts = {pieces: count for shares in found.values() for pieces, (count, _) in shares.items()}
         return Table(
@@ -212,7 +213,7 @@ class _Study:
         )
 
     def _sizes(self) -> Table:
-        """What was learnt from, published and here."""
+        """Sizes of the training sets and trainings, published and here."""
         train, trainings = self.split.train, self._learnt.values()
         games = len(np.unique(train.games))
         return Table(

@@ -1,4 +1,4 @@
-"""What ``crownhead reproduce maddocks`` does: an agent trained by its own games against UCT with random roll-outs."""
+"""``crownhead reproduce maddocks``: an agent trained by self-play plays against UCT with random roll-outs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -35,9 +35,8 @@ from .settings import MADDOCKS
 
 _TITLE = "Maddocks, “Playing checkers using reinforcement learning”, done again"
 _INTRODUCTION = (
-    "An agent learns from its own games with the settings that the report makes adjustable, and plays tree search with "
-    "random roll-outs that gets as many searches per move. "
-    "Published figures to set beside these are not known."
+    "An agent learns from its own games with the settings that the report makes adjustable, and plays against tree "
+    "search with random roll-outs, which has as many searches per move. Published figures are not known."
 )
 _MATCH_NOTES = (
     "As in the report: an iteration is a number of games of self-play, of epochs of training, and of games of "
@@ -53,7 +52,7 @@ _MATCH_NOTES = (
 
 
 def _config(request: MaddocksRequest, settings: Sequence[str]) -> RunConfig:
-    """The agent's run; raises ``ConfigError`` that names the first bad setting."""
+    """Configuration of the agent's run; raises ``ConfigError``, which names the first bad setting."""
     chosen = {
         "loop.games_per_iteration": request.selfplay_games,
         "gate.max_games": request.comparison_games,
@@ -71,22 +70,22 @@ def _config(request: MaddocksRequest, settings: Sequence[str]) -> RunConfig:
 
 
 class _MatchStudy:
-    """The agent and its games with roll-out MCTS; ``tallies``: version → its results, as far as it has played."""
+    """The agent and its games against roll-out MCTS; ``tallies``: version → its results so far."""
 
     def __init__(self, config: RunConfig, out: Path, games: int) -> None:
         self.config, self.run, self.games = config, out / "run", games
         self._rollout = RolloutSpec(config.search.num_simulations)
         self.opponent = self._rollout.text
         self.tallies: dict[str, Tally] = {}
-        make_simple_player(self._rollout)  # now, not after the training
+        make_simple_player(self._rollout)  # raises before the training if it cannot be made
 
     def versions(self) -> list[Version]:
-        """The first version and the last; one if they are the same, none before the run has begun."""
+        """The first and the last version; one if they are the same, none before the run has begun."""
         _, versions = read_run(self.run)
         return list(dict.fromkeys([*versions[:1], *versions[-1:]]))
 
     def play(self, quiet: bool) -> None:
-        """All games, of random weights and of the last version."""
+        """Plays all games of the first version (random weights) and of the last one."""
         versions = self.versions()
         with MatchProgress(self.games * len(versions), quiet) as progress:
             for version in versions:
@@ -127,7 +126,7 @@ class _MatchStudy:
         )
 
     def _notes(self, wanted: int) -> list[str]:
-        """What is missing, and what came out; ``wanted``: games to be played."""
+        """Notes on what is missing and on the results; ``wanted`` is the number of all games."""
         state, versions = read_run(self.run)
         none = "No network has passed the comparison yet: the agent plays with its random weights."
         played = sum(tally.games for tally in self.tallies.values())
@@ -158,19 +157,19 @@ def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[s
     """Trains and measures as Maddocks did; see ``crownhead reproduce maddocks --help``.
 
     Args:
-        settings: ``key=value``, changed in the preset: for tests.
+        settings: ``key=value`` texts that change the preset, for tests.
 
     Returns:
         ``match`` → ``Experiment.to_json``.
 
     Raises:
-        ValueError: bad numbers, or a folder with another run.
-        KeyboardInterrupt: the run is saved, and the report shows what there is.
+        ValueError: a number is out of range, or the folder holds another run.
+        KeyboardInterrupt: Ctrl-C; the run is saved, and the report shows the results so far.
     """
     out, games = request.out, request.games
     chosen_experiments(None, ("match",), request.minutes, out, _TITLE)  # checks minutes and folder
     if games < 1:
-        raise ReproduceError(f"--games {games}: a match has 1 game at least")
+        raise ReproduceError(f"--games {games}: a match has at least 1 game")
     study = _MatchStudy(_config(request, settings), out, games)
     check_run(study.run, study.config)  # before its report is replaced
     make_writable_folder(out)
@@ -178,13 +177,13 @@ def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[s
     facts["games of each match"] = facts.pop("games")
 
     def write() -> tuple[Path, list[Experiment]]:
-        """The report of all that is there; its page and its parts."""
+        """Writes the report of all results so far; returns the path of its page, and its experiments."""
         experiments = [study.experiment()]
         return report_experiments(out, _TITLE, _INTRODUCTION, facts, experiments), experiments
 
     try:
         train_run(study.run, study.config, quiet)
-        write()  # a kill from now on leaves it
+        write()  # so that a kill during the games leaves a report
         study.play(quiet)
     except KeyboardInterrupt as error:
         page, _ = write()

@@ -1,7 +1,7 @@
-"""What ``crownhead reproduce popic`` does: self-play as of Popič, Bošković and Brest 2021, and this project's.
+"""``crownhead reproduce popic``: self-play as in Popič, Bošković and Brest 2021, beside that of this project.
 
-A training with each one's settings, then games of its last version against all before it. All figures of the report
-are read from the folder, so one that was broken off has a report, too.
+There is a training with the settings of each, then games of its last version against all earlier ones. All figures of
+the report are read from the folder, so an interrupted reproduction has a report, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,19 +48,18 @@ PUBLISHED = {
     "v8": (14, 14, 22),
     "v9": (17, 16, 17),
 }
-"""Published (table 2): wins, draws and losses of their last version, the ninth, in 50 games against each one, itself
-included."""
+"""Published (table 2): wins, draws, losses of the last version, v9, in 50 games against each version, also itself."""
 _POPIC_HOURS = 14 * 24  # "about two weeks"
 SYSTEMS: dict[str, Callable[..., RunConfig]] = {"popic": partial(config_from, "popic", POPIC), "own": make_config}
-"""Experiment → what makes its configuration, of settings and top-level fields."""
+"""Experiment → function that makes its configuration from settings and top-level fields."""
 _NAMES = {"popic": "published settings", "own": "this project's settings"}
 _OPENINGS = "ballots"
-_OVERTIME = 1.1  # times the minutes: what is more is told
+_OVERTIME = 1.1  # times the minutes: a longer training is mentioned in the report
 _TITLE = "Popič, Bošković and Brest 2021, “Deep Learning and the Game of Checkers”, done again"
 _INTRODUCTION = (
-    "A network learns checkers from its own games; each version that passes the gate becomes the best. The last one "
-    "plays all before it. Published figures stand beside those measured here, with the published settings and with "
-    "this project's own in the same time."
+    "A network learns checkers from its own games; each version that passes the gate becomes the best. The last "
+    "version plays all earlier ones. Published figures are shown beside those measured here, with the published "
+    "settings and with this project's own in the same time."
 )
 _SIZE = (
     Measure("versions", "promoted versions", "count"),
@@ -91,7 +90,7 @@ _GAMES_NOTE = (
 
 @dataclass(frozen=True)
 class _System:
-    """One training, by its name in ``SYSTEMS``, and the games of its last version against each other."""
+    """A training, by its name in ``SYSTEMS``, and the games of its last version against the others."""
 
     name: str
     config: RunConfig
@@ -108,7 +107,7 @@ class _System:
         return LadderResults(self.out / f"{self.name}-games.json", settings)
 
     def play(self, quiet: bool) -> list[str]:
-        """Plays the games that are missing; what went wrong in those that were forfeited."""
+        """Plays the missing games; returns error messages of games that were forfeited."""
         versions = read_run(self.run)[1]
         if len(versions) == 1:
             return []
@@ -137,7 +136,7 @@ class _System:
 
 @dataclass(frozen=True)
 class _Found:
-    """A system's figures so far: of self-play, and of the last version's games against those before it."""
+    """Figures of a system so far: of self-play, and of the last version's games against earlier ones."""
 
     system: _System
     state: RunState
@@ -150,13 +149,13 @@ class _Found:
         return self.versions[-1].name
 
     def standings(self) -> Standings:
-        """Ratings of the versions that have played; the last one, which has played them all, comes first and has 0."""
+        """Ratings of the versions that have played; the last version, the opponent of all, comes first and has 0."""
         names = [self.last, *(version.name for version in self.versions if version.name in self.tallies)]
         players = [LadderPlayer(name, NetworkSpec(name), "", True) for name in names]
         return Standings.of(players, {(self.last, name): tally for name, tally in self.tallies.items()})
 
     def experiment(self) -> Experiment:
-        """The last version against all before it."""
+        """Results of the last version against all earlier ones."""
         name = self.system.name
         published = {version: Tally.of_games(*wdl) for version, wdl in PUBLISHED.items()} if name == "popic" else {}
         rows = [
@@ -195,7 +194,7 @@ class _Found:
         return notes
 
     def row(self) -> Row:
-        """The last version against the first, and what it took to get there."""
+        """Results of the last version against the first, with the size of the training."""
         size = {"versions": len(self.versions) - 1, "games": self.games, "hours": self.state.minutes / 60}
         measured = tally_figures(self.tallies.get("v0")) | size
         published = tally_figures(Tally.of_games(*PUBLISHED["v0"])) | {
@@ -205,7 +204,7 @@ class _Found:
         return Row(f"{_NAMES[self.system.name]}, {self.last} v v0 (published: v9 v v0)", published, measured)
 
     def verdict(self) -> str:
-        """Whether the last version beats the first by more than was published."""
+        """A sentence on whether the last version beats the first by more than was published."""
         name, first = _NAMES[self.system.name], self.tallies.get("v0")
         if first is None:
             return f"With {name} there is no game of a promoted version against the first yet."
@@ -238,26 +237,26 @@ def popic_command(
     """Trains and plays as Popič, Bošković and Brest 2021 did; see ``crownhead reproduce popic --help``.
 
     Args:
-        experiment: of ``SYSTEMS``; None for both, which then share the minutes.
-        settings: ``key=value``, changed in both presets: for tests.
+        experiment: a name in ``SYSTEMS``; None for both, each with half of the minutes.
+        settings: ``key=value`` texts that change both presets, for tests.
 
     Returns:
-        For ``first`` and each system, by name, ``Experiment.to_json``.
+        ``first`` and name of each system → ``Experiment.to_json``.
 
     Raises:
-        ValueError: an unknown experiment, bad numbers, or a folder with other settings.
-        KeyboardInterrupt: runs and games are saved, and the report shows them.
+        ValueError: the experiment is unknown, a number is out of range, or the folder has runs with other settings.
+        KeyboardInterrupt: Ctrl-C; runs and games are saved, and the report shows them.
     """
     names = chosen_experiments(experiment, SYSTEMS, minutes, out, _TITLE)
     if games < 2:
-        raise ReproduceError(f"--games {games}: a pairing has 2 games at least")
+        raise ReproduceError(f"--games {games}: a pairing has at least 2 games")
     each = minutes / len(names)
     systems = [
         _System(name, SYSTEMS[name](settings=[*settings, f"loop.minutes={each}"], seed=seed), out, games)
         for name in names
     ]
     for system in systems:
-        check_run(system.run, system.config)  # now, not after the training of another one
+        check_run(system.run, system.config)  # before any training, to find errors early
     make_writable_folder(out)
     console = progress_console(quiet)
     errors: list[str] = []
@@ -265,7 +264,7 @@ def popic_command(
         for system in systems:
             console.print(f"{_NAMES[system.name]}: training of {each:g} minutes", highlight=False)
             train_run(system.run, system.config, quiet)
-            _write(systems, minutes)  # a kill from now on leaves it
+            _write(systems, minutes)  # so that a kill during the games leaves a report
             console.print(f"{_NAMES[system.name]}: games of the last version", highlight=False)
             errors += system.play(quiet)
             _write(systems, minutes)
@@ -279,7 +278,7 @@ def popic_command(
 
 
 def _write(systems: Sequence[_System], minutes: float) -> tuple[Path, list[Experiment]]:
-    """The report of all that is there; its page and its parts."""
+    """Writes the report of all results so far; returns the path of its page, and its experiments."""
     found, first = [system.found() for system in systems], systems[0]
     experiments = [_first_and_last(found), *(system.experiment() for system in found)]
     facts: dict[str, str | int | float] = {

@@ -1,7 +1,7 @@
-"""What Wang 2023, "Deep Dive on Checkers Endgame Data" (thesis), published: shares of right answers, and sizes.
+"""Published figures of Wang 2023, "Deep Dive on Checkers Endgame Data" (thesis): fractions of right answers, and sizes.
 
-``network`` is the network alone, ``search`` the one-ply search with it, ``both`` the network above a confidence
-threshold and the search below it.
+``network`` is the network alone, ``search`` the one-ply search with it. ``both`` uses the network where its confidence
+reaches a threshold, and the search elsewhere.
 """
 
 SAMPLING = {
@@ -10,16 +10,16 @@ SAMPLING = {
     2_020_000: {"network": 0.9327, "search": 0.9333},
     202_000: {"network": 0.9079, "search": 0.9340},
 }
-"""On 2-7 pieces (7: only four against three), by number of positions trained on."""
+"""Number of training positions → results on 2-7 pieces (7: only four against three)."""
 
 PIECES = {
     "2–5": {"both": 0.99377},
     "2–7": SAMPLING[202_000_000],
     "7 alone": {"network": 0.9584, "search": 0.8153},
 }
-"""Trained and tested on the same piece counts."""
+"""Numbers of pieces → results of networks trained and tested on these."""
 RECALL = {"win": 0.9853, "draw": 0.9352, "loss": 0.9671}
-"""On 2-7 pieces, at best."""
+"""Recall of each value on 2-7 pieces, of the best method."""
 
 TRANSFER = {
     "4 → 6": {"network": 0.8268, "search": 0.8328},
@@ -31,14 +31,14 @@ TRANSFER = {
 }
 
 THRESHOLD = 0.8
-"""Picked by hand from ``THRESHOLDS``."""
+"""The threshold chosen by hand from ``THRESHOLDS``."""
 THRESHOLDS = (0.7, 0.8, 0.9)
 CONFIDENCE = {
     "win": {"right": 0.985, "wrong": 0.773},
     "draw": {"right": 0.943, "wrong": 0.749},
     "loss": {"right": 0.977, "wrong": 0.739},
 }
-"""Mean confidence of right and of wrong answers, by exact value, on 2-7 pieces."""
+"""Exact value → mean confidence of right and of wrong answers, on 2-7 pieces."""
 
 TRAINING = "97.6 million positions were gone through 30 times in about 9 hours on a graphics card for 5 pieces alone"
 SETTINGS = "radam, rate 0.0002, batch 1024"
@@ -46,4 +46,4 @@ SETTINGS = "radam, rate 0.0002, batch 1024"
 PARAMETERS = 533_163
 EXCEPTION_BYTES = 5
 SIZES = {"network": 2_130_000, "exceptions": 4_330_000, "together": 6_460_000, "chinook": 1_590_303}
-"""Bytes of all values of 2-5 pieces: the network, its table of exceptions, both; and the Chinook project's codec."""
+"""Bytes to store all values of 2-5 pieces: network, its table of exceptions, both together; and Chinook's codec."""

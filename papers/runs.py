@@ -1,4 +1,4 @@
-"""Runs inside a report's folder: begun, gone on with, and read again."""
+"""Runs inside a report's folder: started, continued, and read."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +18,11 @@ RESULTS = (
     Measure("losses", "lost", "count"),
     Measure("score", "score"),
 )
-_LIMITS = "loop.minutes", "loop.max_iterations"  # may differ when a run goes on
+_LIMITS = "loop.minutes", "loop.max_iterations"  # may differ when a run is continued
 
 
 class Version(NamedTuple):
-    """A network that was the best of its run, and minutes of training when it was promoted; v0 has random weights."""
+    """A promoted network of a run, and the minutes of training at its promotion; v0 has random weights."""
 
     name: str
     checkpoint: Path
@@ -30,7 +30,7 @@ class Version(NamedTuple):
 
 
 def check_run(folder: Path, config: RunConfig) -> None:
-    """Raises ``RunError`` that names the first setting in which a run that is there differs from ``config``."""
+    """Raises ``RunError`` if the folder holds a run whose settings differ from ``config``; it names the first one."""
     if not RunFolder(folder).config_path.exists():
         return
     stored = RunFolder.open(folder)[1]
@@ -41,7 +41,7 @@ def check_run(folder: Path, config: RunConfig) -> None:
 
 
 def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
-    """Begins a run, or goes on with one, until it has had its minutes or its iterations; Ctrl-C saves.
+    """Starts or continues a run until its minutes or its iterations are used up; Ctrl-C saves.
 
     Raises ``RunError`` if the folder holds a run with other settings, or another process trains in it.
     """
@@ -61,12 +61,12 @@ def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
             progress.limit(training.minutes, config.loop.minutes)
             training.run()
         state = run.read_state()
-        if not is_over(state, config):  # what was left was too little for another candidate: it counts as used
+        if not is_over(state, config):  # too little time for another candidate is left: count it as used
             run.write_state(state.model_copy(update={"minutes": config.loop.minutes}))
 
 
 def is_over(state: RunState, config: RunConfig) -> bool:
-    """Whether a run has had all it was to have."""
+    """Whether a run has used up its minutes or its iterations."""
     minutes, iterations = config.loop.minutes, config.loop.max_iterations
     return (minutes is not None and state.minutes >= minutes) or (
         iterations is not None and state.iteration >= iterations
@@ -74,7 +74,7 @@ def is_over(state: RunState, config: RunConfig) -> bool:
 
 
 def read_run(folder: Path) -> tuple[RunState, list[Version]]:
-    """State of a run, and its versions from random weights to the last promoted one; none if it has not begun."""
+    """State of a run, and its versions from random weights to the last promoted one; no versions before its start."""
     run = RunFolder(folder)
     first = run.checkpoint("000000")
     if not run.config_path.exists() or not first.exists():
@@ -92,7 +92,13 @@ def played_games(folder: Path) -> int:
 
 
 def unfinished(state: RunState, versions: int, config: RunConfig, none: str, played: int, wanted: int) -> list[str]:
-    """Notes on what is missing: training, versions but that of random weights (``none`` says it), or games."""
+    """Notes on what is missing: training, promoted versions, or games.
+
+    Args:
+        versions: number of versions, with that of random weights.
+        none: note for the case that no version was promoted.
+        played, wanted: numbers of games played and of all games.
+    """
     notes = []
     if not is_over(state, config):
         done = f"{state.minutes:.1f} of {config.loop.minutes:g} minutes of training are done"
@@ -105,7 +111,7 @@ def unfinished(state: RunState, versions: int, config: RunConfig, none: str, pla
 
 
 def tally_figures(tally: Tally | None) -> dict[str, float]:
-    """Results by the keys of ``RESULTS``; none without games."""
+    """Key of ``RESULTS`` → value; empty without games."""
     if tally is None or not tally.games:
         return {}
     return {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses, "score": tally.points / tally.games}

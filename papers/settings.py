@@ -1,4 +1,4 @@
-"""The settings of the papers that learn by self-play, as presets of their runs."""
+"""Settings of papers that learn by self-play, as presets of runs."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from learner.network import NETWORKS, ResidualConfig
 
 
 def share_of_points(factor: float) -> float:
-    """Share of all points that a side has with ``factor`` times the other side's: a gate's ``score_threshold``."""
+    """Score, for a gate's ``score_threshold``, of a side with ``factor`` times the points of the other side."""
     return factor / (1 + factor)
 
 
@@ -41,7 +41,7 @@ POPIC: dict[str, Any] = {
     "gate": {"rule": "winrate", "win_points": 3.0, "score_threshold": share_of_points(1.3), "max_games": 20},
     "replay": {"window_start": 60_000},
 }
-"""Of Popič, Bošković and Brest 2021; ``popic`` says what they leave open."""
+"""Settings of Popič, Bošković and Brest 2021; the notes in ``popic`` name what they leave open."""
 
 MADDOCKS: dict[str, Any] = {
     "network": NETWORKS["3x32"].model_dump(),
@@ -60,4 +60,4 @@ MADDOCKS: dict[str, Any] = {
     "gate": {"rule": "winrate", "score_threshold": 0.55, "max_games": 40},
     "replay": {"window_start": 60_000},
 }
-"""Those that Maddocks exposes, and the project's own for all else."""
+"""Settings that Maddocks makes adjustable; all others are this project's own."""

@@ -1,4 +1,4 @@
-"""What ``crownhead reproduce wang`` does: the five experiments of Wang 2023, scaled to minutes on two cores."""
+"""``crownhead reproduce wang``: the five experiments of Wang 2023, scaled down to minutes on two cores."""
 
 import time
 from collections.abc import Callable
@@ -21,12 +21,12 @@ EXPERIMENTS: dict[str, Callable[[Lab, int], Experiment]] = {
     "threshold": wang_experiments.threshold,
     "compression": wang_experiments.compression,
 }
-FEWEST_PIECES, MOST_PIECES = 4, 6  # two fewer must be left for the transfer; more do not fit into the memory
+FEWEST_PIECES, MOST_PIECES = 4, 6  # transfer needs tables of two pieces fewer; more pieces do not fit into memory
 _TITLE = "Wang 2023, “Deep Dive on Checkers Endgame Data”, done again"
 _INTRODUCTION = (
     "Networks learn the exact values of endgames, win, draw or loss for the side to move, and are tested on positions "
-    "that they were not trained on. Published figures stand beside those measured here with the published network and "
-    "a fraction of the time, and with a network and a search of this project."
+    "that they were not trained on. Published figures are shown beside those measured here, with the published network "
+    "in a fraction of the time, and with a network and a search of this project."
 )
 
 
@@ -40,20 +40,20 @@ def wang_command(
     quiet: bool,
     as_published: bool = False,
 ) -> dict[str, Any]:
-    """Does one experiment of Wang 2023 or all five; see ``crownhead reproduce wang --help``.
+    """Runs one experiment of Wang 2023 or all five; see ``crownhead reproduce wang --help``.
 
     Returns:
-        For each experiment, by name, ``Experiment.to_json``.
+        Name of each experiment → ``Experiment.to_json``.
 
     Raises:
-        ValueError: an unknown experiment, bad numbers, or a table that cannot be read.
+        ValueError: the experiment is unknown, a number is out of range, or a table cannot be read.
         StorageError: the report cannot be written.
-        KeyboardInterrupt: with a message that says what the report holds.
+        KeyboardInterrupt: Ctrl-C; the message says what the report contains.
     """
     names = chosen_experiments(experiment, EXPERIMENTS, minutes, out, _TITLE)
     if not FEWEST_PIECES <= pieces <= MOST_PIECES:
         raise ReproduceError(f"--pieces {pieces}: {FEWEST_PIECES} to {MOST_PIECES} are possible")
-    make_writable_folder(out)  # now, not after an hour
+    make_writable_folder(out)  # before the work, to find errors early
     began = time.monotonic()
     with OracleProgress(quiet) as progress:
         progress.phase(f"tables of 2 to {pieces} pieces")
@@ -79,6 +79,6 @@ def wang_command(
 
 
 def _done(name: str, lab: Lab, pieces: int) -> Experiment:
-    """An experiment, after the trainings that it needs."""
+    """Runs the trainings that an experiment needs, then the experiment."""
     lab.run(wang_experiments.trainings_for(name, pieces))
     return EXPERIMENTS[name](lab, pieces)

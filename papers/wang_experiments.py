@@ -1,4 +1,4 @@
-"""The five experiments of Wang 2023: sampling, across piece counts, transfer, threshold and compression."""
+"""The five experiments of Wang 2023: sampling, piece counts, transfer, threshold and compression."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ ACCURACIES = (
 PAIR = Measure("pair", "PairNetwork with capture search")
 _SAMPLE = Measure("sample", "positions, Wang's network", "count")
 _PAIR_SAMPLE = Measure("pair_sample", "positions, PairNetwork", "count")
-NOWHERE, EVERYWHERE = 0.0, 1.01  # thresholds that every confidence reaches, and none
+NOWHERE, EVERYWHERE = 0.0, 1.01  # thresholds at which no position, and every position, is searched
 _CURVE = np.append(np.linspace(0.34, 0.98, 33), (0.99, 0.995, 0.999, EVERYWHERE))
 _CALIBRATION_BUDGET = 8.0
 _THRESHOLD_MEASURES = (
@@ -37,14 +37,14 @@ _THRESHOLD_MEASURES = (
     Measure("pair", "PairNetwork"),
     Measure("pair_searched", "searched, PairNetwork"),
 )
-CODEC_WEIGHT = 2.0  # share of the time, in the unit of ``Training.weight``
+CODEC_WEIGHT = 2.0  # time for the codec's network, in the unit of ``Training.weight``
 _MOST_PIECES = 5
 _FLOAT_BYTES = 4
 _MEGABYTE = 1e6
 
 
 def named(fewest: int, most: int) -> str:
-    """A range of piece counts as the tables name it."""
+    """A range of piece counts as text, like "2–5" or "7 alone"."""
     return f"{most} alone" if fewest == most else f"{fewest}–{most}"
 
 
@@ -70,7 +70,7 @@ def _draw_sampling(rows: Sequence[Row], pieces: int) -> Figure:
 
 
 def sampling(lab: Lab, pieces: int) -> Experiment:
-    """How much does it matter how many positions are learned from?"""
+    """Experiment: how does the number of training positions matter?"""
     rows = []
     for tenths, (size, figures) in enumerate(published.SAMPLING.items()):
         wang, pair = (Training(kind, MIN_PIECES, pieces, tenths) for kind in KINDS)
@@ -100,7 +100,7 @@ def _ranges(pieces: int) -> list[tuple[int, int]]:
 
 
 def _recall_rows(lab: Lab, wang: Training, pair: Training, pieces: int) -> list[Row]:
-    """Right answers by exact value."""
+    """Rows with the recall of each exact value."""
     batch, answers = lab.answers(wang, MIN_PIECES, pieces)
     _, captured = lab.captures(pair, MIN_PIECES, pieces)
     rows = []
@@ -115,7 +115,7 @@ def _recall_rows(lab: Lab, wang: Training, pair: Training, pieces: int) -> list[
 
 
 def _draw_each(lab: Lab, wang: Training, pair: Training, pieces: int) -> Figure:
-    """Right answers by number of pieces."""
+    """Figure of right answers by number of pieces."""
     counts = range(MIN_PIECES, pieces + 1)
     curves = {
         "Wang's network alone": [(n, lab.network_score(wang, n, n)) for n in counts],
@@ -138,7 +138,7 @@ def _draw_ranges(rows: Sequence[Row]) -> Figure:
 
 
 def across_pieces(lab: Lab, pieces: int) -> Experiment:
-    """How does it get harder with more pieces?"""
+    """Experiment: how do right answers change with the number of pieces?"""
     rows = []
     for counts in _ranges(pieces):
         wang, pair = (Training(kind, *counts) for kind in KINDS)
@@ -169,7 +169,7 @@ def _tuned(kind: Kind, start: int | None, pieces: int) -> Training:
 
 
 def _transfers(pieces: int) -> list[tuple[str, str | None, Training, Training]]:
-    """Name here, name of what was published and is like it, and the two trainings."""
+    """(name here, name of the corresponding published row or None, training of each network)."""
     theirs = list(published.TRANSFER)
     two_fewer, one_fewer = named(MIN_PIECES, pieces - 2), named(MIN_PIECES, pieces - 1)
     settings = [
@@ -185,7 +185,7 @@ def _transfers(pieces: int) -> list[tuple[str, str | None, Training, Training]]:
 
 
 def transfer(lab: Lab, pieces: int) -> Experiment:
-    """What does a network know of more pieces than it has seen?"""
+    """Experiment: how often is a network right on more pieces than it was trained on?"""
     rows, bars = [], {}
     used = set()
     for name, like, wang, pair in _transfers(pieces):
@@ -219,12 +219,12 @@ def transfer(lab: Lab, pieces: int) -> Experiment:
 
 
 def _trainings(pieces: int) -> dict[str, Training]:
-    """Trainings by the key of their measure."""
+    """Key of a measure → training."""
     return {kind: Training(kind, MIN_PIECES, pieces) for kind in KINDS}
 
 
 def _curve(lab: Lab, training: Training, split: int) -> list[tuple[float, float]]:
-    """Thresholds, and the share of right answers with each."""
+    """Points (threshold, fraction of right answers)."""
     batch, answers = lab.answers(training, training.fewest, training.most, split)
     return [(float(threshold), share(answers.both(threshold) == batch.values)) for threshold in _CURVE]
 
@@ -235,7 +235,7 @@ def _chosen(lab: Lab, training: Training) -> float:
 
 
 def _row(lab: Lab, pieces: int, name: str, thresholds: dict[str, float], figure: float | None = None) -> Row:
-    """Right answers of network and search with these thresholds, by key of the measures."""
+    """A row with right answers and searched positions; ``thresholds``: key of a measure → threshold."""
     measured = {}
     for key, training in _trainings(pieces).items():
         batch, answers = lab.answers(training, MIN_PIECES, pieces)
@@ -257,7 +257,7 @@ def _rows(lab: Lab, pieces: int, chosen: dict[str, float]) -> list[Row]:
 
 
 def _oracle_row(lab: Lab, pieces: int) -> Row:
-    """The oracle of the project, calibrated on the validation split: capture search, quiet moves where it is unsure."""
+    """The row of the project's oracle, calibrated on the validation split: it searches where it is unsure."""
     lab.progress.phase("calibrating the oracle")
     training = _trainings(pieces)["pair"]
     networks = [(lab.trained(training).network, (MIN_PIECES, pieces))]
@@ -286,7 +286,7 @@ def _confidence_rows(lab: Lab, pieces: int) -> list[Row]:
 
 
 def threshold(lab: Lab, pieces: int) -> Experiment:
-    """When should the network decide, when the search?"""
+    """Experiment: at which confidence should the network decide, and not the search?"""
     trainings = _trainings(pieces)
     chosen = {key: _chosen(lab, training) for key, training in trainings.items()}
     curves = {
@@ -307,8 +307,8 @@ def threshold(lab: Lab, pieces: int) -> Experiment:
             f"Scaled: 2–{pieces} pieces where 2–7 were published. Thresholds chosen on the validation split: "
             f"{chosen['wang']:.3g} for Wang's network, {chosen['pair']:.3g} for the PairNetwork; above 1, the search "
             "always decides.",
-            "The PairNetwork learns from positions without a capture alone: by itself, and under a one-ply search, it "
-            "is asked about captures that it has never seen; the capture search asks it only where it has learned.",
+            "The PairNetwork learns only from positions without captures. Alone and in a one-ply search, it is asked "
+            "about captures that it has never seen; the capture search asks it only about positions without captures.",
             comparison_note(rows, _THRESHOLD_MEASURES, lab.why_missed()),
         ],
     )
@@ -319,7 +319,7 @@ def _compressed(pieces: int) -> Training:
 
 
 def _coded(lab: Lab, pieces: int) -> tuple[int, CodecHeader]:
-    """Bytes and header of a file that has been decoded again, every value as before."""
+    """Encodes the tables, checks that decoding restores every value; returns size in bytes and header of the file."""
     network = train_codec_network(lab.tables, pieces, lab.extra_minutes, lab.seed, lab.progress)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "coded"
@@ -334,7 +334,7 @@ def _coded(lab: Lab, pieces: int) -> tuple[int, CodecHeader]:
 
 
 def compression(lab: Lab, pieces: int) -> Experiment:
-    """Is a network with corrections smaller than a codec made by hand?"""
+    """Experiment: is a network with corrections smaller than a codec made by hand?"""
     training = _compressed(pieces)
     most = training.most
     scores = lab.scores(training, MIN_PIECES, most, published.THRESHOLD)
@@ -355,7 +355,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
         Row("Chinook's codec", {"bytes": sizes["chinook"]}),
         Row("neural codec: network", {}, {"bytes": header.weights_bytes}),
         Row("neural codec: corrections", {}, {"bytes": header.corrections_bytes, "exceptions": header.exceptions}),
-        Row("neural codec: file, all told", {}, {"bytes": size}),
+        Row("neural codec: whole file", {}, {"bytes": size}),
     ]
     bars = {
         "Wang, published": (sizes["network"] / _MEGABYTE, sizes["exceptions"] / _MEGABYTE),
@@ -374,7 +374,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
     return Experiment(
         "compression",
         f"Compression: every value of 2–{most} pieces",
-        "A network and whatever corrects it, down to the last position, against a codec made by hand.",
+        "A network with corrections of all its errors, against a codec made by hand.",
         (Measure("bytes", "bytes", "bytes"), Measure("exceptions", "exceptions", "count")),
         rows,
         [Figure("compression", draw_sizes(bars), f"Bytes: 2–5 pieces as published, 2–{most} as measured.")],
@@ -383,7 +383,7 @@ def compression(lab: Lab, pieces: int) -> Experiment:
 
 
 def trainings_for(experiment: str, pieces: int) -> list[Training]:
-    """What an experiment needs; compression also needs ``CODEC_WEIGHT`` for the codec's own network."""
+    """Trainings that an experiment needs; compression also trains the codec's network, see ``CODEC_WEIGHT``."""
     sizes = range(len(published.SAMPLING))
     return {
         "sampling": [Training(kind, MIN_PIECES, pieces, tenths) for kind in KINDS for tenths in sizes],

@@ -1,4 +1,4 @@
-"""The trainings and tests that the experiments of Wang 2023 share, within one budget of time."""
+"""Trainings and tests that the experiments of Wang 2023 share, within one time budget."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,29 +23,29 @@ Kind = Literal["wang", "pair"]
 NAMES: dict[Kind, str] = {"wang": "Wang's network", "pair": "PairNetwork"}
 PUBLISHED_SETTINGS = DEFAULT_SETTINGS["wang"].model_copy(update={"report_s": 2.0})
 SETTINGS: dict[Kind, TrainingSettings] = {
-    # The published rate, 2e-4 in batches of 1024, is for hours on a graphics card: in minutes it learns little.
+    # The published learning rate, 2e-4 with batches of 1024, is for hours on a GPU: in minutes it learns little.
     "wang": PUBLISHED_SETTINGS.model_copy(update={"learning_rate": 4e-3, "batch_size": 256, "schedule": "cosine"}),
     "pair": DEFAULT_SETTINGS["pair"].model_copy(update={"report_s": 2.0}),
 }
 SAMPLE_STEP = 10  # each sample has a tenth of the positions of the one before, as published
 MOST_SAMPLED = 20_000_000
 _FEWEST_SAMPLED = 10
-_WEIGHTS: dict[Kind, float] = {"wang": 1.0, "pair": 0.5}  # shares of the time; the second learns faster
+_WEIGHTS: dict[Kind, float] = {"wang": 1.0, "pair": 0.5}  # relative training times; ``pair`` learns faster
 _TUNING_SHARE = 0.5
-_SEARCH_CHUNK = 1 << 13  # positions searched at a time: bounds the memory
+_SEARCH_CHUNK = 1 << 13  # positions searched at once: limits the memory
 _TEST_RATE, _FEWEST_TESTED, _MOST_TESTED = 1000, 300, 50_000  # positions per minute of training
 
 
 @dataclass(frozen=True)
 class Training:
-    """A training, and what is done before it.
+    """A training, and the training whose weights it begins with.
 
     Attributes:
-        fewest, most: pieces of the positions.
-        tenths: how many times the sample is divided by ``SAMPLE_STEP``, beginning with as many positions as the same
-            training sees in its time; 0 draws fresh positions without end, and so sees each once.
-        start: whose weights to begin with; None for random ones.
-        freeze_body: only the classifier is trained.
+        fewest, most: fewest and most pieces of the positions.
+        tenths: 0: fresh positions are drawn without end. k > 0: positions come from a fixed sample, whose size is the
+            number of positions that the training with ``tenths`` 0 sees, divided by ``SAMPLE_STEP`` ** k.
+        start: training whose weights to begin with; None: random weights.
+        freeze_body: whether only the classifier is trained.
     """
 
     kind: Kind
@@ -57,11 +57,11 @@ class Training:
 
     @property
     def weight(self) -> float:
-        """Share of the time, beside those of other trainings."""
+        """Training time relative to that of other trainings."""
         return _WEIGHTS[self.kind] * (_TUNING_SHARE if self.freeze_body else 1.0)
 
     def before(self) -> Iterator["Training"]:
-        """The trainings that it needs."""
+        """The trainings that must be done before this one."""
         if self.start is not None:
             yield self.start
         if self.tenths:
@@ -69,7 +69,7 @@ class Training:
 
 
 class Trained(NamedTuple):
-    """A trained network, how many positions it has seen, and how many different ones these can have been."""
+    """A trained network, the number of positions it has seen, and how many of these are distinct at most."""
 
     network: EndgameNetwork
     seen: int
@@ -77,19 +77,19 @@ class Trained(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What a network says of N positions: verdicts int8 [N] alone and by one-ply search, confidence float32 [N]."""
+    """Answers for N positions: int8 [N] by the network alone and by one-ply search, and its confidence float32 [N]."""
 
     network: np.ndarray
     search: np.ndarray
     confidence: np.ndarray
 
     def both(self, threshold: float) -> np.ndarray:
-        """Verdicts int8 [N] of the network from a confidence on, else of the search."""
+        """int8 [N]: the network's answer where its confidence is at least ``threshold``, else that of the search."""
         return np.where(self.confidence >= threshold, self.network, self.search)
 
 
 class FixedSample(EndgameSampler):
-    """Draws again and again from positions drawn once, each as often as every other, in an order that changes."""
+    """Draws from a fixed sample of positions, all equally often, in a new random order each time."""
 
     def __init__(self, tables: DenseTables, materials: Sequence[Material], seed: int, quiet: bool, size: int) -> None:
         super().__init__(tables, materials, seed, TRAIN, quiet)
@@ -102,11 +102,11 @@ class FixedSample(EndgameSampler):
 
 
 def one_ply_search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
-    """Verdicts int8 [N] (1 win, 0 draw, -1 loss for the side to move) of positions uint32 [N, 4].
+    """Values int8 [N] (1 win, 0 draw, -1 loss for the side to move) of positions uint32 [N, 4].
 
-    The search of Wang 2023, to the letter: unlike those of ``endgame.resolve`` it follows no exchange to its end. A
-    move to a position that the opponent has lost wins, else one to a draw draws, else all is lost; no move loses, and
-    who takes the last piece has won.
+    This is the search of Wang 2023: unlike those of ``endgame.resolve`` it does not follow captures to their end. The
+    value is the best one among the moves, by the network's answers for the positions after them. A side without a move
+    has lost; a side that takes the last piece has won.
     """
     chunks = np.array_split(positions, -(-len(positions) // _SEARCH_CHUNK) or 1)
     return np.concatenate([_search(network, chunk) for chunk in chunks])
@@ -126,18 +126,21 @@ def share(right: np.ndarray) -> float:
 
 
 class Lab:
-    """Trains each network once, whichever experiments ask for it, and tests it on positions it has not seen.
+    """Trains each network once, for all experiments, and tests it on positions that it has not seen.
 
-    Wang's network learns from all positions, the pair network from those without a capture: it is always asked after a
-    capture search.
+    Wang's network learns from all positions; the pair network only from positions without captures, because it is used
+    after a capture search.
 
     Args:
-        minutes: for all trainings. wanted: these trainings, those before them left out.
-        extra: share of the time that is taken by something else, in the unit of ``Training.weight``.
-        as_published: Wang's network is trained with the published settings.
+        wanted: trainings that the experiments need; trainings before them are added.
+        minutes: time for all trainings and ``extra``.
+        extra: time needed by other work, in the unit of ``Training.weight``.
+        as_published: whether Wang's network is trained with the published settings.
 
     Attributes:
-        settings: of the trainings. tested: positions that each test draws. extra_minutes: what ``extra`` comes to.
+        settings: kind of network → training settings.
+        tested: number of positions of each test.
+        extra_minutes: minutes for ``extra``.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class Lab:
         self._answers: dict[tuple[Training, int, int, int], tuple[EndgameBatch, Answers]] = {}
 
     def run(self, wanted: Iterable[Training]) -> None:
-        """Does trainings, and those before them, in the order of the plan."""
+        """Does these trainings, and those before them, in the order of the plan."""
         needed = set(self._with_before(wanted))
         for training in self._plan:
             if training in needed:
@@ -174,7 +177,7 @@ class Lab:
             yield training
 
     def trained(self, training: Training) -> Trained:
-        """The network of a training that was asked for, trained now if it is not yet."""
+        """The result of a training in the plan; trains now if it is not done yet."""
         if training not in self._trained:
             self._trained[training] = self._train(training)
         return self._trained[training]
@@ -199,7 +202,7 @@ class Lab:
         return Trained(network, seen, min(seen, size or seen))
 
     def _warm_up(self, kind: Kind) -> None:
-        """Compiles what a kind of network needs: the first training would pay for it with most of a short time."""
+        """Compiles what a kind of network needs, which would take most of the time of a short training."""
         if kind not in self._warm:
             self.progress.phase("compiling")
             few = EndgameSampler(self.tables, materials(MIN_PIECES), self.seed, TRAIN, kind == "pair")
@@ -208,7 +211,7 @@ class Lab:
             self._warm.add(kind)
 
     def why_missed(self) -> str:
-        """What stands between the trainings of Wang's network so far and the published ones."""
+        """A sentence on how the trainings of Wang's network so far differ from the published one."""
         mine = [training for training in self._trained if training.kind == "wang"]
         longest = max(self._minutes[training] for training in mine)
         most = max(self._trained[training].seen for training in mine)
@@ -233,11 +236,11 @@ class Lab:
         return network
 
     def draw(self, fewest: int, most: int, split: int) -> EndgameBatch:
-        """Fresh positions, always the same for a split."""
+        """``tested`` positions with ``fewest`` to ``most`` pieces, always the same ones for a split."""
         return EndgameSampler(self.tables, materials_between(fewest, most), self.seed, split).draw(self.tested)
 
     def answers(self, training: Training, fewest: int, most: int, split: int = TEST) -> tuple[EndgameBatch, Answers]:
-        """Fresh positions and what a network says of them, alone and by one-ply search."""
+        """Positions of ``draw``, and a network's answers, alone and by one-ply search."""
         key = training, fewest, most, split
         if key not in self._answers:
             network, batch = self.trained(training).network, self.draw(fewest, most, split)
@@ -249,7 +252,7 @@ class Lab:
         return self._answers[key]
 
     def scores(self, training: Training, fewest: int, most: int, threshold: float) -> dict[str, float]:
-        """Shares of right answers: ``network``, ``search``, ``both``."""
+        """Fractions of right answers: ``network``, ``search``, ``both``."""
         batch, answers = self.answers(training, fewest, most)
         return {
             "network": share(answers.network == batch.values),
@@ -258,19 +261,19 @@ class Lab:
         }
 
     def network_score(self, training: Training, fewest: int, most: int) -> float:
-        """Share of right answers of a network alone."""
+        """Fraction of right answers of a network alone, on test positions."""
         network = self.trained(training).network
         self.progress.phase(f"testing {NAMES[training.kind]} on {fewest} to {most} pieces")
         return accuracy_of(network, self.draw(fewest, most, TEST))
 
     def captures(self, training: Training, fewest: int, most: int) -> tuple[EndgameBatch, np.ndarray]:
-        """Fresh positions, and verdicts int8 [N] by a network asked after a capture search."""
+        """Test positions, and their values int8 [N] by a network after a capture search."""
         network, batch = self.trained(training).network, self.draw(fewest, most, TEST)
         self.progress.phase(f"testing {NAMES[training.kind]} with a capture search on {fewest} to {most} pieces")
         found = resolve(batch.positions, lambda positions: softmax(network.wdl_logits(positions)))
         return batch, found.values
 
     def capture_score(self, training: Training, fewest: int, most: int) -> float:
-        """Share of right answers of a network asked after a capture search."""
+        """Fraction of right answers of a network after a capture search."""
         batch, verdicts = self.captures(training, fewest, most)
         return share(verdicts == batch.values)

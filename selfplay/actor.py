@@ -1,4 +1,4 @@
-"""An actor: plays many games against itself in lockstep and hands over the finished ones."""
+"""An actor: plays many games against itself in lockstep and returns the finished ones."""
 
 import time
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ class PlayStats:
 
     Attributes:
         evaluations: positions judged by the network.
-        seconds, processor_seconds: wall time, and how long a processor worked on it.
-        resign_checks, resign_false: games played on although the rule would have resigned them, and those of them
-            that the side to resign did not lose.
+        seconds, processor_seconds: wall time, and processor time of this thread.
+        resign_checks: games that were played on although one side would have resigned by the rule.
+        resign_false: of these, the games that this side did not lose.
     """
 
     games: int = 0
@@ -52,10 +52,11 @@ class _Game:
     """One game in play.
 
     Attributes:
-        full: its present search is one to learn moves from.
-        plays_on: it is neither resigned nor adjudicated, so that endgames are learnt from and false resignations seen.
-        below: how many own moves in a row a side has been below the resignation value.
-        would_resign: who would have resigned first.
+        full: whether the current search is a full one, whose policy becomes a training target.
+        plays_on: whether the game is played to its end, without resignation or adjudication: this gives samples of
+            endgames and shows false resignations.
+        below: side → number of its latest moves in a row with a value below ``resign_value``.
+        would_resign: the side that would have resigned first, in a game that plays on; None if neither.
     """
 
     record: GameRecordBuilder
@@ -67,17 +68,17 @@ class _Game:
 
 
 class Actor:
-    """Plays games with an evaluator; knows nothing of processes, files or training.
+    """Plays games with an evaluator; does not depend on processes, files or training.
 
-    Games in play go on from call to call, and a change of the evaluator's weights takes effect at once.
+    Unfinished games continue in the next call of ``play``. New weights of the evaluator take effect at once.
 
     Args:
-        seed: of all randomness: the same seed and evaluator give the same games.
+        seed: seed of all random numbers: the same seed and evaluator give the same games.
         network: digest of the evaluator's weights, for the records; may be changed between calls.
-        knowledge: of endgames, for the search, adjudication and rescoring, as far as the settings ask for it.
+        knowledge: endgame knowledge for the search, adjudication and rescoring; used where the settings ask for it.
 
     Raises:
-        ValueError: the settings ask for knowledge that there is not.
+        ValueError: the settings ask for adjudication or rescoring, and ``knowledge`` has no table.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Actor:
             self._begin(slot)
 
     def play(self, min_samples: int) -> tuple[list[GameRecord], PlayStats]:
-        """Plays on until the finished games hold at least ``min_samples`` samples, or ``stop``, and hands them over."""
+        """Plays until the finished games hold at least ``min_samples`` samples, or until ``stop``; returns them."""
         started, worked = time.perf_counter(), time.thread_time()
         while self._stats.samples < min_samples and not self._stopping:
             self._stats.evaluations += self._step()
@@ -118,7 +119,7 @@ class Actor:
         return records, stats
 
     def _step(self) -> int:
-        """Searches on and plays the moves of the searches that have ended; returns the number of evaluations."""
+        """Continues all searches and plays the moves of the finished ones; returns the number of evaluations."""
         if isinstance(self.evaluator, CompiledEvaluator):
             evaluations = self._search.many_steps(self.evaluator)
             self._move_finished()
@@ -129,18 +130,18 @@ class Actor:
         return self._search.evaluate(self.evaluator)
 
     def _move_finished(self) -> bool:
-        """Plays the moves of the searches that have ended; False if there were none."""
+        """Plays the moves of the finished searches; returns whether there were any."""
         finished = np.flatnonzero(~self._search.active())
         if len(finished):
             self._play(self._recorded(finished))
         return len(finished) > 0
 
     def stop(self) -> None:
-        """Makes ``play`` return soon with what is finished; may be called from another thread."""
+        """Makes ``play`` return soon with the games finished so far; may be called from another thread."""
         self._stopping = True
 
     def _begin(self, slot: int) -> None:
-        """A new game in a slot."""
+        """Starts a new game in a slot."""
         rng, ending = self._search.generator(slot), None
         while ending is not Ending.RUNNING:
             board = self._opening(rng)
@@ -154,13 +155,13 @@ class Actor:
         self._search_next([slot])
 
     def _opening(self, rng: np.random.Generator) -> Board:
-        """Where a new game begins."""
+        """Returns the first position of a new game: a fork, a ballot or one after random moves."""
         config = self.config
         fork = self._forks.take(rng) if config.fork_fraction > 0 and rng.random() < config.fork_fraction else None
         return fork or selfplay_opening(rng, config.ballot_fraction, config.random_opening_plies)
 
     def _search_next(self, slots: list[int]) -> None:
-        """Starts the searches of the positions that the games in slots have come to."""
+        """Starts a full or fast search of the current position of each slot."""
         config, simulations = self.config, []
         for slot in slots:
             full = self._games[slot].full = self._search.generator(slot).random() < config.full_search_fraction
@@ -169,7 +170,7 @@ class Actor:
         self._search.start_all(np.array(slots, np.int64), np.array(simulations, np.int64), explore)
 
     def _recorded(self, slots: np.ndarray) -> np.ndarray:
-        """Records the finished searches of slots; returns those whose games go on: nobody resigns."""
+        """Records the finished searches of slots; returns the slots where nobody resigns."""
         targets, goes_on = self._search.targets(slots), np.ones(len(slots), bool)
         values = (targets.wdl[:, 0] - targets.wdl[:, 2]).tolist()
         for row, (slot, count) in enumerate(zip(slots.tolist(), targets.counts.tolist(), strict=True)):
@@ -184,7 +185,7 @@ class Actor:
         return slots[goes_on]
 
     def _play(self, slots: np.ndarray) -> None:
-        """Plays the moves that the searches of slots have found, and starts what comes next."""
+        """Plays the moves that the searches of slots have chosen, and starts the next searches or games."""
         temperature_at, going_on = self._search.config.temperature_at, []
         played = self._search.play_all(slots, [temperature_at(self._games[slot].record.ply) for slot in slots.tolist()])
         verdicts = self._verdicts(slots, played)
@@ -203,10 +204,10 @@ class Actor:
         self._search_next(going_on)
 
     def _verdicts(self, slots: np.ndarray, played: np.ndarray) -> list[int]:
-        """What endgame tables end each game with, for the side to move; UNKNOWN: it goes on.
+        """Returns the outcome by which each game is adjudicated, for the side to move; UNKNOWN: it is played on.
 
         Args:
-            played: see ``LockstepSearch.play_all``.
+            played: what ``LockstepSearch.play_all`` returned for the slots.
         """
         verdicts = np.full(len(slots), UNKNOWN, np.uint8)
         if self.config.adjudicate:
@@ -217,14 +218,14 @@ class Actor:
         return verdicts.tolist()
 
     def _note_moves(self, game: _Game, index: int, plies: int) -> None:
-        """Records a move and the forced ones after it."""
+        """Records the move ``index`` and the ``plies - 1`` forced moves after it."""
         for made in [index] + [0] * (plies - 1):
             game.record.add_move(made)
         if plies % 2:
             game.turn = game.turn.other
 
     def _add_tree(self, slot: int, game: _Game) -> None:
-        """Adds samples of the tree of a search, and of positions beside them."""
+        """Adds samples from the search tree of a slot, and offshoots of them."""
         assert self._reader is not None
         tree, rng = self._reader.read(slot), self._search.generator(slot)
         game.record.add_found(tree)
@@ -234,7 +235,7 @@ class Actor:
             game.record.add_found(offshoots(chosen, self.evaluator, rng))
 
     def _resigns(self, game: _Game, value: float) -> bool:
-        """Whether the side to move resigns; in a game that is played on, notes who would have."""
+        """Whether the side to move resigns; in a game that plays on, notes the side that would have."""
         if self.config.resign_value is None:
             return False
         game.below[game.turn] = game.below[game.turn] + 1 if value < self.config.resign_value else 0

@@ -1,4 +1,4 @@
-"""``crownhead bench``: how fast every part is here, in one process with one thread. It reports; it does not judge."""
+"""``crownhead bench``: the speed of every part on this machine, in one process with one thread."""
 
 import statistics
 import time
@@ -38,7 +38,7 @@ _SECONDS = 1.0
 
 
 def _median_rate(measure: Callable[[], int]) -> float:
-    """Median over repeats of units per second; ``measure`` does some work and returns its units."""
+    """Median over ``_REPEATS`` of units per second; ``measure`` does some work and returns how many units it did."""
     measure()  # loads compiled code and fills caches
     rates = []
     for _ in range(_REPEATS):
@@ -55,7 +55,7 @@ def perft_leaves_per_second() -> float:
 
 
 def search_simulations_per_second(games: int, simulations: int) -> float:
-    """Simulations per second of searches from the start position with an evaluator that costs nothing."""
+    """Simulations per second of searches from the start position with an evaluator that takes almost no time."""
     search = LockstepSearch(SearchConfig(num_simulations=simulations), games)
     evaluator, board = UniformEvaluator(), Board()
     rates = []
@@ -70,7 +70,7 @@ def search_simulations_per_second(games: int, simulations: int) -> float:
 
 
 def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.ndarray) -> float:
-    """Positions judged per second by the bare network, in batches of this size."""
+    """Positions judged per second by the network alone, all ``positions`` in one batch."""
 
     def measure() -> int:
         evaluator.evaluate(positions)
@@ -80,7 +80,7 @@ def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.nd
 
 
 def backend_rates(network: Network, batch: int) -> dict[str, float]:
-    """Backend → positions judged per second on the CPU, in batches of this size."""
+    """Backend → positions judged per second on the CPU, in batches of ``batch``."""
     positions = random_positions(batch)
     return {
         name: network_evaluations_per_second(make_evaluator(network, name), positions)
@@ -90,10 +90,10 @@ def backend_rates(network: Network, batch: int) -> dict[str, float]:
 
 
 def bare_network_rate(network: Network, config: RunConfig, actors: float) -> float:
-    """Positions per second that the networks of a run's actors could judge if there were nothing else to do.
+    """Positions per second that the networks of a run's actors could judge if the actors did nothing else.
 
-    On a CPU each actor has a thread of its own, for which there must be a core (Ray sees to that, wherever it is); a
-    GPU is one for all of them.
+    On a CPU this is the rate of one thread times the number of actors, but at most the number of cores (except with
+    Ray, which reserves a core for each actor). A GPU is shared by all actors: its rate counts once.
     """
     device, settings = choose_device(config.device), config.selfplay
     evaluator, batch = make_evaluator(network.eval(), settings.backend, device), settings.games_in_lockstep
@@ -107,11 +107,11 @@ def bare_network_rate(network: Network, config: RunConfig, actors: float) -> flo
 def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, float]:
     """(evaluations, searched positions) per second of self-play with the quick preset's search.
 
-    Counted over whole calls, so that the recording of games is paid for.
+    Measured over whole calls of ``Actor.play``, so the recording of games is included.
     """
     settings = SelfPlayConfig(games_in_lockstep=games)
     actor = Actor(settings, make_config("quick").search, evaluator, seed=1)
-    actor.play(games * 2)  # games get out of step with each other
+    actor.play(games * 2)  # so that games do not all start at the same moment
     start, evaluations, positions = time.perf_counter(), 0, 0
     while (elapsed := time.perf_counter() - start) < 4 * _SECONDS:
         _, stats = actor.play(games * 4)
@@ -121,7 +121,7 @@ def selfplay_rates(evaluator: NetworkEvaluator, games: int) -> tuple[float, floa
 
 
 def learner_samples_per_second(network: Network, config: TrainerConfig, device: str) -> float:
-    """Samples learnt per second, batch making included."""
+    """Samples learnt per second, including the making of batches."""
     positions = random_positions(config.batch_size)
     samples = _uniform_samples(positions)
     trainer = Trainer(network, config, device)
@@ -134,7 +134,7 @@ def learner_samples_per_second(network: Network, config: TrainerConfig, device: 
 
 
 def _uniform_samples(positions: np.ndarray) -> Samples:
-    """Samples with uniform policies and drawn results."""
+    """Samples with uniform policies and the draw as search result."""
     _, counts = hop_table(positions)
     policies = np.concatenate([np.full(n, 1 / n) for n in counts])
     return found_samples(TREE, positions, np.tile((0, 1, 0), (len(positions), 1)), counts, policies)
@@ -143,7 +143,8 @@ def _uniform_samples(positions: np.ndarray) -> Samples:
 class BenchFigures(TypedDict):
     """How fast this machine is. Rates are per second.
 
-    Searches are named "games x simulations", networks by batch; backends, on CPUs only, by batch and then by name.
+    Keys of searches are "games x simulations", of networks the batch size. Backends (measured on CPUs only) have the
+    batch size as first key and the backend's name as second.
     """
 
     device: str
@@ -163,8 +164,8 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
     """Measures this machine; see ``crownhead bench --help``.
 
     Raises:
-        ConfigError: no network of this size.
-        BackendError: no such backend, or it cannot compute this network.
+        ConfigError: there is no network of this size.
+        BackendError: there is no such backend, or it cannot compute this network.
     """
     if request.net not in NETWORKS:
         raise ConfigError(f"no network size {request.net!r}: choose one of {', '.join(NETWORKS)}")
@@ -194,7 +195,7 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
     report("selfplay_evaluations_per_second", evaluations)
     report("selfplay_positions_per_second", positions)
     again = network_evaluations_per_second(evaluator, random_positions(_SELFPLAY_GAMES))
-    bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # measured before and after: the machine drifts
+    bare = statistics.mean((batches[str(_SELFPLAY_GAMES)], again))  # before and after: the machine's speed drifts
     report("selfplay_to_network_ratio", evaluations / bare)
     report("learner_samples_per_second", learner_samples_per_second(network, make_config("quick").trainer, device))
     return cast(BenchFigures, figures)

@@ -28,15 +28,19 @@ from .match_commands import settings_of
 from .openings import MatchError
 from .requests import BlundersRequest
 
-MOST_DRAWN = 6  # pieces of positions that are drawn: the values of all are held in memory
-_BATCH = 32  # positions that a network without a time judges at once
+MOST_DRAWN = 6  # most pieces of randomly drawn positions: the tables of all of them are held in memory
+_BATCH = 32  # positions that a network without a time limit searches at once
 _SHOWN = 10
-_LINE = 12  # plies
+_LINE = 12  # plies of a line that the tables prove
 _NAMES = {1: "win", 0: "draw", -1: "loss"}
 
 
 class BlunderCounts(TypedDict):
-    """Positions where moves differ in value, blunders in them, their share with its 95 % interval, and each kind."""
+    """Counts of blunders by kind.
+
+    ``positions`` are those where moves differ in value; ``share`` is blunders / positions (0 to 1), ``interval`` its
+    95 % interval.
+    """
 
     positions: int
     blunders: int
@@ -57,9 +61,10 @@ class PlayerBlunders(BlunderCounts):
 
 
 class Blunder(TypedDict):
-    """A move that has made the position worse: ``win``, ``draw`` or ``loss`` for the player before and after it.
+    """A move that has lost a win or a draw.
 
-    ``better`` is a move that keeps the value. ``kind`` and ``reason`` say why this one does not, if that is asked for.
+    ``was`` and ``became`` are ``win``, ``draw`` or ``loss`` for the player before and after the move. ``better`` is a
+    move that keeps the value. ``kind`` and ``reason`` say why the move is a blunder, if reasons are asked for.
     """
 
     player: str
@@ -73,9 +78,10 @@ class Blunder(TypedDict):
 
 
 class BlundersFigures(TypedDict):
-    """What ``crownhead blunders`` has found.
+    """Results of ``crownhead blunders``.
 
-    ``pieces`` are the most, ``games`` the path of the games if any, ``unread`` what is wrong with those left out.
+    ``pieces`` is the largest number of pieces, ``games`` the path of the games (None: positions were drawn at random),
+    ``unread`` has one message for each game that could not be read.
     """
 
     games: str | None
@@ -91,13 +97,13 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
     """Counts blunders; see ``crownhead blunders --help``.
 
     Raises:
-        MatchError: there is no decision in the games, or ``strict`` and one of them cannot be read.
-        PartlyReadError: at the end, if games were left out.
-        MissingTableError: no tables of that number of pieces.
+        MatchError: there is no decision in the games, or one of them cannot be read and ``strict`` is set.
+        PartlyReadError: at the end, if some games could not be read.
+        MissingTableError: there are no tables for this number of pieces.
     """
     conditions = Conditions(request.simulations, request.seconds, batch=_BATCH if request.seconds is None else 1)
     if request.spec is not None:
-        settings_of(request.spec, conditions)  # says now whether there is such a network
+        settings_of(request.spec, conditions)  # raises now if there is no such network
     with OracleProgress(quiet) as progress:
         answers, unread = _decisions(request, progress)
         if request.spec is not None:
@@ -124,9 +130,9 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
 
 
 def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list[Decision], list[str]]:
-    """The decisions, and what is wrong with games that cannot be read."""
+    """Returns the decisions, and a message for each game that cannot be read."""
     with open_tablebase(request.folder) as tables:
-        tables.probe_wdl(board_of(request.pieces))  # missing tables are told at once
+        tables.probe_wdl(board_of(request.pieces))  # raises at once if tables are missing
         progress.phase("looking for decisions")
         if request.games is None:
             positions, seed = request.positions, request.seed
@@ -141,7 +147,7 @@ def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list
 
 
 def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decision]:
-    """At most this number of different positions, in random order."""
+    """At most ``number`` different positions, in random order."""
     different = list({(one.board.turn, one.board.words()): one for one in decisions}.values())
     order = np.random.default_rng(seed).permutation(len(different))
     return [different[index] for index in order[:number]]
@@ -150,7 +156,7 @@ def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decis
 def _answers(
     spec: PlayerSpec, decisions: Sequence[Decision], conditions: Conditions, progress: OracleProgress
 ) -> Iterator[Decision]:
-    """The decisions with the player's moves."""
+    """Yields the decisions with the moves that the player chooses."""
     from .players import make_player
 
     progress.phase(f"asking {spec.text}", len(decisions))
@@ -187,7 +193,7 @@ def _counts(answers: Sequence[Decision]) -> BlunderCounts:
 
 
 def _blunders(answers: Sequence[Decision], request: BlundersRequest, progress: OracleProgress) -> list[Blunder]:
-    """What is told of each blunder, with its reason if that is asked for."""
+    """Describes each blunder, with its reason if reasons are asked for."""
     if not request.reasons:
         return [_blunder(answer, None) for answer in answers]
     progress.phase("finding reasons", len(answers))
@@ -201,7 +207,7 @@ def _blunders(answers: Sequence[Decision], request: BlundersRequest, progress: O
 
 
 def _fault(answer: Decision, prover: Prover) -> Fault:
-    """A blunder with the lines that the tables know."""
+    """A blunder with the lines that the tables prove after it and after a better move."""
     assert answer.move is not None
     before, after = ((1 + value) / 2 for value in answer.change)
     better, board = _better(answer), answer.board
@@ -210,7 +216,7 @@ def _fault(answer: Decision, prover: Prover) -> Fault:
 
 
 def _proven_line(board: Board, move: Move, prover: Prover) -> tuple[Move, ...]:
-    """How play goes on after a move, by the tables; () where that is a draw or the game is over."""
+    """The line after ``move`` that the tables prove, at most ``_LINE`` plies; () for a draw or if the game is over."""
     after = board.copy()
     after.push(move)
     if not after.legal_moves:

@@ -1,4 +1,4 @@
-"""How fast a network searches one position: simulations and evaluations per second by time."""
+"""How fast a network searches a single position: simulations and evaluations per second for each time limit."""
 
 import statistics
 import time
@@ -20,13 +20,13 @@ from .requests import BenchRequest
 
 TIMES_S = (0.1, 1.0, 10.0)
 POSITIONS = 5
-_WARM_UP_S = 0.02  # what has been compiled is read from disk, and touched for the first time
+_WARM_UP_S = 0.02  # loads compiled functions from disk and fills caches
 _PLIES = (6, 12, 18, 24, 30)  # plies of the random games that the positions come from
 _SEED = 1
 
 
 class BoardRate(TypedDict):
-    """Simulations and evaluations per second in searches of this many seconds: medians over positions."""
+    """Simulations and evaluations per second in searches of ``seconds``: medians over positions."""
 
     seconds: float
     simulations: float
@@ -35,14 +35,14 @@ class BoardRate(TypedDict):
 
 
 class BoardFigures(TypedDict):
-    """How fast a player is, by the time it has."""
+    """How fast a player searches, for each time limit."""
 
     player: str
     rates: list[BoardRate]
 
 
 def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "auto") -> list[BoardRate]:
-    """Measures a network with one thread.
+    """Measures a network with one thread, for each of ``times_s``.
 
     Raises:
         PlayerError, CheckpointError, BackendError: see ``players.make_player``.
@@ -61,7 +61,7 @@ def board_rates(spec: NetworkSpec, times_s: tuple[float, ...], backend: str = "a
 
 
 def _positions() -> list[Board]:
-    """Positions with a choice of moves, out of random games."""
+    """Positions from random games, with more than two moves to choose from."""
     rng = np.random.default_rng(_SEED)
     boards: list[Board] = []
     while len(boards) < POSITIONS:

@@ -21,12 +21,12 @@ def card_sections(
     config: RunConfig | None,
     ladder: StandingsFigures | None,
 ) -> list[Section]:
-    """What the card says.
+    """Returns the sections of the card.
 
     Args:
-        networks: the one that was measured, and its student if there is one.
+        networks: the network that was measured, and its student if there is one.
         results, machine, ladder: see ``model_card.CardData``.
-        config: that the network was trained with.
+        config: the configuration of the run that trained the network.
     """
     info = networks[0].info
     size = f"A {info.network.family} network, {info.network.size}, {_parameters(networks[0])}"
@@ -120,7 +120,7 @@ def _endgames(results: Results) -> Iterator[Table | Text]:
 
 
 def _head(figures: Mapping[str, Any]) -> Table:
-    """Rows of what each network says by itself; columns of uniform positions and of those of games."""
+    """Accuracy of each network's win/draw/loss head alone, by number of pieces, on uniform and on game positions."""
     names = [name for name in ("network", "student") if name in figures["by_pieces"][0]["uniform"]]
     columns = [(source, name) for source in ("uniform", "games") for name in names]
     rows: list[list[Cell]] = []

@@ -1,4 +1,4 @@
-"""Ray: started on this machine, or a cluster joined. The only module that imports it."""
+"""Starts Ray on this machine, or joins a Ray cluster. The only module that imports Ray."""
 
 import contextlib
 import ipaddress
@@ -12,23 +12,23 @@ from typing import Any
 import platformdirs
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
-_ANSWER_S = 5.0  # seconds that a cluster's head node gets to answer
-_LONGEST_FOLDER = 40  # characters; the paths of Ray's sockets have 62 more, and may have 103
+_ANSWER_S = 5.0  # seconds to wait for an answer of a cluster's head node
+_LONGEST_FOLDER = 40  # characters; Ray's socket paths are 62 longer, and the system allows 103
 
 
 class ClusterError(ValueError):
-    """Ray that cannot be started, or a cluster that cannot be joined; the message says why."""
+    """Ray cannot be started, or a cluster cannot be joined; the message says why."""
 
 
 class Cluster:
-    """Ray at work, joined or started by this process; raises ``ClusterError``.
+    """A Ray cluster that this process has joined or started; raises ``ClusterError``.
 
     Args:
-        address: of a cluster's head node; None: a Ray of its own on this machine, which listens on loopback alone.
+        address: address of a cluster's head node; None: start Ray on this machine, listening on loopback only.
 
     Attributes:
-        ray: the module.
-        dashboard: the address of its dashboard, if it has one.
+        ray: the module ``ray``.
+        dashboard: address of the cluster's dashboard; None if it has none.
     """
 
     def __init__(self, address: str | None) -> None:
@@ -39,17 +39,17 @@ class Cluster:
         self._last: list[Mapping[str, Any]] = []
 
     def nodes(self) -> list[Mapping[str, Any]]:
-        """The nodes that are alive, as Ray describes them; while the head node does not answer, those it named last."""
+        """Returns Ray's descriptions of the live nodes; if the head node does not answer, those of its last answer."""
         with contextlib.suppress(self.ray.exceptions.RayError):
             self._last = [node for node in self.ray.nodes() if node["Alive"]]
         return self._last
 
     def cpus(self) -> dict[str, int]:
-        """The CPUs of each node that is alive, by its name in Ray's books."""
+        """Ray's node id → number of CPUs, for each live node."""
         return {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in self.nodes()}
 
     def result(self, request: Any) -> Any:
-        """What a process has answered; raises what it has raised, or Ray's own error where it has died."""
+        """Returns the answer of a remote call; raises the exception of the call, or Ray's error if its process died."""
         try:
             return self.ray.get(request)
         except self.ray.exceptions.RayTaskError as error:
@@ -60,20 +60,20 @@ class Cluster:
 
     @staticmethod
     def on_node(node: str) -> Any:
-        """A scheduling strategy: on this node or nowhere."""
+        """A scheduling strategy: run on this node or not at all."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def _import_ray(address: str | None) -> Any:
-    """Imports Ray with the settings that it reads from the environment at import.
+    """Imports Ray, after setting the environment variables that it reads at import.
 
-    Without a cluster to join, Ray is told that it will never be one: then its processes listen on loopback alone
-    (it replaces a loopback ``_node_ip_address``). The variable is read on all systems, whatever its name says.
+    Without an address, RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 makes Ray's processes listen on loopback only (a loopback
+    ``_node_ip_address`` would be replaced). Despite its name, Ray reads this variable on all systems.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # actors see the GPU though they reserve none
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # lets actors use the GPU without reserving one
     if not address:
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     try:
@@ -86,10 +86,10 @@ def _import_ray(address: str | None) -> Any:
 
 
 def check_address(address: str) -> None:
-    """Raises ``ClusterError`` if nothing answers where a cluster is said to be; Ray itself would try for minutes.
+    """Raises ``ClusterError`` if nothing answers at ``address``; Ray itself would try for minutes.
 
     Args:
-        address: ``HOST:PORT``, with or without ``ray://``; for other words (``auto``) Ray looks by itself.
+        address: ``HOST:PORT``, with or without ``ray://``. Words without a port (``auto``) are left to Ray.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:
@@ -105,12 +105,12 @@ def check_address(address: str) -> None:
 def _connect(ray: Any, address: str | None) -> str | None:
     """Starts or joins a cluster; returns the address of its dashboard, if it has one."""
     own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES, **_own_folder()}
-    try:  # "local" is never a cluster that happens to run on this machine
+    try:  # "local" starts Ray anew, even if a cluster is running on this machine
         context = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = "Ray cannot be started"
         if address:
-            where = f"the cluster at {address} cannot be joined (does it want RAY_AUTH_MODE=token in the environment?)"
+            where = f"the cluster at {address} cannot be joined (does it need RAY_AUTH_MODE=token in the environment?)"
         raise ClusterError(f"{where}: {' '.join(str(error).split())[:300]}") from error
     _keep_to_user(Path.home() / ".ray" / "auth_token")
     head = ray.get_runtime_context().gcs_address
@@ -118,26 +118,29 @@ def _connect(ray: Any, address: str | None) -> str | None:
         ray.shutdown()
         raise ClusterError(
             f"the cluster at {head} is open to the network, and whoever reaches it may run programs there: start it "
-            "with RAY_AUTH_MODE=token in the environment of all nodes, and train with that, too (docs/cluster.md)"
+            "with RAY_AUTH_MODE=token in the environment of all nodes and of this command (docs/cluster.md)"
         )
     return f"http://{context.dashboard_url}" if context.dashboard_url else None
 
 
 def _own_folder() -> dict[str, str]:
-    """Folder for Ray's logs and sockets, closed to other users: Ray itself makes what lies in it readable to all."""
+    """Ray's setting of a folder for logs and sockets that only this user can open; {} if it is not usable.
+
+    Ray would make its files readable to all users.
+    """
     folder = platformdirs.user_cache_path("crownhead", appauthor=False) / "ray"
     if len(str(folder)) > _LONGEST_FOLDER:
         return {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-    except OSError:  # a home that cannot be written to
+    except OSError:  # the home folder cannot be written to
         return {}
     return {"_temp_dir": str(folder)}
 
 
 def _keep_to_user(path: Path) -> None:
-    """Ray writes the token so that all users of the machine can read it."""
+    """Makes the file readable for this user only; Ray writes its token readable for all."""
     try:
         path.chmod(0o600)
     except OSError:

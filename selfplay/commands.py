@@ -1,4 +1,4 @@
-"""What ``crownhead train`` and ``crownhead analyse`` do."""
+"""The commands ``crownhead train`` and ``crownhead analyse``."""
 
 import shlex
 from collections.abc import Sequence
@@ -28,15 +28,16 @@ from .stages import next_stage
 from .threads import choose_device
 from .training import Training, TrainingFigures
 
-_BOARD_S = 0.1  # seconds of the searches that self-play is compared with
+_BOARD_S = 0.1  # seconds of each search whose rate is compared with that of self-play
 
 
 class TrainFigures(TrainingFigures):
-    """A run, and rates to compare its self-play with.
+    """Figures of a run, and two rates to compare its self-play with.
 
-    Those are: what the actors' networks could do with nothing else to do (``network_evaluations_per_second``), what a
-    search of one position makes with the best network, as at the board (``board_evaluations_per_second``). Self-play
-    makes ``selfplay_to_network_ratio`` of the one, an actor while it plays ``actor_to_board_ratio`` of the other.
+    ``network_evaluations_per_second`` is what the actors' networks could do if the actors did nothing else;
+    ``selfplay_to_network_ratio`` is the rate of self-play divided by it. ``board_evaluations_per_second`` is the rate
+    of a search of a single position with the best network; ``actor_to_board_ratio`` is the rate of one playing actor
+    divided by it.
     """
 
     network_evaluations_per_second: float
@@ -46,7 +47,7 @@ class TrainFigures(TrainingFigures):
 
 
 class MoveFigures(TypedDict):
-    """A move: prior 0 to 1, value -1 to 1, win, draw and loss for the side to move; None where there are none."""
+    """A move with prior (0 to 1), value (-1 to 1) and win/draw/loss for the side to move; None where unknown."""
 
     move: str
     visits: int
@@ -57,7 +58,7 @@ class MoveFigures(TypedDict):
 
 
 class AnalyseFigures(TypedDict):
-    """A position as the side to move sees it: win, draw and loss, the expected line, and all moves, the best first."""
+    """An analysed position: win/draw/loss for the side to move, the expected line, and all moves, best first."""
 
     fen: str
     best: str
@@ -70,7 +71,7 @@ def train_command(request: TrainRequest, quiet: bool) -> TrainFigures:
     """Starts or continues a run; see ``crownhead train --help``.
 
     Raises:
-        KeyboardInterrupt: the run is saved; the message says how to go on.
+        KeyboardInterrupt: the run is saved; the message says how to continue it.
     """
     try:
         return _train(request, quiet)
@@ -92,7 +93,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         check_address(request.address)
     mirror = Mirror(request.mirror) if request.mirror else None
     if mirror is not None and not request.resume and not mirror.is_empty:
-        raise RunError(f"{mirror.url} holds a run already: go on with it by --resume, or choose another place")
+        raise RunError(f"{mirror.url} holds a run already: continue it with --resume, or choose another URL")
     if mirror is not None and request.resume and not (request.folder / "config.json").exists():
         mirror.pull(request.folder)
     if mirror is not None:
@@ -122,7 +123,7 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
 
 
 def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
-    """A new run."""
+    """Creates the folder of a new run; returns it with its configuration."""
     changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
     teacher = load_checkpoint(checkpoint_folder(request.teacher)) if request.teacher else None
@@ -136,7 +137,7 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset, settings, **changes)
-    choose_device(config.device)  # says now whether there is such a device, before anything is made
+    choose_device(config.device)  # raises if there is no such device, before any file is written
     run = RunFolder.create(request.folder, config)
     if first is not None:
         save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
@@ -166,13 +167,16 @@ def _print_training(figures: TrainFigures, best: Path) -> None:
 
 
 def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes: float | None) -> RunConfig:
-    """The configuration that a run goes on with; new settings and minutes are written down, unless it cannot go on."""
+    """Returns the configuration to continue a run with, and writes new settings and minutes into its folder.
+
+    Raises ``RunError`` if the run has reached its limit, ``ConfigError`` if a setting is wrong or cannot change.
+    """
     state, changed = run.read_state(), config
     if settings:
         changed = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
     most = changed.loop.max_iterations
     if minutes is None and state.minutes_limit is not None and state.minutes >= state.minutes_limit:
-        raise RunError(f"{run.path} has had its {state.minutes_limit:.2f} minutes: give it more with --minutes")
+        raise RunError(f"{run.path} has used its {state.minutes_limit:.2f} minutes: give it more with --minutes")
     if minutes is None and most is not None and state.iteration >= most:
         raise RunError(
             f"{run.path} has made its {most} iterations: give it more with --set loop.max_iterations=N or --minutes"
@@ -196,9 +200,12 @@ def _print_ratings(ratings: Ratings) -> None:
 
 
 def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
-    """Searches one position; see ``crownhead analyse --help``. What its network's text says behind @ goes first."""
+    """Searches one position; see ``crownhead analyse --help``.
+
+    Settings in the network's text (behind @) override the options.
+    """
     player = make_player(request.spec, Conditions(request.simulations, backend=request.backend))
-    board = Board(request.fen)  # after the network, which says whether this process plays its game
+    board = Board(request.fen)  # after the network, whose loading checks that this process plays its game
     if not board.legal_moves:
         raise IllegalMoveError(f"{request.fen}: the game is over, {board.turn} has no legal move")
     assert isinstance(player, SearchPlayer)

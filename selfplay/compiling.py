@@ -1,4 +1,4 @@
-"""The first start after an installation: the search is compiled by a second process while this one gets ready."""
+"""The first start after an installation: a second process compiles the search while this one makes the player."""
 
 import os
 import subprocess
@@ -16,10 +16,11 @@ P = TypeVar("P")
 
 
 def made_beside_compiling(make: Callable[[], P]) -> P:
-    """Makes a player; meanwhile a second process compiles the search, if that is needed and there is a second core.
+    """Makes a player; meanwhile a second process compiles the search, if it is not compiled and there are two cores.
 
-    This process compiles a part of the search, too, and waits until the opening can be searched; the tables follow
-    while the game begins. What goes wrong in the other process does no harm: this one compiles then.
+    This process compiles a part of the search, too, and waits until positions of the opening can be searched. The
+    functions for endgame tables are compiled later, while the game begins. If the second process fails, this one
+    compiles everything.
     """
     if first_search.search_is_compiled() or (os.cpu_count() or 1) < 2:
         return make()
@@ -42,7 +43,7 @@ def made_beside_compiling(make: Callable[[], P]) -> P:
         if isinstance(player, SearchPlayer):
             while not first_search.search_is_compiled() and process.poll() is None:
                 time.sleep(0.05)
-            player.prepare(endgames=False)  # the other process compiles those
+            player.prepare(endgames=False)  # the other process compiles the functions for endgames
         process.stdout.readline()
         return player
     except BaseException:

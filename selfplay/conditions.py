@@ -7,19 +7,19 @@ from engine.search import SearchConfig
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a player is made for; the text of a network goes before it.
+    """Conditions under which a player is made; settings in the text of a network override them.
 
     Attributes:
-        simulations: of a network's search per move, where its text does not say; None for the default.
-        seconds: per move, instead of simulations or depth, for the players that can be timed.
-        timed: time will limit the search, though there are no ``seconds`` yet.
-        device: of a network, ``auto``, ``cpu`` or ``cuda``.
-        backend: of a network's evaluator, see ``learner.inference.make_evaluator``.
-        batch: about the number of games side by side; at 1 leaves of one tree must fill the evaluator's batches.
-        plain: without what strengthens a search at the board: probabilities, shots and draws count as they are.
-        search: of a network, in place of what its text, ``simulations`` and ``plain`` ask for.
-        explore: games vary, by noise and temperature of a network's search.
-        seed: of the player's random numbers.
+        simulations: simulations per move of a network, if its text names none; None for the default.
+        seconds: time per move, in place of simulations or depth, for players that can be timed.
+        timed: whether time will limit the search although ``seconds`` is still None.
+        device: device of a network: ``auto``, ``cpu`` or ``cuda``.
+        backend: backend of a network's evaluator, see ``learner.inference.make_evaluator``.
+        batch: approximate number of games side by side; at 1, leaves of one tree must fill the evaluator's batches.
+        plain: whether the search has the defaults of ``SearchConfig`` in place of ``BOARD_SEARCH``.
+        search: search of a network, in place of what its text, ``simulations`` and ``plain`` ask for.
+        explore: whether games vary, by noise and temperature in a network's search.
+        seed: seed of the player's random numbers.
     """
 
     simulations: int | None = None

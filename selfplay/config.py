@@ -25,7 +25,7 @@ DEFAULT_PRESET = "quick"
 
 
 class ConfigError(ValueError):
-    """A setting that does not exist or has no such value; the message names it."""
+    """A setting does not exist or has an invalid value; the message names it."""
 
 
 class _Settings(BaseModel):
@@ -33,87 +33,87 @@ class _Settings(BaseModel):
 
 
 class SelfPlayConfig(_Settings):
-    """How games are played to learn from."""
+    """How the games of self-play are played."""
 
     actors: Annotated[int, Field(ge=1, le=1024)] | Literal["auto"] = Field(
         1,
-        description="workers that play, of one thread each; auto: one for every core, also of nodes that join later "
-        "(three for two cores of this machine that share a GPU)",
+        description="number of actors, with one thread each; auto: one for every core, also of nodes that join later "
+        "(with a shared evaluator on a GPU, three for every two cores of this machine)",
     )
-    games_in_lockstep: int = Field(128, ge=1, le=4096, description="games in play in one actor: its batch")
-    backend: BackendName = Field("auto", description="of inference, of actors and gate; auto: by network and device")
+    games_in_lockstep: int = Field(128, ge=1, le=4096, description="games that an actor plays at once: its batch")
+    backend: BackendName = Field("auto", description="inference backend of actors; auto: by network and device")
     evaluator: Literal["auto", "own", "shared"] = Field(
-        "auto", description="each actor evaluates for itself, or two processes for all of a GPU; auto: these on a GPU"
+        "auto", description="own: one in each actor; shared: two processes evaluate for all; auto: shared on a GPU"
     )
-    positions_per_shard: int = Field(2000, ge=1, description="an actor hands over its finished games at this many")
-    full_search_fraction: float = Field(0.5, gt=0, le=1, description="moves searched in full (KataGo: 0.25)")
+    positions_per_shard: int = Field(2000, ge=1, description="samples at which an actor delivers its finished games")
+    full_search_fraction: float = Field(0.5, gt=0, le=1, description="fraction of full searches (KataGo: 0.25)")
     tree_samples: TreeSampleConfig = TreeSampleConfig()
-    fast_simulations: int = Field(8, ge=0, description="simulations of the other moves, which teach only the value")
-    fork_fraction: float = Field(0.0, ge=0, le=1, description="games that begin beside an earlier one (forks)")
+    fast_simulations: int = Field(8, ge=0, description="simulations of other searches, which train only the value")
+    fork_fraction: float = Field(0.0, ge=0, le=1, description="fraction of games that begin beside an earlier one")
     ballot_fraction: float = Field(
-        0.5 if played.HAS_BALLOTS else 0.0, ge=0, le=1, description="of the other games, those that start from a ballot"
+        0.5 if played.HAS_BALLOTS else 0.0, ge=0, le=1, description="fraction of other games that start from a ballot"
     )
-    random_opening_plies: int = Field(6, ge=0, le=40, description="the rest: at most this many random plies")
+    random_opening_plies: int = Field(6, ge=0, le=40, description="most random plies at the start of all other games")
     max_plies: int = Field(240, ge=10, le=2000, description="a game of this length is a draw")
-    resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: play on")
-    resign_moves: int = Field(3, ge=1, description="own moves in a row below it after which a side resigns")
-    play_on_fraction: float = Field(0.1, ge=0, le=1, description="games neither resigned nor adjudicated: to be sure")
+    resign_value: float | None = Field(None, ge=-1, le=0, description="resign below this value; none: never resign")
+    resign_moves: int = Field(3, ge=1, description="moves in a row with a value below it before a side resigns")
+    play_on_fraction: float = Field(0.1, ge=0, le=1, description="fraction of games never resigned nor adjudicated")
     adjudicate: bool = Field(False, description="end games inside the endgame tables, with the tables' value")
     rescore: bool = Field(False, description="correct the results of finished games by the endgame tables (lc0)")
-    table_pieces: int = Field(4, ge=2, le=10, description="most pieces at which games are adjudicated and scored anew")
+    table_pieces: int = Field(4, ge=2, le=10, description="most pieces at which games are adjudicated or rescored")
 
 
 class LoopConfig(_Settings):
     """How self-play, learning and gating take turns."""
 
     minutes: float | None = Field(None, gt=0, description="length of the run; none: it ends after max_iterations")
-    max_iterations: int | None = Field(None, ge=1, description="candidates made and judged")
+    max_iterations: int | None = Field(None, ge=1, description="number of candidates after which the run ends")
     steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
     games_per_iteration: int | None = Field(
         None,
         ge=1,
-        description="games of a turn, as AlphaGo Zero took them: games, steps on all their samples, a candidate",
+        description="alternate as in AlphaGo Zero: this many games, then training on all their samples, a candidate",
     )
-    samples_before_training: int = Field(5000, ge=1, description="samples wanted before the first step")
+    samples_before_training: int = Field(5000, ge=1, description="samples needed before the first training step")
     reuse: float = Field(
-        4.0, gt=0, description="training samples drawn per new sample, at most: the learner waits for games, never they"
+        4.0, gt=0, description="most training samples drawn per new sample: the learner waits, actors never do"
     )
     deterministic: bool = Field(
         False, description="learner and one actor take turns: on a CPU the same seed gives the same run"
     )
-    save_seconds: float = Field(60.0, gt=0, description="between two saves of the training state")
+    save_seconds: float = Field(60.0, gt=0, description="seconds between two saves of the training state")
     anchors: tuple[str, ...] = Field(("random", "rollout:200"), description="fixed players that rate the networks")
     anchor_games: int = Field(20, ge=0, description="games of each promoted network against each anchor")
     exam_positions: int = Field(
         5000 if played.HAS_TABLES else 0,
         ge=0,
-        description="endgames that each promoted network's WDL head is asked about",
+        description="endgame positions that test each promoted network's win/draw/loss head",
     )
     keep_checkpoints: int = Field(50, ge=2, description="candidates kept beside the promoted ones")
 
 
 class TeacherConfig(_Settings):
-    """Another network that a run learns from; it lies in the run's folder ``teacher``."""
+    """Another network that a run learns from, kept in the folder ``teacher`` of the run."""
 
-    digest: str = Field(description="of its weights")
-    policy_weight: float = Field(0.5, ge=0, le=1, description="share of its move probabilities in the policy target")
-    value_weight: float = Field(0.5, ge=0, le=1, description="share of its win/draw/loss in the value target")
-    plays: float = Field(0.0, ge=0, le=1, description="share of the shards whose games are searched with it")
+    digest: str = Field(description="digest of its weights")
+    policy_weight: float = Field(0.5, ge=0, le=1, description="weight of its move probabilities in the policy target")
+    value_weight: float = Field(0.5, ge=0, le=1, description="weight of its win/draw/loss in the value target")
+    plays: float = Field(0.0, ge=0, le=1, description="fraction of the shards whose games are searched with it")
 
 
 class StudentConfig(_Settings):
-    """A second network that is trained on the same samples; it lies beside each checkpoint as its ``student``."""
+    """A second network trained on the same samples, kept in the folder ``student`` of each checkpoint."""
 
     network: NetworkConfig = NETWORKS["wide512"]
     trainer: TrainerConfig = TrainerConfig(learning_rate=2e-3, weight_decay=1e-4, policy_weight=0.5)
 
 
 class Stage(_Settings):
-    """Settings that a run took on when it was resumed, see ``selfplay.stages``.
+    """Settings that were changed when a run was resumed, see ``selfplay.stages``.
 
     Attributes:
-        iteration, steps: what the run had behind it.
-        changes: dotted name → value before and value from here on.
+        iteration, steps: iterations and training steps that the run had made by then.
+        changes: dotted name → (value before, value from then on).
     """
 
     iteration: int = Field(ge=0)
@@ -128,14 +128,14 @@ class RunConfig(_Settings):
     game: GameName = Field("english", description="see ``crownhead train --game``")
     seed: int = Field(1, ge=0)
     pool: Literal["local", "threads", "ray"] = Field(
-        "local", description="actors as processes of this machine, as threads of the trainer, or as Ray's processes"
+        "local", description="actors are processes of this machine, threads of the learner, or processes of Ray"
     )
-    mirror: str | None = Field(None, description="where a copy of the run is kept, as fsspec reads it: s3://...")
-    address: str | None = Field(None, description="of a Ray cluster to join; none: start Ray on this machine")
-    device: str = Field("auto", description="cpu, cuda or auto: the learner's and the actors' device")
-    init: str | None = Field(None, description="digest of the network that it begins with; none: random weights")
+    mirror: str | None = Field(None, description="URL of a copy of the run, for fsspec: s3://...")
+    address: str | None = Field(None, description="address of a Ray cluster; none: start Ray on this machine")
+    device: str = Field("auto", description="device of the learner and the actors: cpu, cuda or auto")
+    init: str | None = Field(None, description="digest of the network that the run begins with; none: random weights")
     network: NetworkConfig = NETWORKS["4x48"]
-    student: StudentConfig | None = Field(None, description="made on the way, for games by time")
+    student: StudentConfig | None = Field(None, description="a second network in training, for games with time limits")
     teacher: TeacherConfig | None = Field(None, description="see ``crownhead train --teacher``")
     search: SearchConfig = SearchConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
@@ -144,7 +144,7 @@ class RunConfig(_Settings):
     replay: ReplayConfig = ReplayConfig()
     gate: GateConfig = GateConfig()
     loop: LoopConfig = LoopConfig()
-    stages: tuple[Stage, ...] = Field((), description="earlier settings of a run that was resumed with --set")
+    stages: tuple[Stage, ...] = Field((), description="changes of settings when the run was resumed")
 
     def _needs_tables(self) -> bool:
         searches = (self.search.oracle != "off", self.match_search.oracle != "off")
@@ -156,7 +156,7 @@ class RunConfig(_Settings):
             if isinstance(parse_player(anchor), NetworkSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
         if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
-            raise ValueError(f"there are no endgame tables of {played.TITLE}, for adjudication, scores, search or exam")
+            raise ValueError(f"{played.TITLE} has no endgame tables for adjudication, rescoring, search or exam")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         if self.loop.deterministic and (self.loop.minutes is not None or self.selfplay.actors != 1):
@@ -180,7 +180,7 @@ _QUICK: dict[str, Any] = {
     "network": NETWORKS["wide256"].model_dump(),
     "search": {"num_simulations": 100},
     "match_search": {"num_simulations": 100},
-    # Two actors beside the learner leave no core of two without work.
+    # With two actors beside the learner, both of two cores are busy even while the learner waits.
     "selfplay": {"actors": 2, "fast_simulations": 16, "positions_per_shard": 10_000},
     "trainer": {**_WIDE_TRAINER, "final_factor": 0.1},
     "loop": {
@@ -215,7 +215,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "anchors": ["random"],
             "anchor_games": 4,
         },
-        # Any candidate passes: this preset is there to run every stage, promotion included.
+        # Any candidate passes: this preset tests that every part of a run works, promotion included.
         "gate": {"rule": "winrate", "score_threshold": 0.0, "max_games": 8},
     },
     "quick": _QUICK,
@@ -284,7 +284,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """``base`` with ``changes``, dictionaries inside dictionaries merged likewise; a network is replaced as a whole."""
+    """Merges ``changes`` into ``base``, nested dictionaries too; a network is replaced as a whole."""
     result = dict(base)
     for key, value in changes.items():
         both = isinstance(value, dict) and isinstance(result.get(key), dict) and "family" not in value
@@ -293,13 +293,13 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def nested(key: str, value: Any) -> dict[str, Any]:
-    """``value`` under a dotted key, like ``search.c_puct``, in nested dictionaries."""
+    """Nested dictionaries that hold ``value`` under a dotted key: ``a.b`` gives ``{"a": {"b": value}}``."""
     first, _, rest = key.partition(".")
     return {first: nested(rest, value) if rest else value}
 
 
 def parse_setting(text: str) -> dict[str, Any]:
-    """``search.c_puct=2`` as a nested dictionary; raises ``ConfigError``."""
+    """Parses ``search.c_puct=2`` into nested dictionaries; raises ``ConfigError``."""
     key, equals, value = text.partition("=")
     if not equals or not all(key.split(".")):
         raise ConfigError(f"--set {text!r}: write key=value, like search.num_simulations=32")
@@ -308,7 +308,7 @@ def parse_setting(text: str) -> dict[str, Any]:
         return nested(key, NETWORKS[value].model_dump())
     if is_network and not value.startswith("{"):
         names = ", ".join(NETWORKS)
-        raise ConfigError(f"--set {text!r}: choose one of {names}, or add yours by crownhead --import")
+        raise ConfigError(f"--set {text!r}: choose one of {names}, or add your own with crownhead --import")
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
@@ -317,14 +317,14 @@ def parse_setting(text: str) -> dict[str, Any]:
 
 
 def make_config(preset: str = DEFAULT_PRESET, settings: Sequence[str] = (), **changes: Any) -> RunConfig:
-    """A preset with changes.
+    """Returns the configuration of a preset with changes.
 
     Args:
-        settings: ``key=value`` texts, keys dotted (``trainer.learning_rate=0.001``, ``network=5x64``).
-        changes: top-level fields.
+        settings: ``key=value`` texts with dotted keys (``trainer.learning_rate=0.001``, ``network=5x64``).
+        changes: values of top-level fields; ``settings`` override them.
 
     Raises:
-        ConfigError: no such preset or setting, or a value out of range.
+        ConfigError: there is no such preset or setting, or a value is out of range.
     """
     if preset not in PRESETS:
         raise ConfigError(f"no preset {preset!r}: choose one of {', '.join(PRESETS)}")
@@ -332,10 +332,15 @@ def make_config(preset: str = DEFAULT_PRESET, settings: Sequence[str] = (), **ch
 
 
 def config_from(preset: str, fields: dict[str, Any], settings: Sequence[str] = (), **changes: Any) -> RunConfig:
-    """As ``make_config``, with a preset of one's own: its name and its fields, others are at their defaults.
+    """Does what ``make_config`` does, for a preset that is not in ``PRESETS``.
+
+    Args:
+        preset: its name.
+        fields: its values; all other fields have their defaults.
+        settings, changes: see ``make_config``.
 
     Raises:
-        ConfigError: no such setting, or a value out of range.
+        ConfigError: there is no such setting, or a value is out of range.
     """
     fields = merged({**fields, "preset": preset, "game": GAME}, changes)
     for text in settings:
@@ -344,11 +349,14 @@ def config_from(preset: str, fields: dict[str, Any], settings: Sequence[str] = (
 
 
 def parse_config(fields: Any, source: str = "configuration") -> RunConfig:
-    """Checks a configuration.
+    """Checks the fields of a configuration.
+
+    Args:
+        source: where they come from, for messages.
 
     Raises:
-        ConfigError: a setting is wrong; the first is named.
-        OtherGameError: it is of another game than this process plays.
+        ConfigError: a setting is wrong; the message names the first one.
+        OtherGameError: the configuration is for another game than this process plays.
     """
     try:
         config = RunConfig.model_validate(fields)
@@ -367,7 +375,7 @@ def config_json(config: RunConfig) -> bytes:
 
 
 def read_config(path: Path) -> RunConfig:
-    """Reads a stored ``config.json``, without settings that are gone; raises ``ConfigError`` naming the file."""
+    """Reads a ``config.json`` and drops retired settings; raises ``ConfigError``, whose message names the file."""
     try:
         fields = unsealed(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""``crownhead convert``: how many won endgames a player wins against perfect defence."""
+"""``crownhead convert``: how many won endgames a player wins against a perfect opponent."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
@@ -24,15 +24,16 @@ from .openings import Opening
 from .progress import MatchProgress
 from .requests import ConvertRequest
 
-PIECES = 5  # most pieces of the exact values that come with the package
-_DRAWN_AT_ONCE = 4  # times the positions wanted: about half of all are won for the side to move
-_SHOWN = 10  # positions that were not won
+PIECES = 5  # most pieces of the tables that come with the package
+_DRAWN_AT_ONCE = 4  # times the number asked for: about half of all positions are won for the side to move
+_SHOWN = 10  # most positions printed that were not won
 
 
 class Conversion(TypedDict):
-    """Numbers of positions, of those that perfect play wins under the rules (``possible``), and of these of those won.
+    """How many positions were won.
 
-    ``share`` is won of the possible, ``longest`` in plies of the won; None if there are none.
+    ``possible`` counts the positions that perfect play wins under the draw rules, ``won`` those of them that the player
+    won. ``share`` is won / possible (0 to 1), ``longest`` the longest win in plies; None if there are none.
     """
 
     positions: int
@@ -47,7 +48,7 @@ class PiecesConversion(Conversion):
 
 
 class NotWon(TypedDict):
-    """A game of ``plies`` that did not win."""
+    """A position that was not won: why its game ended, and after how many plies."""
 
     fen: str
     pieces: int
@@ -56,7 +57,7 @@ class NotWon(TypedDict):
 
 
 class ConvertFigures(Conversion):
-    """What ``crownhead convert`` has found; ``not_won`` are positions that perfect play wins."""
+    """Results of ``crownhead convert``; ``not_won`` has the positions that perfect play wins and the player did not."""
 
     player: str
     time_control: str
@@ -72,10 +73,10 @@ class _Ending(NamedTuple):
 
 
 def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | None = None) -> list[Board]:
-    """Positions with this number of pieces that the side to move, Black, wins; all such are equally likely.
+    """Random positions that the side to move, Black, wins, drawn uniformly from all with this number of pieces.
 
     Args:
-        tables: of at least that number of pieces; those that come with the package are loaded if None.
+        tables: tables of at least ``pieces`` pieces; None: load those that come with the package.
     """
     sampler = EndgameSampler(tables or load_tables(SHIPPED, pieces), list(materials(pieces)), seed)
     boards: list[Board] = []
@@ -87,27 +88,27 @@ def won_positions(pieces: int, number: int, seed: int, tables: DenseTables | Non
 
 
 def board_of(pieces: int) -> Board:
-    """Some position with this number of pieces, to ask tables whether they cover it."""
+    """Any position with this number of pieces, to check that tables cover this number."""
     return Board("B:WK32:B" + ",".join(f"K{square}" for square in range(1, pieces)))
 
 
 def winnable(board: Board, player: TablebasePlayer) -> bool:
-    """Whether perfect play against perfect defence wins within the rules; raises ``MissingTableError``."""
+    """Whether ``player`` wins the position against itself under the draw rules; raises ``MissingTableError``."""
     game = next(play_games(player, player, [(0, Opening("endgame", board))]))
     return game.score == 1.0
 
 
 def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
-    """Lets a player win won endgames; see ``crownhead convert --help``.
+    """Plays out won endgames; see ``crownhead convert --help``.
 
     Raises:
-        MissingTableError: there are no tables of distances, or not for that number of pieces.
+        MissingTableError: there are no tables with distances for this number of pieces.
     """
     control, folder = request.control, None if request.folder is None else str(request.folder)
     pairing = Pairing(request.spec, TablebaseSpec(folder), control, request.simulations, request.seed)
-    settings_of(request.spec, pairing.conditions)  # says now whether there is such a network
+    settings_of(request.spec, pairing.conditions)  # raises now if there is no such network
     boards = _positions(request)
-    starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: Black
+    starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: player has Black
     defence, found = TablebasePlayer(folder, request.seed), list[_Ending]()
     pool = open_pool(request.jobs, request.address, pairing, len(starts))
     with MatchProgress(len(starts), quiet) as progress, pool:
@@ -138,9 +139,9 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
 
 
 def _positions(request: ConvertRequest) -> list[Board]:
-    """Positions to be won; a missing table of the defence is reported here, before the first game."""
+    """Draws the positions; raises ``MissingTableError`` before the first game if the opponent lacks a table."""
     with open_tablebase(request.folder) as tables:
-        tables.probe_distance(board_of(request.pieces))  # if all are missing, at once
+        tables.probe_distance(board_of(request.pieces))  # raises at once if all tables are missing
         values, numbers = load_tables(SHIPPED, request.pieces), range(2, request.pieces + 1)
         boards = [board for n in numbers for board in won_positions(n, request.positions, request.seed, values)]
         tables.probe_distance_many(np.array([board.words() for board in boards], np.uint32))

@@ -1,4 +1,4 @@
-"""The curves of a run, for TensorBoard."""
+"""Curves of a run for TensorBoard."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from learner.report import missing_packages
 
 
 class Curves:
-    """Writes numbers over steps into a folder; where TensorBoard is not installed, none."""
+    """Writes values over training steps into a folder; does nothing if TensorBoard is not installed."""
 
     def __init__(self, folder: Path) -> None:
         self._writer: Any = None

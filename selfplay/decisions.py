@@ -1,6 +1,6 @@
-"""Endgame positions in which a move can be a blunder: not all moves have the same value in exact tables.
+"""Decisions: endgame positions whose moves differ in value by exact tables, so that a move can be a blunder.
 
-The tables know neither draws by repetition nor the 80-ply rule.
+The tables ignore draws by repetition and the 80-ply rule.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,20 +27,19 @@ from learner.endgame.data import EndgameSampler
 
 from .convert import PIECES as SHIPPED_PIECES
 
-_DRAWN_AT_ONCE = 8  # times the positions wanted: a sixth of all are decisions
-_DRAWS = 100  # until that is all there is: two pieces have few decisions
+_DRAWN_AT_ONCE = 8  # times the number asked for: a sixth of all positions are decisions
+_DRAWS = 100  # most attempts to find enough decisions: with two pieces there are few
 
 Words = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A position in which a move can be a blunder, once it is found to be one (``matters``).
+    """A position with the exact value of each move; a decision if these values differ (``matters``).
 
     Attributes:
-        values: the position after each move, as ``Board.words`` shows it → value for the side that moved: 1 win,
-            0 draw, -1 loss.
-        player: who made ``move``; "" before anybody has.
+        values: ``Board.words`` of the position after each move → value for the side that moved: 1 win, 0 draw, -1 loss.
+        player: name of the player who made ``move``; "" if there is no move yet.
     """
 
     board: Board
@@ -50,7 +49,7 @@ class Decision:
 
     @property
     def matters(self) -> bool:
-        """Whether the moves differ in value: else it is no decision."""
+        """Whether the moves differ in value."""
         return len(set(self.values.values())) > 1
 
     @property
@@ -64,14 +63,14 @@ class Decision:
         return (own | opp).bit_count()
 
     def value_of(self, move: Move) -> int:
-        """What the position is worth to the side to move after ``move``."""
+        """Value of ``move`` for the side that makes it: 1, 0 or -1."""
         after = self.board.copy()
         after.push(move)
         return self.values[after.words()]
 
     @property
     def change(self) -> tuple[int, int]:
-        """Value for the player before and after its move."""
+        """Values for the player before and after its move."""
         assert self.move is not None
         return self.best, self.value_of(self.move)
 
@@ -83,7 +82,10 @@ class Decision:
 
 @njit(cache=True)
 def _positions_behind(positions, moves, behind, ends):
-    """Writes the positions behind all moves of each position, as the side then to move sees them."""
+    """Fills ``behind`` with the positions after all moves, seen by the new side to move, and ``ends``.
+
+    The positions after moves of ``positions[i]`` end before ``behind[ends[i]]``.
+    """
     n = 0
     for i in range(positions.shape[0]):
         for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)):
@@ -94,9 +96,9 @@ def _positions_behind(positions, moves, behind, ends):
 
 
 def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, int]]:
-    """What the moves in each position (uint32 [N, 3 or more]: own, opp, kings) are worth, see ``Decision.values``.
+    """Returns ``Decision.values`` for each position (uint32 [N, 3 or more]: own, opp, kings).
 
-    Raises ``MissingTableError`` if no table covers the position behind a move.
+    Raises ``MissingTableError`` if no table covers the position after a move.
     """
     behind, ends = np.zeros((MAX_MOVES * len(positions), 3), np.uint32), np.zeros(len(positions), np.int64)
     _positions_behind(positions, new_moves(), behind, ends)
@@ -116,18 +118,18 @@ def drawn_decisions(
     tables: Tablebase,
     report: Callable[[Step], None] = lambda step: None,
 ) -> list[Decision]:
-    """Decisions of 2 to ``pieces`` pieces, Black to move; every such is equally likely. Fewer where there are few.
+    """At most ``number`` random decisions, drawn uniformly from those of 2 to ``pieces`` pieces, Black to move.
 
     Args:
-        folder: of the tables of more than ``SHIPPED_PIECES`` pieces; the default one if None.
-        report: told of the tables brought into memory, see ``load_tables``; of 6 pieces this takes minutes.
+        folder: folder of the tables, used for more than ``SHIPPED_PIECES`` pieces; None: the default folder.
+        report: called for each table loaded into memory, see ``load_tables``; with 6 pieces loading takes minutes.
     """
     values = load_tables(SHIPPED if pieces <= SHIPPED_PIECES else folder, pieces, report=report)
     sampler = EndgameSampler(values, [material for n in range(2, pieces + 1) for material in materials(n)], seed)
     found: dict[Words, Decision] = {}
     for _ in range(_DRAWS):
         drawn = sampler.draw(_DRAWN_AT_ONCE * number)
-        positions = drawn.positions[drawn.values >= 0, :3]  # what is lost cannot be thrown away
+        positions = drawn.positions[drawn.values >= 0, :3]  # a lost position has no blunders
         for (own, opp, kings), worth in zip(positions.tolist(), move_values(positions, tables), strict=True):
             decision = Decision(Board(format_fen(Color.BLACK, own, opp, kings)), worth)
             if decision.matters:
@@ -141,7 +143,7 @@ def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> tuple[list
     """Decisions of at most ``pieces`` pieces in recorded games, with the moves made, in the order of the file.
 
     Returns:
-        The decisions, and what is wrong with the games that cannot be read.
+        The decisions, and a message for each game that cannot be read.
 
     Raises:
         StorageError: the file cannot be read.

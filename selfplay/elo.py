@@ -1,6 +1,6 @@
-"""Elo: how much stronger one player is than another, and how sure that is.
+"""Elo differences and ratings of players, with their errors.
 
-A difference of ``d`` Elo means an expected score of ``1 / (1 + 10 ** (-d / 400))``, draws counted as half a point.
+A difference of ``d`` Elo means an expected score of ``1 / (1 + 10 ** (-d / 400))``; a draw is half a point.
 """
 
 import math
@@ -23,12 +23,12 @@ def expected_score(elo: float) -> float:
 
 
 def elo_from_score(score: float) -> float:
-    """The Elo difference at which ``score`` (between 0 and 1, both excluded) is expected."""
+    """Elo difference at which ``score`` is expected; 0 < ``score`` < 1."""
     return _ELO_PER_NAT * math.log(score / (1 - score))
 
 
 class EloDiff(NamedTuple):
-    """Elo difference of the first player, half the width of its 95 % confidence interval, and the score (0 to 1)."""
+    """Elo of the first player above the second, half the width of its 95 % interval, and the score (0 to 1)."""
 
     elo: float
     elo_error: float
@@ -36,7 +36,7 @@ class EloDiff(NamedTuple):
 
 
 class TallyFigures(TypedDict):
-    """Results for JSON, of the first player: score 0 to 1, Elo with half its 95 % interval; None without games."""
+    """Results of the first player for JSON: score 0 to 1, Elo with half its 95 % interval; None without games."""
 
     games: int
     wins: int
@@ -51,9 +51,9 @@ class TallyFigures(TypedDict):
 class Tally:
     """Results of a match, counted for the first player.
 
-    Games are played in pairs: one opening, colours swapped. What the opening gives to one side cancels within a pair,
-    so the spread of the pairs (five possible sums, "pentanomial") is smaller than that of the games, and errors come
-    out right although the games of a pair are not independent.
+    Games are played in pairs: the same opening with colours swapped. The advantage of one side in the opening cancels
+    within a pair, so the points of pairs (five possible sums, "pentanomial") vary less than those of single games.
+    Errors from pairs are right although the two games of a pair are not independent.
 
     Attributes:
         pairs: number of pairs with 0, 1/2, 1, 3/2 and 2 points.
@@ -69,13 +69,13 @@ class Tally:
 
     @staticmethod
     def of_games(wins: int, draws: int, losses: int) -> "Tally":
-        """Games of which it is not known which of them made pairs."""
+        """A tally of games whose pairs are unknown: all count as single games."""
         return Tally(singles=[losses, draws, wins], losses=losses, draws=draws, wins=wins)
 
     def add(self, scores: Sequence[float]) -> None:
         """Counts a pair or a single game: one or two scores (0, 1/2, 1) of the first player; raises ``ValueError``."""
         if len(scores) not in (1, 2) or any(score not in (0, 0.5, 1) for score in scores):
-            raise ValueError(f"{scores!r} is no result of one game or of a pair: one or two of 0, 0.5, 1")
+            raise ValueError(f"{scores!r} is not the result of a game or of a pair: give one or two of 0, 0.5, 1")
         counts = self.pairs if len(scores) == 2 else self.singles
         counts[int(2 * sum(scores))] += 1
         for score in scores:
@@ -110,13 +110,13 @@ class Tally:
 def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDiff:
     """Elo difference of two players from the results of their games, as ``Tally`` counts them; always finite.
 
-    A score of 0 % or 100 % is no Elo difference; it counts as if one more game had been drawn: n wins in n games as
-    (n + 1/2) / (n + 1). The error is that of the mean score, carried over by the slope of the Elo curve (delta method).
-    Its spread is taken over the pairs and, apart, over the single games, each with one more imagined result spread
-    evenly over all possible ones: a few equal results do not make an error of zero.
+    A score of 0 % or 100 % has no finite Elo; it counts as if one more game had been drawn: n wins in n games as
+    (n + 1/2) / (n + 1). The error is that of the mean score times the slope of the Elo curve (delta method). The
+    variance of pairs and that of single games are estimated separately, each with one imagined result added, spread
+    evenly over all possible results: so a few equal results do not give an error of zero.
 
     Raises:
-        ValueError: no games.
+        ValueError: there are no games.
     """
     games = 2 * sum(pairs) + sum(singles)
     if games == 0:
@@ -132,7 +132,7 @@ def elo_diff(pairs: Sequence[int], singles: Sequence[int] = (0, 0, 0)) -> EloDif
 
 
 def _spread(pairs: Sequence[int], singles: Sequence[int]) -> tuple[float, float]:
-    """Mean and variance of the points of all games, the imagined results weighed in; see ``elo_diff``."""
+    """Mean and variance of the points of all games, with the imagined results of ``elo_diff``."""
     mean = variance = 0.0
     for counts, values in ((pairs, _PAIR_POINTS), (singles, _SINGLE_POINTS)):
         number = sum(counts)
@@ -154,7 +154,7 @@ class PairingResult(NamedTuple):
 
 
 class EloRating(NamedTuple):
-    """A line of an Elo table: rating, half its 95 % interval's width (0 for an anchor), games and score (0 to 1)."""
+    """A line of an Elo table: rating, half the width of its 95 % interval (0 for an anchor), games, score (0 to 1)."""
 
     player: str
     rating: float
@@ -164,10 +164,12 @@ class EloRating(NamedTuple):
 
 
 class EloFit(NamedTuple):
-    """Ratings of many players, most likely together; the table has the strongest first, equal ones by name.
+    """Maximum-likelihood ratings of many players.
 
     Attributes:
-        covariance: of the ratings, Elo squared; [n, n] in the order of ``players``. 0 for anchors.
+        table: strongest player first; players with equal ratings by name.
+        players: order of the rows and columns of ``covariance``.
+        covariance: [n, n], covariance of the ratings in Elo squared; 0 for anchors.
     """
 
     table: tuple[EloRating, ...]
@@ -175,9 +177,9 @@ class EloFit(NamedTuple):
     covariance: np.ndarray
 
     def difference(self, player: str, other: str) -> tuple[float, float]:
-        """Elo of one player above another, and half the width of its 95 % interval.
+        """Elo of ``player`` above ``other``, and half the width of its 95 % interval.
 
-        Their errors have a part in common, what is known of the anchors, so this is less than the sum of both.
+        The errors of the two ratings are correlated, so the interval is not the sum of theirs.
         """
         ratings = {line.player: line.rating for line in self.table}
         i, j = self.players.index(player), self.players.index(other)
@@ -188,23 +190,23 @@ class EloFit(NamedTuple):
 def fit_elo(
     tallies: Iterable[tuple[str, str, Tally]], anchors: Mapping[str, float], prior_draws: float = 1.0
 ) -> EloFit:
-    """Ratings of many players from their games, most likely under the Elo model (Bradley-Terry; a draw is half a win).
+    """Fits the ratings of many players to their games by maximum likelihood (Bradley-Terry; a draw is half a win).
 
-    Every two players who met are given ``prior_draws`` imagined drawn games besides, so that a player who won or lost
-    everything has a finite rating. The model sees games as coin tosses; how much the results really spread, which is
-    less with draws and colour-swapped pairs, is taken from them ("sandwich" covariance, Huber 1967).
+    Each two players who met get ``prior_draws`` imagined draws in addition, so that a player who won or lost all games
+    has a finite rating. The model treats games as coin tosses. Draws and colour-swapped pairs make real results vary
+    less, so the covariance uses the measured variance of the results ("sandwich" estimator, Huber 1967).
 
     Args:
-        tallies: two players and the results of the first; the same two may come several times, in either order.
-        anchors: players whose ratings are fixed.
+        tallies: (player, other player, results of the first); the same two may appear several times, in any order.
+        anchors: player → fixed rating.
 
     Raises:
-        ValueError: a player has met no anchor, not even through others, or has played itself.
+        ValueError: no chain of games links a player to an anchor, or a player has played itself.
     """
     tallies = list(tallies)
     for player_a, player_b, _ in tallies:
         if player_a == player_b:
-            raise ValueError(f"{player_a} against {player_b}: no result of two players")
+            raise ValueError(f"{player_a} against {player_b}: games need two different players")
     players = sorted({player for pairing in tallies for player in pairing[:2]} | set(anchors))
     index = {player: number for number, player in enumerate(players)}
     points, spread = np.zeros((2, len(players), len(players)))
@@ -242,11 +244,13 @@ def _check_connected(players: Sequence[str], met: np.ndarray, anchors: Mapping[s
 def _most_likely(
     points: np.ndarray, spread: np.ndarray, imagined: np.ndarray, fixed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ratings [n] and their covariance [n, n].
+    """Maximum-likelihood ratings [n] and their covariance [n, n].
 
     Args:
-        points: [n, n] that i took from j. spread: [n, n], their variance. imagined: [n, n], drawn games besides.
-        fixed: [n], ratings of anchors; NaN where free.
+        points: [n, n], points that player i took from player j.
+        spread: [n, n], variance of these points.
+        imagined: [n, n], number of imagined draws between i and j.
+        fixed: [n], ratings of anchors; NaN for other players.
     """
     free = np.isnan(fixed)
     points = points + imagined / 2
@@ -270,5 +274,5 @@ def _most_likely(
 
 
 def _laplacian(weights: np.ndarray) -> np.ndarray:
-    """The matrix [n, n] of the quadratic form that sums weights[i, j] (x_i - x_j)**2 over all i < j."""
+    """Matrix [n, n] of the quadratic form of x: the sum of weights[i, j] (x_i - x_j)**2 over all i < j."""
     return np.diag(weights.sum(axis=1)) - weights

@@ -1,4 +1,4 @@
-"""Endgame knowledge in self-play: what actors are handed, adjudication, and the rescoring of finished games."""
+"""Endgame knowledge in self-play: adjudication of games in play, and rescoring of finished games."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from .records import GAME, GameRecord
 
 @dataclass(frozen=True)
 class EndgameKnowledge:
-    """What an actor knows of endgames; nothing by default.
+    """Endgame knowledge of an actor; none by default.
 
     Attributes:
-        leaf_oracle: for the search; needed where ``search.oracle`` is not ``off``.
-        table: exact values, for adjudication and rescoring; needed where one of them is on.
-        held_out: uint32 [N, 4] → bool [N]: positions kept for validation, which are never made samples.
+        leaf_oracle: oracle of the search; needed if ``search.oracle`` is not ``off``.
+        table: exact values for adjudication and rescoring; needed if one of them is on.
+        held_out: positions uint32 [N, 4] → bool [N], true for positions kept for validation: they never become samples.
     """
 
     leaf_oracle: LeafOracle | None = None
@@ -34,16 +34,16 @@ KnowledgeFactory = Callable[[RunConfig], EndgameKnowledge]
 
 
 def adjudicated(table: LeafOracle, positions: np.ndarray, max_pieces: int, forced: np.ndarray) -> np.ndarray:
-    """How games may be ended at positions, UNKNOWN where they are played on.
+    """Returns the outcomes by which games may be ended at these positions, UNKNOWN where they must be played on.
 
-    A table draw stands under all rules. A win is given right after an irreversible move (as lc0 adjudicates its
-    self-play), or where its distance is within what is left until the 80-ply draw. Positions with a capture pending
-    are played on.
+    A draw by the tables is a draw under all rules. A win or loss counts only right after an irreversible move (as in
+    lc0's self-play), or if the win comes before the 80-ply draw by its distance. Positions with a capture to make are
+    always played on.
 
     Args:
         positions: uint32 [n, 4]: own, opp, kings, reversible plies.
-        forced: int64 [n], how many of the last moves were forced; they do not stand between an irreversible move and
-            the verdict.
+        forced: int64 [n], number of forced moves at the end of each game; "right after" an irreversible move ignores
+            them.
 
     Returns:
         uint8 [n]: UNKNOWN, WIN, DRAW or LOSS for the side to move.
@@ -61,16 +61,16 @@ def adjudicated(table: LeafOracle, positions: np.ndarray, max_pieces: int, force
 
 
 def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameRecord:
-    """A game with its samples' results corrected by a table; the result of the game stays what was played.
+    """Corrects the results of a game's samples by a table; the result of the game itself does not change.
 
     The rule is that of lc0's rescorer (``ApplySyzygyRescoring``), in two passes over the positions of the game:
 
-    1. The table's value of a position that an irreversible move led to holds for it and for all positions before it,
-       back to the last such position inside the tables. (Seen from the first table position that is the whole game
-       before it; inside the tables it is the stretch of moves in which a mistake, if any, was made.)
-    2. Other positions inside the tables: a table draw is a draw. A table win or loss that the result contradicts is
-       given where its distance ends the game before the 80-ply rule and no position of the stretch has come twice;
-       else the best that can be said is a draw.
+    1. Take each position inside the tables that follows an irreversible move. Its table value becomes the result of
+       this position and (seen by each side to move) of all positions before it, back to the previous such position or
+       to the start of the game.
+    2. Take each other position inside the tables whose table value contradicts its result. A table draw becomes a
+       draw. A table win or loss counts if its distance ends the game before the 80-ply rule and no position since the
+       last irreversible move has occurred twice; otherwise the result becomes a draw.
 
     Args:
         max_pieces: positions with more pieces are not looked up.
@@ -105,9 +105,9 @@ def rescored(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameReco
 
 
 def rescored_found(record: GameRecord, table: LeafOracle, max_pieces: int) -> GameRecord:
-    """A game whose ``TREE`` and ``OFFSHOOT`` samples have the table's value where it is certain.
+    """Gives a game's ``TREE`` and ``OFFSHOOT`` samples the table's value where it is certain.
 
-    That is where the table sees a draw, or right after an irreversible move.
+    It is certain for draws by the table, and for all positions right after an irreversible move.
     """
     samples = record.samples
     pieces = np.bitwise_count(samples.positions[:, 0] | samples.positions[:, 1])
@@ -122,7 +122,7 @@ def rescored_found(record: GameRecord, table: LeafOracle, max_pieces: int) -> Ga
 
 
 def without_held_out(record: GameRecord, held_out: Callable[[np.ndarray], np.ndarray]) -> GameRecord:
-    """A game without the samples of positions kept for validation."""
+    """Removes the samples of positions kept for validation from a game."""
     samples = record.samples
     kept = np.flatnonzero(~np.asarray(held_out(samples.positions), bool))
     return record if len(kept) == len(samples) else replace(record, samples=samples.take(kept))

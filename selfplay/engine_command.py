@@ -1,4 +1,4 @@
-"""``crownhead engine``: a player served to other programs by the Hub protocol. Torch is loaded when it searches."""
+"""``crownhead engine``: serves a player to other programs by the Hub protocol. Torch is loaded at the first search."""
 
 import sys
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a 
 
 
 def engine_command(request: EngineRequest) -> None:
-    """Serves until standard input ends. The other program can change simulations, oracle, contempt and backend."""
+    """Serves until standard input ends. The other program can set simulations, oracle, contempt and backend."""
     check_game("the protocol", ENGLISH)
     spec, version = request.spec, installed_version()
     if not isinstance(spec, NetworkSpec):
@@ -57,7 +57,7 @@ def _made(spec: NetworkSpec, conditions: Conditions = USUAL) -> Player:
 
 
 def _check_folder(spec: NetworkSpec) -> None:
-    """Says what is wrong with a network's folder before torch is loaded."""
+    """Raises ``PlayerError`` if the folder holds no network, before torch is loaded."""
     folder = Path(spec.folder)
     if spec.folder == CHAMPION or (spec.folder and any((folder / name).is_file() for name in _FILES)):
         return

@@ -1,4 +1,4 @@
-"""The endgame exam: how often a network's win/draw/loss head is right where the exact value is known."""
+"""The endgame exam: how often a network's win/draw/loss head is right in endgames with a known exact value."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from learner.endgame.data import TEST, EndgameSampler
 from learner.endgame.oracle import open_oracle
 
 PIECES = 4  # most pieces of the tables with distances that come with the package
-_SEED = 20_230  # the same questions for every network of every run
+_SEED = 20_230  # fixed: every network of every run is asked about the same positions
 
 
 class EndgameExam:
-    """Uniform samples of the exact endgames of 2-4 pieces, of the test split: no network is trained on them."""
+    """Uniform samples of endgames of 2 to 4 pieces from the test split, on which no network is trained."""
 
     def __init__(self, positions: int) -> None:
         tables = load_tables(SHIPPED, PIECES, threads=1)
@@ -23,6 +23,6 @@ class EndgameExam:
         self._questions = EndgameSampler(tables, every, _SEED, TEST).draw(positions)
 
     def accuracy(self, folder: Path) -> float:
-        """Share of right answers (0 to 1) of a checkpoint's network with capture search; raises ``CheckpointError``."""
+        """Fraction of right answers of a checkpoint's network with capture search; raises ``CheckpointError``."""
         answers = open_oracle(folder).capture_search(self._questions.positions).values
         return float(np.mean(answers == self._questions.values))

@@ -1,4 +1,4 @@
-"""``crownhead export``: a network as a file for other programs, and on request how close its answers are."""
+"""``crownhead export``: writes a network as ONNX for other programs, and on request checks its answers."""
 
 import time
 from typing import NotRequired, TypedDict
@@ -16,7 +16,7 @@ from .threads import use_single_thread
 
 
 class ExportFigures(TypedDict):
-    """An exported file; ``digest`` is that of the checkpoint, ``check`` a ``Fidelity``, there if it was asked for."""
+    """An exported file; ``digest`` is that of the checkpoint, ``check`` has the fields of ``Fidelity`` if asked for."""
 
     path: str
     digest: str
@@ -50,9 +50,9 @@ def _print(figures: ExportFigures) -> None:
     if check is None:
         console.print(title, markup=False)
         return
-    table = Table("beside the network", "", title=title)
+    table = Table("compared with the network", "", title=title)
     table.add_row("policy divergence (nats)", f"{check['policy_kl']:.6f}")
     table.add_row("same best move", f"{check['top1_agreement']:.2%}")
-    table.add_row("error of a probability of win, draw, loss", f"{check['wdl_error']:.5f}")
+    table.add_row("mean error of win, draw and loss", f"{check['wdl_error']:.5f}")
     table.add_row("error of the value (root mean square)", f"{check['value_error']:.5f}")
     console.print(table)

@@ -1,4 +1,4 @@
-"""Figures of a run."""
+"""Pictures of ratings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,14 +14,16 @@ def ratings_image(
     axis: str = "minutes of training",
     doubling: bool = False,
 ) -> bytes:
-    """Draws the Elo of a run's promoted networks over time as PNG; the other players as level lines.
+    """Draws the Elo of networks over training time, and of other players as horizontal lines; returns a PNG.
 
     Args:
-        places: network → minutes of training when it was promoted (the random weights: 0), or another measure.
-        what, axis: names of the networks and of the measure.
-        doubling: the axis is in steps of twice as much.
+        table: ratings of all players; rejected candidates (names of digits that are not in ``places``) are left out.
+        reference: name of the player rated 0.
+        places: network → x-coordinate: minutes of training at its promotion, or another measure.
+        what, axis: labels of the networks and of the x-axis.
+        doubling: whether the x-axis is logarithmic to base 2.
     """
-    from matplotlib.figure import Figure  # no pyplot: neither a window nor a global state
+    from matplotlib.figure import Figure  # not pyplot, which has global state and may open windows
 
     from learner.endgame.figures import png_of
 
@@ -34,7 +36,7 @@ def ratings_image(
         errors = [line.error for _, line in climbed]
         axes.errorbar(along, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label=f"{what}, ± 95 %")
     for line in table:
-        if line.player not in places and not line.player.isdigit():  # not the candidates that were turned down
+        if line.player not in places and not line.player.isdigit():  # not rejected candidates
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
             axes.annotate(
                 line.player,
@@ -50,5 +52,5 @@ def ratings_image(
     axes.set(xlabel=axis, ylabel=f"Elo ({reference} = 0)", title=title)
     axes.grid(alpha=0.3)
     if climbed:
-        figure.legend(loc="outside lower center", frameon=False)  # beside the lines, where it hides no name
+        figure.legend(loc="outside lower center", frameon=False)  # outside the axes, where it hides no name
     return png_of(figure)

@@ -1,7 +1,7 @@
-"""Games of self-play that begin beside earlier ones (forked games: Wu 2019, "Accelerating Self-Play Learning in Go").
+"""Forked games of self-play (Wu 2019, "Accelerating Self-Play Learning in Go"): they branch off from earlier games.
 
-A game between equals rarely leaves the balance, but most positions of a search do: one side has made a move that is not
-the best, and the other has to show why. So games begin after such moves.
+Games between equal players stay balanced, but in most positions of a search one side has made a bad move that the other
+must punish. So some games begin after such moves.
 """
 
 from collections import deque
@@ -15,20 +15,21 @@ from engine.movegen import DISTINCT, generate, new_moves
 
 from .records import GAME, Samples
 
-FEWEST_PIECES = 9  # fewest pieces of a position to begin at: endgames are reached from there
+FEWEST_PIECES = 9  # fewest pieces at which a game branches off: endgames are reached from there
 _KEPT = 1000
 
 
 class Forks:
-    """Positions for games to begin at, each beside a finished game; the newest are kept."""
+    """The newest ``_KEPT`` positions at which games can begin; each is one move beside a finished game."""
 
     def __init__(self) -> None:
         self._positions: deque[tuple[int, int, int]] = deque(maxlen=_KEPT)
 
     def add(self, samples: Samples, rng: np.random.Generator) -> None:
-        """Keeps the position after a move of a finished game that was not the search's choice, if there is one.
+        """Adds a position that differs from a finished game by one move, if the game allows one.
 
-        The game's position is drawn among those with a policy, the move by the policy without its largest share.
+        The position to branch off from is drawn from the game's samples with a policy; the move is drawn by this
+        policy, but never the most probable one.
         """
         pieces = np.bitwise_count(samples.positions[:, 0] | samples.positions[:, 1])
         rows = np.flatnonzero(samples.has_policy & (samples.kind == GAME) & (pieces >= FEWEST_PIECES))
@@ -43,7 +44,7 @@ class Forks:
             self._positions.append(_after(samples.positions[row], index))
 
     def take(self, rng: np.random.Generator) -> Board | None:
-        """A position, drawn among those kept, which is kept no longer; None if there is none. Black is to move."""
+        """Removes a random position and returns it with Black to move; None if there is none."""
         if not self._positions:
             return None
         index = int(rng.integers(len(self._positions)))
@@ -53,7 +54,7 @@ class Forks:
 
 
 def _after(position: np.ndarray, index: int) -> tuple[int, int, int]:
-    """The position after a legal move, by its index in the order of ``movegen.generate(distinct=True)``."""
+    """The position (own, opp, kings) after the legal move ``index`` in the order of ``generate`` with ``DISTINCT``."""
     moves = new_moves(1)[0]
     generate(position[0], position[1], position[2], moves, DISTINCT)
     move = moves[index]

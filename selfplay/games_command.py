@@ -1,4 +1,4 @@
-"""``crownhead games``: the games of self-play as PDN."""
+"""``crownhead games``: writes games of self-play as PDN."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,11 +31,11 @@ def games_command(request: GamesRequest, quiet: bool) -> GamesFigures:
     """Writes the games; see ``crownhead games --help``.
 
     Raises:
-        RequestError: there is such a file already.
+        RequestError: the file exists already.
         ReachedError, ShardError, StorageError: there are no games, or they cannot be read or written.
     """
     if request.out.exists():
-        raise RequestError(f"{request.out} is there already: choose another name")
+        raise RequestError(f"{request.out} exists already: choose another name")
     shards, count = shards_of(request.run), 0
 
     def write(file: BinaryIO) -> None:
@@ -56,7 +56,7 @@ def _records(shards: Sequence[Path]) -> Iterator[GameRecord]:
 
 
 def pdn_of(record: GameRecord) -> PdnGame:
-    """A game of self-play with its result; both players bear the name of the network."""
+    """A game of self-play as PDN; both players are named by the digest of the network."""
     board = Board(record.start_fen)
     for index in record.moves:
         board.push(board.distinct_moves[index])

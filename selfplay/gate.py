@@ -1,4 +1,4 @@
-"""The gate: whether a candidate network takes the place of the best one, decided while they play."""
+"""The gate: decides from the games of a match whether a candidate network becomes the best one."""
 
 import math
 from collections.abc import Sequence
@@ -11,31 +11,31 @@ from .elo import Tally, TallyFigures, expected_score
 
 Decision = Literal["promote", "keep"]
 PAIR_SCORES = np.arange(5) / 4  # score of a pair with 0, 1/2, 1, 3/2, 2 points
-_EMPTY_COUNT = 1e-3  # stands for an outcome not seen yet, as in Fishtest
-_CUTS = 8  # by 64 each: below the precision of a float
+_EMPTY_COUNT = 1e-3  # count of an outcome not seen yet, as in Fishtest
+_CUTS = 8  # each narrows the interval 64 times: in the end it is below the precision of a float
 _ROUNDING = 1e-9  # points; 0.55 * 100 is a little more than 55 in floating point
 
 
 class GateConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """How a candidate is judged.
+    """Rule of the gate.
 
-    - ``sprt``: generalised sequential probability ratio test on colour-swapped pairs. Promotes once the results speak
-      for a strength of ``elo1`` rather than ``elo0``, keeps once they speak for ``elo0``; at the limit of games the
-      score decides.
-    - ``winrate``: promotes at a score of ``score_threshold`` (AlphaGo Zero: 0.55 of 400 games). It ends early once the
-      games left cannot change the decision.
+    - ``sprt``: generalised sequential probability ratio test on colour-swapped pairs. It promotes the candidate once
+      the results accept a strength of ``elo1`` over ``elo0``, and keeps the best network once they accept ``elo0``. If
+      neither has happened after ``max_games``, the score decides.
+    - ``winrate``: promotes at a score of ``score_threshold`` (AlphaGo Zero: 0.55 of 400 games). The match ends early
+      once the remaining games cannot change the decision.
 
-    A score is the candidate's share of all points: a win has ``win_points``, a draw 1 for each side.
+    The score is the candidate's fraction of all points: a win has ``win_points``, a draw 1 for each side.
     """
 
     rule: Literal["sprt", "winrate"] = "sprt"
-    max_games: int = Field(200, ge=2, description="the most games played")
-    elo0: float = Field(0.0, ge=-1000, le=1000, description="first hypothesis: Elo of the candidate above the best")
-    elo1: float = Field(50.0, ge=-1000, le=1000, description="second hypothesis, likewise")
-    alpha: float = Field(0.05, gt=0, lt=0.5, description="chance of promoting a candidate of strength elo0")
-    beta: float = Field(0.05, gt=0, lt=0.5, description="chance of keeping the best if it has strength elo1")
-    score_threshold: float = Field(0.55, ge=0, le=1, description="promotes; for sprt at the limit of games")
-    win_points: float = Field(2.0, gt=1, le=100, description="for a win, where a draw has 1; above 2 wins count more")
+    max_games: int = Field(200, ge=2, description="largest number of games")
+    elo0: float = Field(0.0, ge=-1000, le=1000, description="hypothesis H0: Elo of the candidate above the best")
+    elo1: float = Field(50.0, ge=-1000, le=1000, description="hypothesis H1: Elo of the candidate above the best")
+    alpha: float = Field(0.05, gt=0, lt=0.5, description="probability of promotion at strength elo0")
+    beta: float = Field(0.05, gt=0, lt=0.5, description="probability of no promotion at strength elo1")
+    score_threshold: float = Field(0.55, ge=0, le=1, description="score that promotes; with sprt only after max_games")
+    win_points: float = Field(2.0, gt=1, le=100, description="points of a win; a draw has 1: above 2 wins count more")
 
     @model_validator(mode="after")
     def _hypotheses_in_order(self) -> "GateConfig":
@@ -45,16 +45,15 @@ class GateConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
 
 
 def llr_bounds(alpha: float, beta: float) -> tuple[float, float]:
-    """Log-likelihood ratios at which a test with these chances of error accepts the first and the second hypothesis."""
+    """Log-likelihood ratios at which a test with these error probabilities accepts H0 (at most) and H1 (at least)."""
     return math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
 
 
 def log_likelihood_ratio(pairs: Sequence[int], elo0: float, elo1: float) -> float:
-    """Log of how much better the results fit a strength of ``elo1`` than of ``elo0`` (generalised likelihood ratio).
+    """Log of the generalised likelihood ratio of ``elo1`` to ``elo0``; positive if the results fit ``elo1`` better.
 
-    Each hypothesis fixes the expected score and nothing else; the distribution over the five outcomes of a pair is the
-    most likely one with that mean (the pentanomial model of Fishtest, worked out by Van den Bergh). An outcome not seen
-    yet counts as seen 1/1000 times.
+    A hypothesis fixes only the expected score. The distribution over the five outcomes of a pair is the most likely one
+    with this mean (pentanomial model of Fishtest, by Van den Bergh). An outcome not seen yet counts 1/1000.
 
     Args:
         pairs: number of pairs in which the candidate took 0, 1/2, 1, 3/2 and 2 points.
@@ -67,13 +66,13 @@ def log_likelihood_ratio(pairs: Sequence[int], elo0: float, elo1: float) -> floa
 
 
 def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
-    """The distribution [5] over ``PAIR_SCORES`` with this mean under which the frequencies [5] are most likely.
+    """The distribution [5] over ``PAIR_SCORES`` with mean ``mean`` that makes ``frequencies`` [5] most likely.
 
-    With a Lagrange multiplier x for the mean it is p / (1 + x (score - mean)), where x makes the mean right.
+    It is frequencies / (1 + x (PAIR_SCORES - mean)); the Lagrange multiplier x is found so that the mean is right.
     """
     distance = PAIR_SCORES - mean
     low, high = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
-    for _ in range(_CUTS):  # the mean falls with the multiplier: cut to one piece in 64 each time
+    for _ in range(_CUTS):  # the mean falls as the multiplier grows: keep one of 64 parts each time
         multipliers = np.linspace(low, high, 65)
         excess = (frequencies * distance / (1 + multipliers[:, None] * distance)).sum(axis=1)
         right = min(max(int(np.searchsorted(-excess, 0.0)), 1), 64)
@@ -82,7 +81,7 @@ def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
 
 
 class GateFigures(TallyFigures):
-    """What was decided and from what results of the candidate; the log-likelihood ratio is None unless by ``sprt``."""
+    """The decision and the candidate's results; ``llr`` and its bounds are None except for the rule ``sprt``."""
 
     rule: str
     decision: Decision | None
@@ -92,9 +91,9 @@ class GateFigures(TallyFigures):
 
 
 class Gate:
-    """Takes in results as they come and decides as soon as the rule allows. Once decided it takes in nothing more.
+    """Counts results one by one and decides as soon as the rule allows; later results are ignored.
 
-    Results must come in the order of the openings, not in that in which games end: short games would count first.
+    Results must come in the order of the openings, not in the order in which games end: else short games count first.
     """
 
     def __init__(self, config: GateConfig) -> None:
@@ -109,9 +108,9 @@ class Gate:
         return log_likelihood_ratio(self.tally.pairs, self.config.elo0, self.config.elo1)
 
     def add_game(self, score: float) -> Decision | None:
-        """Takes in the candidate's score (0, 1/2 or 1) in a game; the two games of a pair come one after the other.
+        """Counts a game: ``score`` is the candidate's (0, 1/2 or 1). The two games of a pair must follow each other.
 
-        Returns the decision, None while there is none. It comes after a whole pair, or after the last of all games.
+        Returns the decision, None while there is none. A decision falls after a whole pair or after the last game.
         """
         self._open_pair.append(score)
         whole = len(self._open_pair) == 2 or self.tally.games + 1 == self.config.max_games
@@ -139,7 +138,7 @@ class Gate:
         return None if self._passes(tally.wins + left, tally.losses) else "keep"
 
     def _passes(self, wins: int, losses: int) -> bool:
-        """Whether the candidate would pass with these wins and losses and the draws so far (``sprt``: at the limit)."""
+        """Whether the candidate reaches ``score_threshold`` with these wins and losses and the draws so far."""
         draws, win_points = self.tally.draws, self.config.win_points
         total = win_points * (wins + losses) + 2 * draws
         return win_points * wins + draws >= self.config.score_threshold * total - _ROUNDING

@@ -1,6 +1,6 @@
-"""Which network of a run is the best: candidates meet it at the gate, promoted ones meet anchors.
+"""Decides which network of a run is the best: candidates play it at the gate, promoted networks play anchors.
 
-The actors play these matches before their own games; the learner goes on meanwhile.
+The actors play these matches before games of self-play; the learner trains meanwhile.
 """
 
 import shutil
@@ -28,14 +28,14 @@ from .weights import Weights
 
 
 class Judge:
-    """Keeps a run's state and ratings, and the match that is played now.
+    """Holds a run's state and ratings, and the match in play.
 
     Args:
-        tell: called with ``exam``, ``gate`` or ``anchor`` and figures when there is something to report.
+        tell: called with ``exam``, ``gate`` or ``anchor`` and the figures after each of them.
 
     Attributes:
-        steps: training steps behind the candidate judged last, or now.
-        seconds: how long it took the last candidate to be judged, anchors included.
+        steps: training steps of the candidate judged now or last.
+        seconds: seconds from the start of the last gate to the end of the last match, with an anchor or at the gate.
 
     Raises:
         RunError, RatingsError, CheckpointError: the run's files cannot be read.
@@ -61,12 +61,12 @@ class Judge:
         return self._open is not None
 
     def behind(self, shard: ShardInfo) -> int:
-        """Number of promotions since the newest network that its games were played with."""
+        """Number of promotions since the newest network that played games of the shard."""
         known = [self._promoted.index(network) for network in shard.networks if network in self._promoted]
         return len(self._promoted) - 1 - max(known) if known else 0
 
     def resume(self, pool: Source) -> None:
-        """Gives the actors the best network, and goes on with the gate that a kill has interrupted."""
+        """Gives the actors the best network, and continues the gate if the run was stopped during one."""
         pool.set_weights(self._best)
         if self._folder.gate_path.exists() and self._folder.checkpoint(self._candidate).exists():
             self._open_gate(pool)
@@ -76,7 +76,11 @@ class Judge:
         return f"{self.state.iteration + 1:06d}"
 
     def begin(self, pool: Source, network: Network, student: Network | None, figures: Mapping[str, Any]) -> None:
-        """Makes a checkpoint of a candidate, its figures with ``steps``, and lets it play the best."""
+        """Saves a candidate as a checkpoint and opens the gate.
+
+        Args:
+            figures: figures of the checkpoint, among them ``steps``.
+        """
         folder = self._folder.checkpoint(self._candidate)
         info = save_checkpoint(folder, network, dict(figures), self._best.digest)
         if student is not None:
@@ -84,17 +88,21 @@ class Judge:
         self._open_gate(pool)
 
     def save(self, minutes: float) -> None:
-        """Writes the state, with the time used by now; raises ``StorageError``."""
+        """Writes the state; ``minutes`` is the time that the run has used. Raises ``StorageError``."""
         self.state = self.state.model_copy(update={"minutes": minutes})
         self._folder.write_state(self.state)
 
     def take_in(self, played: MatchPlayed) -> None:
-        """Counts games that actors have played; raises ``StorageError``."""
+        """Counts match games that actors have played; raises ``StorageError``."""
         if self._open is not None:
             self._open.take_in(played)
 
     def proceed(self, pool: Source, minutes: float) -> None:
-        """Draws the conclusions of a match that is over, and begins the next one with an anchor."""
+        """After the end of a match, decides on the promotion or saves ratings, and opens the next match with an anchor.
+
+        Args:
+            minutes: time that the run has used.
+        """
         if self._open is not None and self._open.over:
             match, self._open = self._open, None
             pool.set_match(None)
@@ -134,7 +142,7 @@ class Judge:
         pool.set_match(replace(match, over=frozenset(game.index for game in opened.known)))
 
     def _anchors_due(self) -> list[str]:
-        """Anchors that the best network has not met yet; the first network, of random weights, meets none."""
+        """Anchors that the best network has not met yet; the first network, with random weights, meets none."""
         best, loop = self.state.best, self._config.loop
         if not self.state.promotions or loop.anchor_games == 0:
             return []
@@ -161,7 +169,7 @@ class Judge:
         self._tell("gate", {"checkpoint": name, "steps": self.steps, **report})
 
     def _examine(self, name: str) -> None:
-        """Asks the promoted network's WDL head about endgames."""
+        """Measures the endgame accuracy of the promoted network's win/draw/loss head."""
         if self._config.loop.exam_positions == 0:
             return
         self._exam = self._exam or EndgameExam(self._config.loop.exam_positions)
@@ -179,7 +187,7 @@ class Judge:
         kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
         others = sorted(path for path in self._folder.checkpoints.glob("[0-9]*") if path.name not in kept)
         for path in others[: -self._config.loop.keep_checkpoints]:
-            doomed = path.rename(path.with_name(f".{path.name}.old"))  # a kill in between leaves no half checkpoint
+            doomed = path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
             shutil.rmtree(doomed, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Where players and actors take their endgame knowledge from: the tables at hand; and the endgame oracle."""
+"""Endgame knowledge of players and actors: the installed tables and the endgame oracle."""
 
 from functools import cache
 
@@ -24,12 +24,12 @@ def shared_oracle() -> Oracle:
 
 
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
-    """What ``config.oracle`` asks for; raises as ``shared_tablebase`` does."""
+    """The tables if ``config.oracle`` asks for them, else None; raises what ``shared_tablebase`` raises."""
     return shared_tablebase() if config.oracle == "tablebase" else None
 
 
 def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
-    """What the actors of a run know of endgames (a ``KnowledgeFactory``); raises as ``shared_tablebase`` does."""
+    """Endgame knowledge of a run's actors (a ``KnowledgeFactory``); raises what ``shared_tablebase`` raises."""
     needs_table = config.selfplay.adjudicate or config.selfplay.rescore
     return EndgameKnowledge(
         leaf_oracle=leaf_oracle(config.search), table=shared_tablebase() if needs_table else None, held_out=held_out

@@ -1,4 +1,4 @@
-"""A ladder: the promoted networks of a run and fixed anchors, their games, and the ratings from these."""
+"""A ladder: games between the promoted networks of a run and fixed anchors, and ratings from these games."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ class LadderPlayer(NamedTuple):
     """A player on the ladder.
 
     Attributes:
-        name: in tables: a network's is that of its checkpoint.
-        settings: of networks, see ``match_commands.settings_of``; results count only while they are the same.
-        promoted: a network of the run, not an anchor.
+        name: name in tables; that of its checkpoint for a network.
+        settings: see ``match_commands.settings_of``; earlier results count only if it is still the same.
+        promoted: whether it is a network of the run, not an anchor.
     """
 
     name: str
@@ -34,7 +34,7 @@ class LadderPlayer(NamedTuple):
 
 
 class RatingFigures(TypedDict):
-    """A line of the Elo table: half the 95 % interval, score 0 to 1."""
+    """A line of the Elo table; ``elo_error`` is half the 95 % interval, ``score`` is 0 to 1."""
 
     player: str
     elo: float
@@ -44,7 +44,7 @@ class RatingFigures(TypedDict):
 
 
 class Step(TypedDict):
-    """From one promoted network to another: Elo above it, half the width of the 95 % interval."""
+    """Elo of one promoted network above an earlier one (``before``), and half the width of the 95 % interval."""
 
     network: str
     before: str
@@ -54,7 +54,7 @@ class Step(TypedDict):
 
 
 class StandingsFigures(TypedDict):
-    """What a ladder's games say; ``reference`` is rated 0, ``climb`` is from the first network to the last."""
+    """Ratings of a ladder; ``reference`` is rated 0, ``climb`` is the step from the first network to the last."""
 
     reference: str
     games: int
@@ -65,7 +65,10 @@ class StandingsFigures(TypedDict):
 
 
 def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
-    """``number`` of the names at equal distances, the first and the last among them; all if there are no more."""
+    """``number`` of the names, evenly spaced, with the first and the last; all names if ``number`` is None or larger.
+
+    1 gives the last name only.
+    """
     if number is None or number >= len(names):
         return list(names)
     if number < 2:
@@ -74,9 +77,12 @@ def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
 
 
 def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple[LadderPlayer, LadderPlayer]]:
-    """The pairings of networks, from the first to the last, and of anchors after them.
+    """Returns the pairs of players that meet.
 
-    Neighbours meet, the last network all others, and every network the anchors; or everybody everybody.
+    Each network meets the next one, the last network, and all anchors; with ``everybody`` all players meet.
+
+    Args:
+        players: networks from the first to the last, then anchors.
     """
     pairs = []
     promoted = [player for player in players if player.promoted]
@@ -92,7 +98,7 @@ class LadderResults:
     """Scores of all games, kept in one file.
 
     Args:
-        settings: what all games have in common; those of a file that is there must be the same.
+        settings: settings of all games; an existing file must have the same.
 
     Raises:
         MatchError: the file is damaged, or holds games with other settings.
@@ -115,7 +121,7 @@ class LadderResults:
                 for player_a, player_b, scores in fields["games"]:
                     self._scores[player_a, player_b] = {int(index): float(score) for index, score in scores.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise MatchError(f"{path} is no ladder: remove it to begin a new one, or choose another --out") from error
+            raise MatchError(f"{path} is not a ladder: remove it to begin anew, or choose another --out") from error
         if not sound:
             raise MatchError(f"{path} is damaged or of another version: remove it, or choose another --out")
         for name, value in self._settings.items():
@@ -124,7 +130,7 @@ class LadderResults:
                 raise MatchError(f"{path} has games with {name} {was}, not {value}: choose another --out")
 
     def admit(self, player: LadderPlayer) -> None:
-        """Notes a player; raises ``MatchError`` if there are games of another player of that name."""
+        """Registers a player; raises ``MatchError`` if the file has games of another player of that name."""
         before = self._players.setdefault(player.name, player.settings)
         if before != player.settings:
             raise MatchError(
@@ -137,11 +143,11 @@ class LadderResults:
         return sum(map(len, self._scores.values()))
 
     def scores(self, player_a: str, player_b: str) -> Mapping[int, float]:
-        """Number of each game played → score of the first player."""
+        """Index of each game played → score of the first player."""
         return self._scores.get((player_a, player_b), {})
 
     def add(self, player_a: str, player_b: str, index: int, score: float) -> None:
-        """Takes in a game; the file follows. Raises ``StorageError``."""
+        """Adds a game; the file is written soon after. Raises ``StorageError``."""
         with self._file.lock:
             self._scores.setdefault((player_a, player_b), {})[index] = score
         self._file.changed()
@@ -151,7 +157,7 @@ class LadderResults:
         self._file.write()
 
     def tally(self, player_a: str, player_b: str, games: int) -> Tally:
-        """The first ``games`` games counted for the first player, whole pairs as pairs."""
+        """Tally of the first ``games`` games for the first player; incomplete pairs count as single games."""
         scores = {index: score for index, score in self.scores(player_a, player_b).items() if index < games}
         tally = Tally()
         for first in range(0, games, 2):
@@ -170,7 +176,7 @@ def _checksum(fields: Mapping[str, Any]) -> str:
 
 
 class Standings(NamedTuple):
-    """What a ladder's games say.
+    """Results and ratings of a ladder.
 
     Attributes:
         players: networks from the first to the last, then anchors.
@@ -184,7 +190,7 @@ class Standings(NamedTuple):
 
     @staticmethod
     def of(players: Sequence[LadderPlayer], tallies: Mapping[tuple[str, str], Tally]) -> "Standings":
-        """From results counted for the first of each pair."""
+        """Computes ratings; ``tallies`` are counted for the first player of each pair."""
         fit = fit_elo([(*names, tally) for names, tally in tallies.items()], {players[0].name: 0.0})
         return Standings(tuple(players), tallies, fit)
 
@@ -194,11 +200,11 @@ class Standings(NamedTuple):
         return [player.name for player in self.players if player.promoted]
 
     def steps(self) -> list[Step]:
-        """From each network to the next."""
+        """The step from each network to the next."""
         return [self._step(later, earlier) for earlier, later in pairwise(self.networks)]
 
     def climb(self) -> Step | None:
-        """From the first network to the last; None if there is one only."""
+        """The step from the first network to the last; None if there is only one network."""
         first, last = self.networks[0], self.networks[-1]
         return self._step(last, first) if first != last else None
 
@@ -208,7 +214,7 @@ class Standings(NamedTuple):
         return {"network": network, "before": before, "elo": elo, "elo_error": error, "verdict": verdict}
 
     def against(self, player: str) -> Iterator[tuple[str, int, int, int]]:
-        """Opponent, wins, draws and losses of a player, in the order of the players."""
+        """Yields (opponent, wins, draws, losses) of a player, in the order of ``players``."""
         for opponent in (other.name for other in self.players):
             if tally := self.tallies.get((player, opponent)):
                 yield opponent, tally.wins, tally.draws, tally.losses

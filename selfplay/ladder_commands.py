@@ -1,4 +1,4 @@
-"""What ``crownhead ladder`` does: plays the games that are missing, and writes tables, figure and report."""
+"""``crownhead ladder``: plays the missing games, and writes tables, figure and report."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ _FIRST_DOUBLED = 32  # simulations
 
 
 class LadderFigures(StandingsFigures):
-    """What ``crownhead ladder`` has found of a run (or network), where its report is, and what went wrong in games."""
+    """Results of ``crownhead ladder`` for a run (or network), its report's folder, and errors in games."""
 
     run: str
     out: str
@@ -49,9 +49,10 @@ class _Climbers(NamedTuple):
 
     Attributes:
         specs: name → player.
-        places: name → where it stands along the figure's axis: minutes of training, or simulations per move.
-        what: a phrase for the report that says what they are.
-        axis: the axis's name; ``doubling``: in steps of twice as much.
+        places: name → x-coordinate in the figure: minutes of training, or simulations per move.
+        what: what they are, as a phrase for the report.
+        axis: label of the x-axis.
+        doubling: whether the x-axis is logarithmic.
     """
 
     specs: Mapping[str, NetworkSpec]
@@ -62,7 +63,7 @@ class _Climbers(NamedTuple):
 
 
 def _climbers(request: LadderRequest) -> _Climbers:
-    """What is to be rated: a run's promoted networks, or one network with more and more simulations."""
+    """The networks to rate: a run's promoted networks, or one network with 1, 2, 4, ... times as many simulations."""
     if request.doublings is not None:
         first = _FIRST_DOUBLED if request.simulations is None else request.simulations
         numbers = [first << doubling for doubling in range(request.doublings + 1)]
@@ -75,14 +76,18 @@ def _climbers(request: LadderRequest) -> _Climbers:
         raise RunError(f"{run.path} holds no run; for the ladder of a single network give --doublings")
     minutes = {promotion.checkpoint: promotion.minutes for promotion in run.read_state().promotions}
     if not minutes:
-        raise RunError(f"{run.path} has promoted no network yet: there is no ladder to climb")
+        raise RunError(f"{run.path} has promoted no network yet: train it longer first")
     names = evenly_spaced(list(minutes), request.networks)
     specs = {name: NetworkSpec(str(run.checkpoint(name))) for name in names}
     return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
 
 
 def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
-    """Measures a run's promoted networks, or what more simulations are worth; see ``crownhead ladder --help``."""
+    """Rates a run's promoted networks, or one network with more and more simulations; see ``crownhead ladder --help``.
+
+    Raises:
+        RunError, MatchError: the run has no promoted network, or the settings or files do not fit.
+    """
     games, control = request.games, request.control
     climbers = _climbers(request)
     specs: dict[str, PlayerSpec] = dict(climbers.specs)
@@ -98,7 +103,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     openings = make_openings(request.openings, (games + 1) // 2, request.seed)
     pairs = ladder_pairs(players, request.everybody)
     if not pairs:
-        raise MatchError(f"{players[0].name} is alone on the ladder: name anchors")
+        raise MatchError(f"{players[0].name} is alone on the ladder: name anchors with --anchors")
     settings: dict[str, str | int] = {
         "time_control": str(control),
         "openings": request.openings,
@@ -117,12 +122,12 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     figures: LadderFigures = {"run": run, "out": out, **standings.figures(), "errors": errors}
     of_networks = players[0].settings.partition(" weights=")[0]
     if request.doublings is not None:
-        of_networks = of_networks.partition(" ")[2]  # without the simulations
+        of_networks = of_networks.partition(" ")[2]  # drop simulations=...
     _write(request, climbers, standings, figures, {**settings, "networks": of_networks})
     if not quiet:
         _print(standings)
         console = Console()
-        if errors:  # told in full when they happened
+        if errors:  # their texts were logged when they happened
             console.print(f"forfeited or lost on time: {len(errors)} games")
         console.print(f"Report: {request.target / 'report.html'}", markup=False, soft_wrap=True)
     return figures
@@ -136,12 +141,16 @@ def play_missing(
     results: LadderResults,
     quiet: bool,
 ) -> list[str]:
-    """Plays those of the first ``games`` games of each pairing that are missing in the results, and closes the pool.
+    """Plays the games that ``results`` lack of the first ``games`` of each pairing, and closes the pool.
 
-    Returns what went wrong in games that were forfeited. Games that are over are kept if Ctrl-C ends it.
+    After Ctrl-C, finished games are kept.
+
+    Returns:
+        Error messages of games that were forfeited or lost on time.
 
     Raises:
-        MatchError: the results are of other players.
+        MatchError: the results are from other players with the same names.
+        KeyboardInterrupt: Ctrl-C; the message says how many games are kept.
     """
     for player in {player: None for pair in pairings for player in reversed(pair)}:  # earlier versions first
         results.admit(player)
@@ -180,7 +189,7 @@ def _write(
     places = {name: climbers.places[name] for name in standings.networks}
     title, what, axis = f"Ladder of {request.run.name}", climbers.what, climbers.axis
     image = ratings_image(table, reference, places, title, what, axis, climbers.doubling)
-    ratings = ratings_table(figures, f"Most likely ratings together; {reference} is 0; ± is half the 95 % interval")
+    ratings = ratings_table(figures, f"Maximum-likelihood ratings; {reference} is 0; ± is half the 95 % interval")
     against = results_table(
         f"Games of {last}: won, drawn, lost (the form of Popič, Bošković and Brest 2021, table 2)",
         list(standings.against(last)),
@@ -189,7 +198,7 @@ def _write(
     steps = steps_table(figures, "Elo above the network before")
     sections = [
         Section("Ratings", [ratings, Figure("ladder", image, f"Elo of {what} over {axis}, and of the anchors")]),
-        Section("Every step against the one before", [steps, Text(_summary(standings))]),
+        Section("Every network against the one before", [steps, Text(_summary(standings))]),
         Section(f"{last} against all others", [against]),
         Section("Cross-table", [_cross_table(standings)]),
         Section("Conditions", [Text(conditions)]),
@@ -198,17 +207,17 @@ def _write(
 
 
 def ratings_table(figures: StandingsFigures, caption: str) -> ReportTable:
-    """The ``ratings``."""
+    """The table of ``ratings``."""
     rows: list[list[Cell]] = []
     for line in figures["ratings"]:
         elo, error = f"{line['elo']:.0f}", f"{line['elo_error']:.0f}"
-        score = percent(line["score"], 1) if "score" in line else ""  # cards of older programs have none
+        score = percent(line["score"], 1) if "score" in line else ""  # cards of older versions have none
         rows.append([line["player"], elo, error, line["games"], score])
     return ReportTable(caption, ["player", "Elo", "±", "games", "score"], rows)
 
 
 def steps_table(figures: StandingsFigures, caption: str) -> ReportTable:
-    """The ``steps``."""
+    """The table of ``steps``."""
     rows = [
         [step["network"], step["before"], f"{step['elo']:.0f}", f"{step['elo_error']:.0f}", step["verdict"]]
         for step in figures["steps"]
@@ -217,7 +226,7 @@ def steps_table(figures: StandingsFigures, caption: str) -> ReportTable:
 
 
 def results_table(caption: str, rows: Sequence[tuple[str, int, int, int]]) -> ReportTable:
-    """Wins, draws and losses as three rows, a column for each opponent (``Standings.against``)."""
+    """Wins, draws and losses as three rows, with a column for each opponent (``rows`` of ``Standings.against``)."""
     return ReportTable(
         caption,
         ["opponent", *(opponent for opponent, *_ in rows)],
@@ -237,10 +246,10 @@ def _cross_table(standings: Standings) -> ReportTable:
 def _summary(standings: Standings) -> str:
     climb = standings.climb()
     if climb is None:
-        return "There is one network only."
+        return "There is only one network."
     counts = Counter(step["verdict"] for step in standings.steps())
     return (
-        f"Steps stronger than the error: {counts['stronger']}, within it: {counts['within the error']}, weaker: "
+        f"Stronger than the one before: {counts['stronger']}, within the error: {counts['within the error']}, weaker: "
         f"{counts['weaker']}. {climb['network']} against {climb['before']}: "
         f"Elo {climb['elo']:+.0f} ± {climb['elo_error']:.0f}."
     )
@@ -249,7 +258,7 @@ def _summary(standings: Standings) -> str:
 def _print(standings: Standings) -> None:
     console = Console()
     verdicts = {step["network"]: step["verdict"] for step in standings.steps()}
-    table = Table("player", "Elo", "±", "games", "score", "than the one before")
+    table = Table("player", "Elo", "±", "games", "score", "against the one before")
     for line in standings.fit.table:
         cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}"
         table.add_row(line.player, *cells, verdicts.get(line.player, ""))

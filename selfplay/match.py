@@ -1,4 +1,4 @@
-"""Matches: two players, colour-swapped pairs of games from the same openings, many games side by side."""
+"""Matches of two players: colour-swapped pairs of games from the same openings, many games side by side."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,13 +17,13 @@ from .openings import MatchError, Opening
 from .referee import GRACE_S, Answer, ask_all, ask_timed
 
 NO_CLOCK = TimeControl()
-CONCURRENCY = 64  # games side by side: a batch that fills the network, and an early end that still saves games
+CONCURRENCY = 64  # games side by side: enough for a full batch, few enough that an early end still saves games
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass
 class Running:
-    """A game on the board, with the seconds on each clock, and a note for each of the last moves made."""
+    """A game in play, with the seconds on each clock and a note for each move after the opening."""
 
     index: int
     opening: Opening
@@ -44,7 +44,7 @@ class Running:
         return (self.board.turn is Color.BLACK) == self.first_is_black
 
     def advance(self, max_plies: int | None) -> None:
-        """Plays moves that are forced, and ends the game where the rules or the cap end it."""
+        """Plays forced moves, and ends the game where the rules or ``max_plies`` (None: no limit) end it."""
         while self.ended is None:
             if outcome := self.board.outcome():
                 self.ended = (outcome.winner, outcome.termination.name, None)
@@ -78,7 +78,7 @@ class Running:
             _LOG.warning("game %d: %s", self.index + 1, self.ended[2])
 
     def _lose_on_time(self, answer: Answer, who: str) -> bool:
-        """Whether the player's time has run out; then the game is over."""
+        """Ends the game if the player's time has run out; returns whether it has."""
         turn = self.board.turn
         over = (answer.elapsed_s or 0.0) - self.clocks[turn]
         if self.control.kind != "fischer" or over <= GRACE_S:
@@ -88,7 +88,10 @@ class Running:
         return True
 
     def _pressed(self, turn: Color, elapsed_s: float) -> float | None:
-        """Takes a move's time off the clock and adds the increment; what the clock then shows."""
+        """Takes a move's time off the clock and adds the increment.
+
+        Returns the seconds on the clock; None without a clock.
+        """
         if self.control.kind != "fischer":
             return None
         self.clocks[turn] = max(0.0, self.clocks[turn] - elapsed_s) + self.control.increment_s
@@ -114,7 +117,7 @@ class Running:
 
 
 def seed_players(player_a: Player, player_b: Player, *seed: int) -> None:
-    """Starts the random numbers of both players from these numbers."""
+    """Seeds the random numbers of both players, each differently, from the numbers ``seed``."""
     for player, state in zip((player_a, player_b), np.random.SeedSequence(seed).generate_state(2), strict=True):
         player.seed(int(state))
 
@@ -129,18 +132,18 @@ def play_games(
     control: TimeControl = NO_CLOCK,
     on_round: Callable[[], None] | None = None,
 ) -> Iterator[MatchGame]:
-    """Plays games, up to ``concurrency`` of them side by side, and hands each on as soon as it is over.
+    """Plays games, up to ``concurrency`` of them side by side, and yields each as soon as it is over.
 
     Each player is asked for its moves in all games at once; forced moves are made without asking. A player that raises
-    or names an illegal move loses that game. Games with a clock, and those of a player whose attribute
-    ``one_game_at_a_time`` is true (an external engine), are played one after another.
+    an exception or names an illegal move loses that game. Games with a time limit, and games of a player whose
+    attribute ``one_game_at_a_time`` is true (an external engine), are played one after another.
 
     Args:
-        starts: number and opening of each game; the first player has Black in those of even number.
+        starts: index and opening of each game; ``player_a`` has Black in games with an even index.
         max_plies: a game of this length (opening included) is a draw.
-        control: time of each player. On a Fischer clock one that takes more than ``referee.GRACE_S`` beyond what it
-            has loses; a time per move is given to the players, and is for them to keep.
-        on_round: called each time both players have moved in all games on the board.
+        control: time of each player. With a Fischer clock a player loses that overruns its time by more than
+            ``referee.GRACE_S``. A time per move is only told to the players and not enforced.
+        on_round: called each time both players have moved in all games in play.
     """
     timed = control.kind != "none" or any(
         getattr(player, "one_game_at_a_time", False) for player in (player_a, player_b)
@@ -179,20 +182,19 @@ def play_match(
     max_plies: int | None = None,
     on_game: Callable[[MatchGame], bool | None] | None = None,
 ) -> MatchResult:
-    """Plays a match in pairs: the same opening twice, the first player with Black, then with White.
+    """Plays a match in pairs: each opening twice, ``player_a`` with Black, then with White.
 
-    See ``play_games``. Players who answer from the board alone play the same match at any
-    ``CONCURRENCY``.
+    See ``play_games``. Players whose answers depend on the board alone play the same match at any ``CONCURRENCY``.
 
     Args:
-        openings: one for each pair, from the first again when they are used up.
-        games: how many; an odd number leaves the last pair without its second game.
-        on_game: called with each game, in the order of the openings, as soon as it and all before it are over. If it
-            returns True the match ends with that game, and those still going on are dropped: what counts depends
-            neither on ``CONCURRENCY`` nor on which games are short.
+        openings: one for each pair; when all are used, the first one follows again.
+        games: number of games; if it is odd, the last pair has only one game.
+        on_game: called with each game in the order of the openings, once it and all games before it are over. If it
+            returns True, the match ends with this game and games in play are dropped: so the result depends neither
+            on ``CONCURRENCY`` nor on the lengths of games.
 
     Raises:
-        MatchError: no openings, or a number that is not positive.
+        MatchError: there are no openings, or ``games`` or ``max_plies`` is not positive.
     """
     if min(games, games if max_plies is None else max_plies) < 1 or not openings:
         raise MatchError("a match needs an opening, and a positive number of games and plies")

@@ -1,4 +1,4 @@
-"""What ``crownhead match`` does."""
+"""``crownhead match``."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,10 @@ from .sprt import Sprt, SprtFigures
 
 
 class MatchFigures(MatchSummary):
-    """What ``crownhead match`` has found: also what went wrong in forfeited games, and how many the file had before."""
+    """Results of ``crownhead match``.
+
+    ``errors`` are those of games forfeited or lost on time, ``kept`` is the number of games that the file had before.
+    """
 
     errors: list[str]
     punctuality: NotRequired[list[PunctualityFigures]]
@@ -29,18 +32,21 @@ class MatchFigures(MatchSummary):
 
 
 def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
-    """What a player's text does not say of how it plays: ``players.settings_text`` of a network, else ""."""
+    """Settings of a player that its text leaves open: ``players.settings_text`` of a network, "" of other players.
+
+    Raises what ``players.search_of`` raises if there is no such network.
+    """
     if not isinstance(spec, NetworkSpec):
         return ""
-    from .players import settings_text  # loads torch, which others do without
+    from .players import settings_text  # loads torch, which other players do not need
 
     return settings_text(spec, conditions)
 
 
 def start_engines(players: Iterable[PlayerSpec]) -> None:
-    """Starts every external engine once, and ends it again: one that never gets ready is refused before any game.
+    """Starts and ends every external engine once, so that a broken one is found before any game.
 
-    Raises ``EngineError`` if one does not get ready, ``PlayerSpecError`` if there is no such program.
+    Raises ``EngineError`` if an engine does not get ready, ``PlayerSpecError`` if there is no such program.
     """
     for spec in {spec for spec in players if isinstance(spec, HubSpec)}:
         with HubPlayer(spec.command) as player:
@@ -48,10 +54,10 @@ def start_engines(players: Iterable[PlayerSpec]) -> None:
 
 
 def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
-    """Processes of a match: as asked for, else one for every core; but networks without a time play in one.
+    """Number of processes for ``games`` games: ``jobs`` if given, else one per core.
 
-    A network judges the positions of many games at once, which one process does better than several. A player that
-    ponders needs a core of its own. Several pairings (None) are always shared out.
+    Untimed networks play in one process, which judges the positions of all games in one batch. A pondering player needs
+    a core of its own, so there is one process for two cores. ``pairing`` is None for several pairings.
     """
     from .threads import num_cores
 
@@ -78,7 +84,7 @@ def open_pool(jobs: int | None, address: str | None, pairing: Pairing | None, ga
 
 
 def pairing_of(request: MatchRequest) -> Pairing:
-    """Who is to play, and how."""
+    """The players and conditions that a request names."""
     return Pairing(*request.players, request.control, request.simulations, request.seed, request.backend)
 
 
@@ -121,10 +127,10 @@ def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
 
 
 def _tell_untimed(pairing: Pairing) -> None:
-    """Says of which players a limit in seconds changes nothing."""
+    """Prints which players ignore the time limit, if there is one."""
     untimed = {spec.text: None for spec in pairing.players if not spec.timed}  # each once, also against itself
     for name in untimed if pairing.control.kind != "none" else ():
-        text = f"{name} takes as long as it takes: no limit in seconds changes it"
+        text = f"{name} ignores time limits"
         Console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
@@ -138,8 +144,8 @@ def _play(
     file: MatchFile | None,
     progress: MatchProgress,
 ) -> MatchResult:
-    """The games that are missing, and the result of all in their order, up to the test's decision if there is one."""
-    counted = None  # how many games count, once that is known
+    """Plays the missing games; returns the result of all games in order, up to the decision of ``test`` if given."""
+    counted = None  # number of games that count; None until it is known
 
     def on_game(game: MatchGame) -> bool:
         progress.game(game)
@@ -177,7 +183,7 @@ def _print(figures: MatchFigures, test: Sprt | None) -> None:
     console.print(text, markup=False, soft_wrap=True)
     if test is not None:
         console.print(str(test), soft_wrap=True)
-    if errors := figures["errors"]:  # told in full when they happened
+    if errors := figures["errors"]:  # their texts were logged when they happened
         console.print(f"forfeited or lost on time: {len(errors)} of {figures['games']} games")
     for kept in figures.get("punctuality", []):
         if kept["late"]:

@@ -1,4 +1,4 @@
-"""The PDN file of a match: written while it is played, and read again where it goes on."""
+"""The PDN file of a match: written while the match is played, and read again to resume it."""
 
 import contextlib
 import errno
@@ -17,13 +17,14 @@ from .steady_file import SteadyFile
 
 
 class MatchFile:
-    """All games of a match that are over, in their order; after each, the file is written anew within a moment.
+    """All finished games of a match in order; soon after each game the file is rewritten.
 
     Args:
-        tags: what tells this match from others; tag → value, the same in all games.
-        settings: of both players; where they are not "" they become the tags BlackSettings and WhiteSettings.
-        openings: of the pairs.
-        games: how many there are to be.
+        players: names of both players.
+        tags: PDN tag → value, the same in all games, to recognise the match.
+        settings: settings of both players; unless "" they become the tags BlackSettings and WhiteSettings.
+        openings: opening of each pair.
+        games: number of games of the whole match.
     """
 
     def __init__(
@@ -44,9 +45,10 @@ class MatchFile:
     # --- reading
 
     def read(self) -> dict[int, MatchGame]:
-        """The games of this match that are in the file, by their number; a last one that is cut short does not count.
+        """Reads the file: index → game. A last game that was cut short is left out.
 
-        Raises ``MatchError`` if something in the file is not of this match, ``StorageError`` if it cannot be read.
+        Raises ``MatchError`` if the file has other games than those of this match, ``StorageError`` if it cannot be
+        read.
         """
         if not self.path.exists():
             return {}
@@ -79,7 +81,7 @@ class MatchFile:
         return MatchError(f"{self.path} cannot be resumed: {what}; give the settings of that match, or another file")
 
     def _checked(self, pdn: PdnGame) -> MatchGame | None:
-        """The game, None if it is not whole; raises ``MatchError`` if it is not of this match."""
+        """The game, None if it is incomplete; raises ``MatchError`` if it is not a game of this match."""
         tags = pdn.headers
         index = _index(tags.get("Round", ""))
         for name, expected in self._tags_of(index).items():
@@ -96,7 +98,7 @@ class MatchFile:
         return game if _whole(pdn, game) else None
 
     def _tags_of(self, index: int) -> dict[str, str]:
-        """The tags of a game that must be right for it to count."""
+        """The tags that a game in the file must have to count."""
         order = (0, 1) if index % 2 == 0 else (1, 0)
         tags = dict(self._tags)
         for side, number in zip(("Black", "White"), order, strict=True):
@@ -111,7 +113,7 @@ class MatchFile:
         return len(self._texts)
 
     def add(self, game: MatchGame) -> None:
-        """Takes in a game and writes the file, at once or in a moment; raises ``StorageError``."""
+        """Adds a game and writes the file, at once or soon; raises ``StorageError``."""
         tags = {name: value for name, value in self._tags_of(game.index).items() if value}
         text = game.to_pdn({**tags, "Date": time.strftime("%Y.%m.%d")})
         with self._file.lock:
@@ -119,10 +121,10 @@ class MatchFile:
         self._file.changed()
 
     def close(self, games: int | None = None) -> None:
-        """Writes what is not written yet; raises ``StorageError``.
+        """Writes games that are not yet written; raises ``StorageError``.
 
         Args:
-            games: how many of the first count; others (which a decision has come before) are dropped.
+            games: only the first ``games`` games are kept; the others were played after the decision. None: all.
         """
         with self._file.lock:
             if games is not None:
@@ -135,7 +137,7 @@ class MatchFile:
 
 
 def _games_in(games: Sequence[PdnGame]) -> int:
-    """How many games a match has at least that such games are of."""
+    """Smallest number of games of a match that can contain these games."""
     indices = [-1]
     for pdn in games:
         with contextlib.suppress(MatchError):
@@ -151,7 +153,7 @@ def _index(round_tag: str) -> int:
 
 
 def _whole(pdn: PdnGame, game: MatchGame) -> bool:
-    """Whether a game has been played to the end that its tags name."""
+    """Whether a game is complete: its moves lead to the ending that its tags name, or its forfeit has a reason."""
     if game.termination in (FORFEIT, FLAG):
         return game.error is not None
     outcome = pdn.board().outcome()
@@ -161,7 +163,7 @@ def _whole(pdn: PdnGame, game: MatchGame) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """Raises ``StorageError`` if nothing can be written beside ``path``: told before the games, not after them."""
+    """Raises ``StorageError`` if ``path`` cannot be written, to find out before games are played."""
     if path.is_dir():
         raise StorageError(errno.EISDIR, f"cannot write {path}: it is a folder")
     probe = path.with_name(f".{path.name}.probe")

@@ -1,4 +1,4 @@
-"""The players of a process that plays games of matches."""
+"""Makes and keeps the players of a process that plays games of matches."""
 
 import contextlib
 from collections import OrderedDict
@@ -18,16 +18,16 @@ from .match_record import MatchGame
 from .match_tasks import Pairing, Task
 from .referee import ask_timed
 
-_MOST_PLAYERS = 6  # kept by a process, for a ladder's pairings to come
+_MOST_PLAYERS = 6  # players that a process keeps for later pairings of a ladder
 _WARM_UP = TimeControl("move", 0.02)
 _ENDGAME = "W:WK10,K11:BK30"
 
 
 class Players:
-    """The players of a process, made when they are first needed; the longest unused ones go.
+    """The players of a process, made at first use; beyond ``_MOST_PLAYERS`` the least recently used ones are closed.
 
     Attributes:
-        folders: where networks lie that have come from another machine, by their folders there.
+        folders: folder of a network on the machine that sent it → its folder here.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Players:
         self._made: OrderedDict[tuple[object, ...], Player] = OrderedDict()
 
     def play(self, task: Task) -> Iterator[MatchGame]:
-        """Plays the games of a task; raises what ``players.make_player`` does."""
+        """Plays the games of a task; raises what ``players.make_player`` raises."""
         pairing = task.pairing
         player_a, player_b = (self._player(pairing, spec, role) for role, spec in enumerate(pairing.players))
         seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
@@ -56,22 +56,22 @@ class Players:
     def _make(self, spec: PlayerSpec, conditions: Conditions) -> Player:
         if not isinstance(spec, NetworkSpec):
             return make_simple_player(spec, conditions.seconds)
-        from .players import make_player  # loads torch, which others do without
+        from .players import make_player  # loads torch, which other players do not need
 
         return make_player(replace(spec, folder=self.folders.get(spec.folder, spec.folder)), conditions)
 
     def close(self) -> None:
-        """Ends external engines, and what is pondered on."""
+        """Ends external engines and pondering."""
         for player in self._made.values():
             close_player(player)
         self._made.clear()
 
 
 def _warm_up(spec: PlayerSpec, player: Player) -> None:
-    """Loads or compiles all that a player needs, before a clock runs; what goes wrong will show in the game."""
+    """Makes a player load or compile all it needs, before a clock runs; errors are left to show in the game."""
     if isinstance(player, HubPlayer):
         with contextlib.suppress(PlayerError):
-            player.begin(Board()).choose()  # it is told to stop at once
+            player.begin(Board()).choose()  # tells it to stop at once
         return
     for board in (Board(), Board(_ENDGAME))[: 1 + spec.timed]:
         for moves_made in range(1 + 2 * spec.timed):

@@ -1,6 +1,6 @@
-"""Games of matches spread over processes, of this machine or of a cluster.
+"""Plays the games of matches in several processes, on this machine or in a cluster.
 
-A process that dies does not end the match: another one plays its games again.
+If a process dies, another one plays its unfinished games again.
 """
 
 from collections import Counter, deque
@@ -14,7 +14,7 @@ from .match_tasks import Pairing, Task
 from .match_workers import MatchWorker, ProcessStaff, Staff
 from .openings import MatchError
 
-_PATIENCE_S = 1.0  # seconds to wait for a message; on some systems Ctrl-C waits for the end of it
+_PATIENCE_S = 1.0  # seconds to wait for a message; on some systems Ctrl-C works only after this wait
 _MOST_DEATHS = 2  # processes that may die with the same game
 
 
@@ -22,8 +22,8 @@ class MatchPool:
     """Plays tasks; use it in a ``with`` statement.
 
     Args:
-        jobs: how many processes play; with one, and no ``staff``, it is this process.
-        staff: where the processes come from; None: this machine.
+        jobs: number of processes; with 1 and no ``staff`` this process plays.
+        staff: starts the processes; None: processes of this machine.
     """
 
     def __init__(self, jobs: int, staff: Staff | None = None) -> None:
@@ -45,9 +45,9 @@ class MatchPool:
         self._workers.clear()
 
     def play(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
-        """Plays all tasks and hands on each game as soon as it is over, with the task, or what is left of it.
+        """Plays all tasks; yields each game as soon as it is over, with its task (perhaps without finished games).
 
-        Raises ``MatchError`` if a game has ended ``_MOST_DEATHS`` processes, or a player cannot be made in one.
+        Raises ``MatchError`` if ``_MOST_DEATHS`` processes have died with the same game, or a player cannot be made.
         """
         if self._players is not None:
             for task in tasks:
@@ -66,7 +66,7 @@ class MatchPool:
                     over = worker.receive()
                 except (EOFError, OSError):
                     self._bury(worker, asked, deaths)
-                    if asked.starts:  # it may have died behind its last game
+                    if asked.starts:  # none are left if it died after its last game
                         waiting.appendleft(asked)
                     continue
                 if over is not None:
@@ -75,7 +75,7 @@ class MatchPool:
                     yield asked, over
 
     def _hand_out(self, waiting: deque[Task]) -> None:
-        """Gives tasks to processes that have none, and starts more processes while there are too few."""
+        """Gives tasks to idle processes, and starts more processes if there are too few."""
         free = [worker for worker in self._workers if worker.task is None]
         room = min(self.jobs, self._staff.capacity()) - len(self._workers)
         hired = [self._staff.hire() for _ in range(min(room, len(waiting) - len(free)))]
@@ -85,7 +85,7 @@ class MatchPool:
                 worker.send(waiting.popleft())
 
     def _bury(self, worker: MatchWorker, task: Task, deaths: Counter[tuple[Pairing, int]]) -> None:
-        """Counts what a process that has died was doing."""
+        """Removes a dead process and counts the death for each game that it still had to play."""
         self._workers.remove(worker)
         worker.stop()
         how = worker.end()
@@ -95,6 +95,6 @@ class MatchPool:
             if deaths[pairing, index] >= _MOST_DEATHS:
                 names = " v ".join(player.text for player in pairing.players)
                 raise MatchError(
-                    f"game {index + 1} of {names} has ended {_MOST_DEATHS} processes, "
-                    f"the last with {how}; the match is given up"
+                    f"{_MOST_DEATHS} processes have died with game {index + 1} of {names}, "
+                    f"the last with {how}; the match is stopped"
                 )

@@ -1,4 +1,4 @@
-"""``crownhead matches``: the matches of a file, one after another, and their results in one table."""
+"""``crownhead matches``: plays the matches of a file one after another and shows their results in one table."""
 
 import hashlib
 import re
@@ -18,27 +18,27 @@ from .command_line.options import request_command
 from .match_commands import MatchFigures, match_command, pairing_of, settings_of
 from .requests import MatchesRequest, MatchRequest, RequestError
 
-_NAME_LENGTH = 60  # characters of a match's line in the name of its file of games
+_NAME_LENGTH = 60  # characters of a match's line in the name of its PDN file
 
 
 class QueuedFigures(MatchFigures):
-    """Results of a match in a queue, with its line and its file of games."""
+    """Results of a match in a queue, with its line (``match``) and its PDN file."""
 
     match: str
     pdn: str
 
 
 class QueueFigures(TypedDict):
-    """Results of all matches of a queue, in its order."""
+    """Results of all matches of a queue, in the order of its lines."""
 
     matches: list[QueuedFigures]
 
 
 def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
-    """Plays what is missing of the matches in a file; see ``crownhead matches --help``.
+    """Plays the missing games of the matches in a file; see ``crownhead matches --help``.
 
     Raises:
-        RequestError: a line is no match, or stands there twice. Nothing has been played then.
+        RequestError: a line is not a match, or appears twice; raised before any game.
         StorageError: the file cannot be read.
     """
     queue = dict(_read_queue(request.file, request.out))
@@ -55,7 +55,7 @@ def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
 
 
 def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
-    """Each line that is a match, without its comment, and what it asks for."""
+    """Yields each line with a match, without its comment, and the request that it makes."""
     seen = set()
     for number, text in enumerate(read_text(file).splitlines(), 1):
         try:
@@ -64,7 +64,7 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
                 continue
             line = shlex.join(words)
             if line in seen:
-                raise RequestError("this match stands there already; give one another --seed")
+                raise RequestError("this match is in the file twice; give one of them another --seed")
             seen.add(line)
             yield line, _match_of(words, folder / _file_name(line))
         except Exception as error:
@@ -75,7 +75,7 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
 
 
 def _match_of(words: list[str], pdn: Path) -> MatchRequest:
-    """The match that the arguments of ``crownhead match`` ask for, its games in a file."""
+    """The request that these arguments of ``crownhead match`` make, with its games in the file ``pdn``."""
     app = typer.Typer(add_completion=False)
     app.command()(request_command(MatchRequest, lambda request: request))
     request = typer.main.get_command(app)(words, "match", standalone_mode=False)
@@ -85,12 +85,12 @@ def _match_of(words: list[str], pdn: Path) -> MatchRequest:
         raise RequestError("--pdn and --resume are not for a queue: its games are kept in --out")
     pairing = pairing_of(request)
     for player in pairing.players:
-        settings_of(player, pairing.conditions)  # says what is wrong with a network
+        settings_of(player, pairing.conditions)  # raises if a network cannot be read
     return replace(request, pdn=pdn, resume=True)
 
 
 def _file_name(line: str) -> str:
-    """A name that says what is played, and differs from those of other lines."""
+    """A file name that starts with the words of the line and ends with a hash that no other line has."""
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", line).strip("-")[:_NAME_LENGTH]
     return f"{readable}-{hashlib.sha256(line.encode()).hexdigest()[:8]}.pdn"
 

@@ -1,4 +1,4 @@
-"""Records of a match: its games, move by move, and its result."""
+"""Records of a match: its games with all moves, and its result."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ from engine.pdn import PdnGame, PdnNode, format_game
 
 from .elo import Tally, TallyFigures
 
-_LATE_S, _LATE = 0.005, 0.05  # over a move's time, in seconds and as a share of it: more is late
+_LATE_S, _LATE = 0.005, 0.05  # a move is late if it overruns its time by more than both: seconds and fraction of it
 PLY_CAP, FORFEIT, FLAG = "PLY_CAP", "FORFEIT", "TIME"
 _EVAL = re.compile(r"\[%eval\s+([-+]?[0-9]{1,3}(?:\.[0-9]{1,9})?)\s*\]")
 _COMMANDS = re.compile(r"\[%[^\]]*\]\s*")
@@ -22,12 +22,13 @@ _WINNERS = {result: winner for winner, result in RESULTS.items()}
 
 @dataclass(frozen=True)
 class MoveNote:
-    """What is known of how a move came about.
+    """Times and evaluation of a move.
 
     Attributes:
-        elapsed_s: seconds that it took; None if it was forced, belongs to the opening, or was made beside others.
-        clock_s: seconds on the mover's clock after it, the increment added.
-        value: what the mover thought of its position before it, P(win) - P(loss), in [-1, 1].
+        elapsed_s: seconds that the move took; None if it was forced, belongs to the opening, or was chosen in a batch
+            with moves of other games.
+        clock_s: seconds on the player's clock after the move, with the increment.
+        value: the player's evaluation of the position before its move, P(win) - P(loss), in [-1, 1].
     """
 
     elapsed_s: float | None = None
@@ -35,7 +36,7 @@ class MoveNote:
     value: float | None = None
 
     def comment(self) -> str:
-        """As embedded commands of a PDN comment: ``[%clk 0:00:58.300] [%emt 0:00:01.200] [%eval 0.250]``, or ""."""
+        """Text for a PDN comment, like ``[%clk 0:00:58.300] [%emt 0:00:01.200] [%eval 0.250]``; "" if all are None."""
         parts = [f"[%clk {_hours(self.clock_s)}]"] if self.clock_s is not None else []
         parts += [f"[%emt {_hours(self.elapsed_s)}]"] if self.elapsed_s is not None else []
         parts += [f"[%eval {self.value:.3f}]"] if self.value is not None else []
@@ -43,7 +44,7 @@ class MoveNote:
 
     @staticmethod
     def of(node: PdnNode) -> "MoveNote":
-        """What the comments of a move say."""
+        """Reads the note from the comments of a move."""
         values = [float(found) for comment in node.comments for found in _EVAL.findall(comment)]
         return MoveNote(node.elapsed, node.clock, values[0] if values else None)
 
@@ -59,14 +60,14 @@ class MatchGame:
     """One game of a match.
 
     Attributes:
-        index: number of the game; games 2k and 2k + 1 share their opening.
-        opening: its name.
+        index: number of the game, from 0; games 2k and 2k + 1 have the same opening.
+        opening: name of the opening.
         first_is_black: whether the match's first player has Black.
         start_fen, moves: the whole game, the opening's moves included.
         winner: None for a draw.
-        termination: name of an ``engine.board.Termination``, ``PLY_CAP`` (adjudicated a draw), ``TIME`` (the flag has
-            fallen) or ``FORFEIT``.
-        error: what the player who forfeited did wrong, or by how much a clock was overrun.
+        termination: name of an ``engine.board.Termination``, ``PLY_CAP`` (adjudicated a draw), ``TIME`` (lost on time)
+            or ``FORFEIT``.
+        error: what the player that forfeited did wrong, or by how much its clock was overrun.
         notes: one for each move, or none at all.
     """
 
@@ -88,7 +89,7 @@ class MatchGame:
         return 0.5 if self.winner is None else float((self.winner is Color.BLACK) == self.first_is_black)
 
     def moved_first(self, ply: int) -> bool:
-        """Whether the move made at this ply, counted from 0, was the match's first player's."""
+        """Whether the match's first player made the move at ``ply`` (counted from 0)."""
         black = (parse_fen(self.start_fen)[0] is Color.BLACK) == (ply % 2 == 0)
         return black == self.first_is_black
 
@@ -98,7 +99,7 @@ class MatchGame:
         return RESULTS[self.winner]
 
     def to_pdn(self, headers: Mapping[str, str] | None = None) -> str:
-        """The game as PDN text; tags about the game itself are set, others may be given."""
+        """The game as PDN text; ``headers`` are tags to add to those of the game itself."""
         board = Board(self.start_fen)
         for move in self.moves:
             board.push(move)
@@ -120,7 +121,7 @@ class MatchGame:
 
     @staticmethod
     def from_pdn(game: PdnGame, index: int, first_is_black: bool) -> "MatchGame":
-        """The game that ``to_pdn`` has written, read again; raises ``ValueError`` if it has no result."""
+        """Reads a game that ``to_pdn`` has written; raises ``ValueError`` if it has no result."""
         if game.result not in _WINNERS:
             raise ValueError(f"the game has no result, but {game.result}")
         notes = tuple(MoveNote.of(node) for node in game.moves)
@@ -141,9 +142,9 @@ class MatchGame:
 
 
 class PunctualityFigures(TypedDict):
-    """How a player kept to a time per move: moves that took time, those late, and by how many seconds the worst was.
+    """How well a player kept to a time per move: timed moves, late moves, and the worst delay in seconds.
 
-    Late is a move that took more than 5 % and more than 5 ms over its time.
+    A move is late if it overran its time by more than 5 % and more than 5 ms.
     """
 
     player: str
@@ -161,7 +162,7 @@ class MatchSummary(TallyFigures):
 
 @dataclass(frozen=True)
 class MatchResult:
-    """What came out of a match: the names of the players, and the games in order."""
+    """Result of a match: the names of the players, and the games in order."""
 
     player_a: str
     player_b: str
@@ -186,7 +187,7 @@ class MatchResult:
         return [f"game {game.index + 1}: {game.error}" for game in self.played if game.error]
 
     def punctuality(self, budget_s: float) -> list[PunctualityFigures]:
-        """How both players, the first one first, kept to ``budget_s`` seconds for every move."""
+        """How well each player (the first player first) kept to ``budget_s`` seconds per move."""
         figures = []
         for name, is_first in ((self.player_a, True), (self.player_b, False)):
             over = [
@@ -205,15 +206,15 @@ class MatchResult:
 
 
 class GamesInOrder:
-    """Counts games in the order of their numbers as they end in any order: short ones do not come first.
+    """Counts games in the order of their indices, whatever the order in which they end: short games do not come first.
 
     Args:
-        on_game: told of each game, in that order; if it returns True, that one is the last that counts.
+        on_game: called with each game in order of index; if it returns True, later games do not count.
 
     Attributes:
         played: the games that count.
-        waiting: those before which others are missing, by their numbers.
-        ended: no more games count.
+        waiting: index → finished game, where an earlier game is missing.
+        ended: whether no more games count.
     """
 
     def __init__(self, on_game: Callable[[MatchGame], bool | None]) -> None:
@@ -223,7 +224,7 @@ class GamesInOrder:
         self._on_game = on_game
 
     def add(self, games: Iterable[MatchGame]) -> None:
-        """Takes in games; those that are known already do not count again."""
+        """Adds finished games; a game that is known already does not count again."""
         self.waiting |= {game.index: game for game in games if game.index >= len(self.played)}
         while not self.ended and len(self.played) in self.waiting:
             game = self.waiting.pop(len(self.played))

@@ -1,4 +1,4 @@
-"""The games of a match, divided into tasks that are sent to other processes and machines as JSON."""
+"""Divides the games of a match into tasks, which go to other processes and machines as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from .match import NO_CLOCK
 from .openings import Opening
 
 LOCKSTEP = 128  # games side by side in one process
-_SHARE = 32  # games of a task where several processes share a match between untimed networks
+_TASK_GAMES = 32  # games of a task if several processes share a match between untimed networks
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Who plays, and how; ``player_a`` has Black in the games of even number. For the rest see ``Conditions``."""
+    """Two players and their conditions, see ``Conditions``; ``player_a`` has Black in games with an even index."""
 
     player_a: PlayerSpec
     player_b: PlayerSpec
@@ -35,12 +35,12 @@ class Pairing:
     @property
     def conditions(self) -> Conditions:
         seconds = None if self.control.kind == "none" else self.control.base_s
-        batch = _SHARE if self.lockstep else 1
+        batch = _TASK_GAMES if self.lockstep else 1
         return Conditions(self.simulations, seconds, backend=self.backend, batch=batch, plain=self.plain)
 
     @property
     def lockstep(self) -> bool:
-        """Games go on side by side: with untimed networks, whose evaluations are then made in batches."""
+        """Whether games are played side by side, to batch evaluations: true for untimed networks."""
         external = any(isinstance(player, HubSpec) for player in self.players)
         networks = any(isinstance(player, NetworkSpec) for player in self.players)
         return self.control.kind == "none" and networks and not external
@@ -48,7 +48,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Task:
-    """Games for one process: the pairing, and number and opening of each game."""
+    """Games for one process: the pairing, and index and opening of each game."""
 
     pairing: Pairing
     starts: tuple[tuple[int, Opening], ...]
@@ -77,11 +77,11 @@ class Task:
 
 
 def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: int) -> list[Task]:
-    """Shares games out: one by one, or such as go on side by side in equal parts.
+    """Divides games into tasks: one game each, or many games where they are played side by side.
 
-    Each task begins with its own random numbers, which follow from the pairing's seed and its first game.
+    The random numbers of a task depend only on the pairing's seed and the index of its first game.
     """
     size = 1
     if pairing.lockstep:
-        size = LOCKSTEP if jobs == 1 else _SHARE
+        size = LOCKSTEP if jobs == 1 else _TASK_GAMES
     return [Task(pairing, tuple(starts[first : first + size])) for first in range(0, len(starts), size)]

@@ -1,4 +1,4 @@
-"""Workers that play the games of a match: processes of this machine, each with one thread. Messages are JSON."""
+"""Workers that play the games of a match: processes of this machine with one thread each. Messages are JSON."""
 
 import contextlib
 import multiprocessing
@@ -19,26 +19,26 @@ from .match_tasks import Task
 from .openings import MatchError
 from .processes import follow_parent, no_interrupt
 
-_LEAVE_S = 2.0  # seconds that a process gets to end its engines and itself
+_LEAVE_S = 2.0  # seconds for a process to end its engines and itself
 _MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
-"""What a worker says: a game that is over, what went wrong, or that it has played all."""
+"""A message of a worker: a finished game, an error (str), or None at the end of its task."""
 
 
 class MatchWorker(ABC):
-    """Somebody who plays, elsewhere.
+    """A process that plays games, here or on another machine.
 
     Attributes:
-        task: those of its games that are not over; None if it has none.
+        task: its task without the finished games; None if it has no task.
     """
 
     task: Task | None = None
 
     def receive(self) -> MatchGame | None:
-        """A game that is over; None once all are.
+        """Returns a finished game; None once the task is done.
 
         Raises:
-            EOFError, OSError: it has died.
-            MatchError: it cannot play.
+            EOFError, OSError: the worker has died.
+            MatchError: the worker cannot play.
         """
         message = _MESSAGE.validate_json(self._listen())
         if isinstance(message, str):
@@ -48,12 +48,12 @@ class MatchWorker(ABC):
         return message
 
     def is_ready(self) -> bool:
-        """Whether it may be given a task; one that still waits for a place may not."""
+        """Whether it can take a task; false while it waits for a place in a cluster."""
         return True
 
     @abstractmethod
     def send(self, task: Task) -> None:
-        """Gives it a task; one that has died says so when it is listened to."""
+        """Sends a task; if the worker has died, only ``receive`` raises."""
 
     @abstractmethod
     def _listen(self) -> bytes:
@@ -61,27 +61,27 @@ class MatchWorker(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Tells it to end."""
+        """Tells the worker to end."""
 
     @abstractmethod
     def end(self) -> str:
-        """Waits until it has ended, with force in the end; returns how it ended."""
+        """Waits until the worker has ended, and kills it after some time; returns how it ended."""
 
 
 class Staff(Protocol):
-    """Where workers come from."""
+    """Starts workers."""
 
     def capacity(self) -> int:
-        """How many there may be now."""
+        """Number of workers that there may be now."""
 
     def hire(self) -> MatchWorker: ...
 
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
-        """Workers with a message, or that have died; waits up to ``timeout`` seconds for the first."""
+        """Returns workers that have a message or have died; waits up to ``timeout`` seconds for the first one."""
 
 
 class ProcessStaff:
-    """Processes of this machine, ``jobs`` at the most."""
+    """Starts processes of this machine, at most ``jobs``."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -128,8 +128,8 @@ class _Process(MatchWorker):
 
 
 def _work(connection: Connection) -> None:
-    """A process: plays the tasks it is sent until there is nobody to send any."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that engines are ended
+    """Main function of a process: plays the tasks that it receives until the connection is closed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that external engines are ended
     follow_parent()
     players = Players()
     try:
@@ -143,7 +143,7 @@ def _work(connection: Connection) -> None:
 
 
 def messages(players: Players, task: bytes) -> Iterator[bytes]:
-    """Plays the games of a task and says so, as ``MatchWorker.receive`` understands it."""
+    """Plays the games of a task; yields messages for ``MatchWorker.receive``."""
     try:
         for game in players.play(Task.decode(task)):
             yield _MESSAGE.dump_json(game)

@@ -1,7 +1,7 @@
-"""A copy of a run at any location that fsspec knows (S3, GCS, NFS, ...), from which another machine can go on.
+"""A copy of a run at any location that fsspec knows (S3, GCS, NFS, ...), from which another machine can continue it.
 
-Contents lie there under their SHA-256 (``objects/``); ``run.json`` says which file of the run has which. It is written
-last, so what is there is always one state of the run, whole. The copy may be late, never wrong.
+Contents of files are stored under their SHA-256 in ``objects/``; ``run.json`` maps file names to these. It is written
+last, so the copy is always one complete state of the run, though perhaps an older one.
 """
 
 import logging
@@ -20,15 +20,15 @@ from .shards import SUFFIX
 _LIST = "run.json"
 _VERSION = 1
 _LAST_S = 300.0  # seconds that the end of a run waits for its copy
-_LOCAL = (".tmp", ".old", "lock")  # how names end that are this machine's own
+_LOCAL = (".tmp", ".old", "lock")  # endings of files that are not copied
 _LOG = logging.getLogger(__name__)
 
 
 class Mirror:
-    """The copy at a location; raises ``RunError`` if there is no such location, or fsspec cannot reach it.
+    """The copy at a location; raises ``RunError`` if fsspec does not know the location or cannot reach it.
 
     Args:
-        url: as fsspec reads it, like ``s3://bucket/run``.
+        url: URL for fsspec, like ``s3://bucket/run``.
     """
 
     def __init__(self, url: str) -> None:
@@ -38,7 +38,7 @@ class Mirror:
 
             self._files, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
-            raise RunError(f"{url}: {one_line(error)}; S3 wants pip install 's3fs', GCS 'gcsfs'") from error
+            raise RunError(f"{url}: {one_line(error)}; S3 needs pip install s3fs, GCS pip install gcsfs") from error
         self._stored = self._read_list()
         self._thread: threading.Thread | None = None
 
@@ -47,21 +47,21 @@ class Mirror:
         return not self._stored
 
     def check(self, folder: RunFolder) -> None:
-        """Raises ``RunError`` if the copy is of another run, or has gone on elsewhere."""
+        """Raises ``RunError`` if the copy is of another run, or was continued on another machine."""
         if self.is_empty:
             return
         if self._is_of_another(folder):
-            raise RunError(f"{self.url} holds another run: choose another place for this one")
+            raise RunError(f"{self.url} holds another run: choose another --mirror")
         there = RunState.model_validate_json(self._read("state.json")).minutes
         here = folder.read_state().minutes
         if there > here:
             raise RunError(
-                f"the copy at {self.url} is ahead of {folder.path} ({there:.1f} and {here:.1f} minutes): go on from it "
+                f"the copy at {self.url} is ahead of {folder.path} ({there:.1f} and {here:.1f} minutes): continue it "
                 "with --resume, --mirror and an empty --run"
             )
 
     def _is_of_another(self, folder: RunFolder) -> bool:
-        """Whether another seed or other games say so; games differ from run to run also with the same seed."""
+        """Whether the copy is of another run: its seed or its games differ (games differ even with the same seed)."""
         if unsealed(self._read("config.json"))["seed"] != unsealed(folder.config_path.read_bytes())["seed"]:
             return True
         shards = sorted(name for name in self._stored if name.endswith(SUFFIX) and (folder.path / name).is_file())
@@ -70,7 +70,7 @@ class Mirror:
         )
 
     def check_writable(self) -> None:
-        """Writes the unchanged list; raises ``RunError`` if it cannot be written."""
+        """Rewrites ``run.json`` unchanged; raises ``RunError`` if it cannot be written."""
         try:
             self._files.makedirs(f"{self._root}/objects", exist_ok=True)
             self._write_list(self._stored)
@@ -81,23 +81,26 @@ class Mirror:
         self._files.pipe_file(f"{self._root}/{_LIST}", sealed({"schema_version": _VERSION, "files": stored}))
 
     def pull(self, folder: Path) -> None:
-        """Makes the run's folder from the copy; with its ``config.json``, which comes last, the run exists.
+        """Fills the run's folder from the copy; ``config.json`` comes last, so a partial folder is no run.
 
         Raises:
-            RunError: something is damaged or cannot be read.
+            RunError: the copy is damaged or cannot be read.
             StorageError: a file cannot be written.
         """
         for name in sorted(self._stored, key=lambda name: name == "config.json"):
             path = folder / name
             if not path.resolve().is_relative_to(folder.resolve()):
-                raise RunError(f"{self.url}: {name!r} is no file of a run")
+                raise RunError(f"{self.url}: {name!r} is not a file of a run")
             make_folder(path.parent)
             atomic_write(path, self._read(name))
 
     def push(self, folder: RunFolder, wait: bool = False) -> None:
-        """Brings the copy to where the run is now, in a thread; while one does that, nothing is done.
+        """Updates the copy to the run's present state, in a thread; does nothing while an earlier update runs.
 
-        What goes wrong is logged; the next time it is tried again.
+        Errors are logged; the next call tries again.
+
+        Args:
+            wait: wait for an earlier update and for this one, up to ``_LAST_S`` seconds each.
         """
         if self._thread is not None:
             self._thread.join(_LAST_S if wait else 0.0)
@@ -105,7 +108,7 @@ class Mirror:
                 return
         paths = [path for path in folder.path.rglob("*") if path.is_file() and not path.name.endswith(_LOCAL)]
         names = {path.relative_to(folder.path).as_posix(): path for path in paths}
-        # Shards and checkpoints never change; all else is taken as it is at this moment.
+        # Shards and checkpoints never change; all other files are read now.
         changing = {name: path.read_bytes() for name, path in names.items() if not _stays(name)}
         self._thread = threading.Thread(target=self._push, args=(names, changing), daemon=True)
         self._thread.start()

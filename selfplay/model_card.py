@@ -1,4 +1,4 @@
-"""``crownhead card``: measures a network as a whole and writes its model card. Given again, it goes on."""
+"""``crownhead card``: makes all measurements of a network and writes its model card; a second call continues."""
 
 import json
 import shlex
@@ -42,7 +42,7 @@ ENDGAME_PIECES, ENDGAME_POSITIONS, WON_POSITIONS, CONVERSION_SIMULATIONS, SEED =
 
 
 class Trial(NamedTuple):
-    """A match that every card has."""
+    """A match that every card contains."""
 
     name: str
     opponent: str
@@ -75,9 +75,9 @@ class CardData(BaseModel, extra="forbid"):
     """Contents of ``card.json``.
 
     Attributes:
-        digest, student: of the network that was measured, and of the student beside it.
+        digest, student: digests of the measured network and of its student.
         results: name of a measurement → its figures.
-        ladder: figures of ``crownhead ladder`` for the run that the network comes from, if they were there.
+        ladder: figures of ``crownhead ladder`` for the run that the network comes from; None if there were none.
     """
 
     schema_version: Literal[1] = 1
@@ -101,9 +101,9 @@ class CardFigures(TypedDict):
 
 
 def card_command(request: CardRequest, quiet: bool) -> CardFigures:
-    """Measures a network and writes its card. See ``crownhead card --help``.
+    """Measures a network and writes its card; see ``crownhead card --help``.
 
-    With another student, what the one before has played is measured again.
+    If the student has changed since the card was begun, measurements that depend on it are repeated.
 
     Raises:
         ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
@@ -134,7 +134,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
         if name not in data.results:
             console.print(f"{name} ...", markup=False)
             data.results[name] = measure()
-            write()  # what is known is there to read, whatever happens to the rest
+            write()  # after each measurement, so that an interruption loses none
     write()
     if not quiet:
         Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
@@ -142,9 +142,9 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
 
 
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
-    """The run's configuration as it was when the network was made, or what the card's folder has kept of it.
+    """The run's configuration when the network was made; without a run, the copy in the card's folder, if any.
 
-    The run may have gone on with another.
+    The run may have changed its configuration since.
     """
     if run is None:
         return read_config(target / CONFIG_FILE) if (target / CONFIG_FILE).is_file() else None
@@ -155,27 +155,27 @@ def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunCon
 
 
 def _read_data(path: Path, digest: str, student: str | None) -> CardData:
-    """What the card there says, perhaps with another student, or an empty card."""
+    """The data of an existing card of this network (perhaps with another student), or an empty card."""
     if not path.exists():
         return CardData(digest=digest, student=student, machine=describe_machine(choose_device("auto")))
     try:
         data = CardData.model_validate_json(path.read_bytes())
     except ValueError as error:
-        raise RunError(f"{path} is no card: remove it, or choose another --out") from error
+        raise RunError(f"{path} is not a card: remove it, or choose another --out") from error
     if data.digest != digest:
         raise RunError(f"{path} is the card of another network: remove it, or choose another --out")
     return data
 
 
 def _without_student(data: CardData, student: str | None, target: Path, console: Console) -> CardData:
-    """The card without what another student has played: a student plays where time is limited, else the network."""
+    """Removes results that depend on the student (timed matches and its win/draw/loss head), and their games."""
     timed = {f"match {trial.name}": _games(target, trial) for trial in TRIALS if trial.seconds is not None}
     of_student = {*timed, "head"}
     gone = [name for name in data.results if name in of_student]
     if gone:
-        console.print(f"Another student than the card's: measured again: {', '.join(gone)}", markup=False)
+        console.print(f"The student has changed; measured again: {', '.join(gone)}", markup=False)
     for games in timed.values():
-        games.unlink(missing_ok=True)  # begun ones, too: the rest of a match is for the same player to play
+        games.unlink(missing_ok=True)  # unfinished matches too: another student must not finish them
     kept = {name: figures for name, figures in data.results.items() if name not in of_student}
     machine = describe_machine(choose_device("auto"))
     return data.model_copy(update={"student": student, "results": kept, "machine": machine})
@@ -188,7 +188,7 @@ def _games(target: Path, trial: Trial) -> Path:
 def _measurements(
     request: CardRequest, folder: Path, target: Path, quiet: bool
 ) -> list[tuple[str, Callable[[], Mapping[str, Any]]]]:
-    """Names and measurements, the quick ones first."""
+    """(name, function that measures) of all measurements, quick ones first."""
     player = request.net
 
     def endgames() -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _measurements(
 
 
 def first_move(player: str, simulations: int = 400) -> dict[str, float]:
-    """Seconds from the command ``crownhead engine`` to its first move, the second time, when all is compiled."""
+    """Seconds from the start of ``crownhead engine`` to its first move, with all functions compiled (second start)."""
     command = [sys.executable, "-m", "crownhead", "engine", player, "--simulations", str(simulations)]
     seconds = 0.0
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A match under way: its games come from the actors in any order, and those of a gate are kept on disk."""
+"""A match in play: actors deliver its games in any order; games of a gate are also kept on disk."""
 
 import logging
 from collections.abc import Callable
@@ -18,11 +18,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class OpenMatch:
-    """Takes in games as they come, and counts them in the order of their openings: short ones do not come first.
+    """Receives games in any order and counts them in the order of their openings, so that short ones do not come first.
 
     Args:
-        on_game: told of each game, in that order; if it returns True, the match is over with that game.
-        path: file of the games, so that they are there after a kill; those of other matches do not count.
+        on_game: called with each game in order; if it returns True, the match ends with this game.
+        path: file that keeps the games, to survive a kill; games of another match in it are ignored. None: no file.
     """
 
     def __init__(
@@ -36,28 +36,28 @@ class OpenMatch:
 
     @property
     def over(self) -> bool:
-        """Whether all that counts has been played."""
+        """Whether all games that count have been played."""
         return self._games.ended or len(self._games.played) == self.match.num_games
 
     @property
     def known(self) -> list[MatchGame]:
-        """All games that have come, also those before which others are missing."""
+        """All games received, also those that wait for an earlier game."""
         return [*self._games.played, *self._games.waiting.values()]
 
     @property
     def result(self) -> MatchResult:
-        """What counts so far."""
+        """Result of the games that count so far."""
         return MatchResult(*self.match.names, tuple(self._games.played))
 
     def take_in(self, played: MatchPlayed) -> None:
-        """Counts games, and keeps them; raises ``StorageError``."""
+        """Counts and saves games of this match; raises ``StorageError``."""
         if played.match == self.match.number and not self.over:
             self._games.add(played.games)
             self._write()
 
     @property
     def _key(self) -> list[str | int]:
-        """What makes it another match, in which other games are played."""
+        """Identifies the match: games in the file count only if they were saved with the same key."""
         match = self.match
         return [*(weights.digest for weights in match.networks), match.anchor or "", match.seed, match.num_games]
 

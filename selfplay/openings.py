@@ -18,34 +18,37 @@ from engine.rules import played
 DEFAULT_OPENINGS = "ballots" if played.HAS_BALLOTS else "random:4"
 MAX_RANDOM_PLIES = 40
 _FILE = "file:"
-_GAME_PLIES = 6  # plies of a finished game that are its opening; an unfinished game is an opening as a whole
-_RANDOM_ATTEMPTS = 20  # tries to find an opening that no pair has had yet
+_GAME_PLIES = 6  # plies of a finished game that count as its opening; of an unfinished game all moves count
+_RANDOM_ATTEMPTS = 20  # attempts to find an opening that no earlier pair has
 _FEN_LINE = re.compile(r"\s*[BW]:[BW]", re.IGNORECASE)
 
 
 class MatchError(ValueError):
-    """A match cannot be played as asked."""
+    """A match cannot be played with these settings."""
 
 
 class Opening(NamedTuple):
-    """Where a pair of games starts: a name for the record, and a board with the opening's moves made."""
+    """The opening of a pair of games: a name for the record, and a board after the opening's moves."""
 
     name: str
     board: Board
 
 
 def make_openings(spec: str, number: int, seed: int) -> list[Opening]:
-    """Openings for a match; a smaller number of them is the beginning of a larger one.
+    """Returns ``number`` openings for a match. A larger ``number`` only appends openings to those of a smaller one.
 
     Args:
-        spec: ``ballots``: the playable three-move ballots, shuffled, and again when all have been used;
-            ``random:K``: K random plies from the start position, others for every pair where there are enough; or
-            ``file:PATH``: those of a file in its order, and again from the first. The file has a FEN a line (empty
-            lines and such that begin with # do not count), or games in PDN: of a game without a result all moves,
-            of others the first ``_GAME_PLIES``, of all the first K if it is ``file:PATH:K``.
+        spec: where openings come from:
+
+            - ``ballots``: the playable three-move ballots, shuffled; when all are used, shuffled again.
+            - ``random:K``: K random plies from the start position, different for each pair if possible.
+            - ``file:PATH``: openings of a file in their order; when all are used, from the first again. The file has
+              either one FEN per line (empty lines and lines beginning with # are skipped) or games in PDN. A game
+              without a result is an opening as a whole; of other games the first ``_GAME_PLIES`` plies count, or the
+              first K of all games with ``file:PATH:K``.
 
     Raises:
-        MatchError, StorageError: ``spec`` is none of these, or there is something wrong with the file.
+        MatchError, StorageError: ``spec`` is none of these, or the file is unreadable or wrong.
     """
     if spec.startswith(_FILE):
         openings = _file_openings(spec.removeprefix(_FILE))
@@ -80,7 +83,7 @@ _ballot_board = cache(ballot_board)
 
 
 def selfplay_opening(rng: np.random.Generator, ballot_fraction: float, most_plies: int) -> Board:
-    """Where a game of self-play starts: at a ballot, or after 0 to ``most_plies`` random moves."""
+    """First position of a game of self-play: a ballot, or 0 to ``most_plies`` random moves from the start position."""
     if rng.random() < ballot_fraction:
         ballots = playable_ballots()
         return _ballot_board(ballots[rng.integers(len(ballots))]).copy()
@@ -88,7 +91,7 @@ def selfplay_opening(rng: np.random.Generator, ballot_fraction: float, most_plie
 
 
 def random_board(plies: int, rng: np.random.Generator) -> Board:
-    """A board after this many random plies from the start position, the game not over."""
+    """A board after ``plies`` random plies from the start position, in a game that is not over."""
     while True:
         board = Board()
         while board.ply < plies and board.outcome() is None:
@@ -113,8 +116,8 @@ def _file_openings(text: str) -> list[Opening]:
         except DraughtsError as error:
             raise MatchError(f"openings in {path}: {error}") from error
     for number, board in enumerate(boards, 1):
-        if board.outcome() is not None or not board.words()[1]:  # nothing left to move for who is not to move now
-            raise MatchError(f"openings in {path}: the game is over in number {number}, {board.fen()}")
+        if board.outcome() is not None or not board.words()[1]:  # or the opponent has no pieces
+            raise MatchError(f"openings in {path}: in number {number} the game is over, {board.fen()}")
     if not boards:
         raise MatchError(f"openings in {path}: there are none")
     return [Opening(f"{path.name} {number}", board) for number, board in enumerate(boards, 1)]

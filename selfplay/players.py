@@ -1,4 +1,4 @@
-"""Players made from their specifications, networks included, and where networks are found."""
+"""Makes players from their specifications, networks included, and finds the folders of networks."""
 
 import os
 from importlib.resources import files
@@ -28,16 +28,16 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_WIDE_SHOT_VISITS = 32  # wide networks look for shots later, which take as long as several of their evaluations
+_WIDE_SHOT_VISITS = 32  # wide networks look for shots after more visits: this costs several evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
-_NODES = 20_000  # nodes of alpha-beta per move, where neither a number nor a time is given
-DEFAULT_SIMULATIONS = 64  # per move, where nobody says how many or how long
+_NODES = 20_000  # nodes of alpha-beta per move, if neither a number nor a time is given
+DEFAULT_SIMULATIONS = 64  # per move, if neither a number nor a time is given
 
 
 def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
-    """The checkpoint that a path names: a checkpoint's folder, a run's (its best), or ``champion``.
+    """The folder of the checkpoint that ``path`` names: itself, the best one of a run, or that of ``champion``.
 
-    Raises ``PlayerError`` if it names none, ``RunError`` if the run's state cannot be read.
+    Raises ``PlayerError`` if there is no checkpoint, ``RunError`` if the run's state cannot be read.
     """
     folder = Path(path)
     if (folder / INFO_FILE).is_file():
@@ -48,7 +48,7 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
     if str(path) == CHAMPION:
         return _champion_folder()
     if (folder / WEIGHTS_FILE).is_file():
-        raise PlayerError(f"{folder}: no whole checkpoint, {INFO_FILE} is missing; copy the folder anew")
+        raise PlayerError(f"{folder} is an incomplete checkpoint without {INFO_FILE}: copy the folder again")
     raise PlayerError(why_no_network(str(path)))
 
 
@@ -63,7 +63,7 @@ def _champion_folder() -> Path:
 
 
 class RatedNetwork(NamedTuple):
-    """A promoted network of a run, with its Elo and half of the 95 % interval where it has been rated."""
+    """A promoted network of a run, with its Elo and half of the 95 % interval; None if it has not been rated."""
 
     run: str
     folder: Path
@@ -72,7 +72,7 @@ class RatedNetwork(NamedTuple):
 
 
 def rated_networks(runs: Path = RUNS) -> list[RatedNetwork]:
-    """The promoted networks of all runs in a folder; runs that cannot be read are left out."""
+    """The promoted networks of all runs in a folder; unreadable runs are skipped."""
     networks = []
     for config in sorted(runs.glob("*/config.json")):
         run = RunFolder(config.parent)
@@ -89,10 +89,10 @@ def rated_networks(runs: Path = RUNS) -> list[RatedNetwork]:
 
 
 def network_folder(text: str | None) -> Path | None:
-    """The folder of a network or an oracle that ``--net`` names: a run's is that of its best network.
+    """The folder of the network or oracle that ``--net`` names.
 
-    ``best`` is the best network of the run in ``runs/`` worked on last, ``champion`` the one that comes with the
-    program; other folders and None stay as they are.
+    The folder of a run becomes that of its best network. ``best`` is the best network of the latest run in ``runs/``,
+    ``champion`` the network that comes with the program. Other folders and None are returned unchanged.
 
     Raises:
         PlayerError, RunError: there is no such run or network, or the run's state cannot be read.
@@ -108,7 +108,7 @@ def network_folder(text: str | None) -> Path | None:
     if text == CHAMPION and not folder.exists():
         return _champion_folder()
     run = RunFolder(folder)
-    is_run = run.config_path.is_file() and not (folder / INFO_FILE).is_file()  # a measured network has a config, too
+    is_run = run.config_path.is_file() and not (folder / INFO_FILE).is_file()  # measured networks have a config, too
     return run.best_checkpoint if is_run else folder
 
 
@@ -118,22 +118,22 @@ def evaluator_player(name: str, evaluator: NetworkEvaluator, search: SearchConfi
 
 
 def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
-    """The player of a specification; torch then computes with one thread, if it searches with a network.
+    """Makes the player of a specification. For a network, torch is set to one thread.
 
-    With the backend ``auto`` the student beside a network plays where time limits the search: it judges ten times as
-    many positions in it, each a little worse.
+    With the backend ``auto`` on a CPU, the student of a network plays where time limits the search: it judges ten times
+    as many positions in this time, each a little worse.
 
     Raises:
-        PlayerError: no such player, or it is to ponder in games without a time.
-        BackendError: no such backend, it cannot compute this network, or there is no student.
-        CheckpointError: the checkpoint cannot be read, or the student is damaged or another network's.
-        TableFileError: a table in the default folder is damaged or foreign.
+        PlayerError: there is no such player, or it is asked to ponder in games without a time limit.
+        BackendError: there is no such backend, it cannot compute this network, or there is no student.
+        CheckpointError: the checkpoint cannot be read, or the student is damaged or belongs to another network.
+        TableFileError: a table in the default folder is damaged or not one of this program.
     """
     if not isinstance(spec, NetworkSpec):
         return make_simple_player(spec, conditions.seconds, conditions.seed)
     folder = checkpoint_folder(spec.folder)
     if spec.ponder and conditions.seconds is None and conditions.search is None:
-        raise PlayerError(f"{spec.text}: pondering is for games with a time: give seconds or a clock")
+        raise PlayerError(f"{spec.text}: pondering is for games with a time limit: give seconds or a clock")
     use_single_thread()
     if spec.level is not None:
         return _level_player(spec.level, folder, conditions)
@@ -179,7 +179,7 @@ def _nodes_of(spec: NetworkSpec, conditions: Conditions) -> int:
 
 
 def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
-    """The search of a network, or of the student beside it; raises ``PlayerError`` if there is no such network."""
+    """The search of a network, or of its student if that plays; raises what ``checkpoint_folder`` raises."""
     if spec.level is not None:
         return spec.level.search
     search = conditions.search
@@ -197,16 +197,16 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
 
 
 def _info(spec: NetworkSpec, conditions: Conditions) -> CheckpointInfo:
-    """What is known of the network that plays: that of the folder, or the student beside it."""
+    """Information on the network that plays: that of the folder, or its student."""
     folder = checkpoint_folder(spec.folder)
     student = read_student_info(folder) if _student_plays(spec, conditions) else None
     return student or read_info(folder)
 
 
 def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
-    """What a network's text does not say of how it plays, ``simulations=64 oracle=tablebase weights=0123456789ab``.
+    """Settings of a network that its text leaves open, like ``simulations=64 oracle=tablebase weights=0123456789ab``.
 
-    Games count for the same match or ladder only while it is the same. The network is not loaded.
+    A resumed match or ladder keeps earlier games only if this text is the same. The network is not loaded.
     """
     folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
     if spec.alphabeta:
@@ -224,7 +224,7 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
 
 
 def _student_plays(spec: NetworkSpec, conditions: Conditions) -> bool:
-    """Whether the student beside a network judges in its place."""
+    """Whether the student plays in place of its network."""
     backend = spec.backend or conditions.backend
     if spec.alphabeta:
         return has_student(checkpoint_folder(spec.folder))

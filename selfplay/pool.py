@@ -1,4 +1,4 @@
-"""Pools of actors: what all have in common, and the in-process pool."""
+"""Pools of actors: their common base class, and the pool of threads."""
 
 import logging
 import time
@@ -20,23 +20,23 @@ from .pool_match import MatchPart, MatchPlayed, PoolMatch
 from .weights import Weights
 from .worker import Played, Worker, actors_here
 
-REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and one that it finds when it is done
-_MOST_FAILURES = 5  # failures of every actor in a row, without a shard in between
-_LONGEST_PAUSE_S = 60.0  # before an actor is started again
-_LOOK_S = 2.0  # between two looks at where actors could play
+REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and the next one, so that it need not wait
+_MOST_FAILURES = 5  # failures in a row, without a result in between; if all actors reach it, the run ends
+_LONGEST_PAUSE_S = 60.0  # longest pause before an actor is started again
+_LOOK_S = 2.0  # seconds between two checks where actors can play
 _LOG = logging.getLogger(__name__)
 
 
 Result = Played | MatchPlayed
-"""What actors deliver."""
+"""What an actor delivers: a shard, or games of a match."""
 
 
 class PoolError(ValueError):
-    """A pool that cannot go on; the message says why."""
+    """A pool cannot continue; the message says why."""
 
 
 class Turns:
-    """Whose weights a request is played with: the run's own, or for a fraction of the requests the teacher's."""
+    """Chooses the weights of each request: the run's own, or for a fraction of the requests the teacher's."""
 
     def __init__(self) -> None:
         self.own: Any = None
@@ -60,7 +60,7 @@ class Turns:
 
 @dataclass(frozen=True)
 class Request:
-    """What an actor has been asked for: where its answer will be, and which games of a match it is about."""
+    """A request to an actor: its pending answer, and the games of a match that it asks for (None: a shard)."""
 
     answer: Any
     part: MatchPart | None = None
@@ -68,14 +68,14 @@ class Request:
 
 @dataclass
 class PoolActor:
-    """What plays, as the pool knows it.
+    """An actor as the pool sees it.
 
     Attributes:
         place: where it plays; see ``Pool._places``.
-        handle: None while it is not running.
-        requests: what it has been asked for, oldest first.
-        failures: in a row.
-        starts_at: when it may be started, by ``time.monotonic``.
+        handle: the pool's handle of the running actor; None while it is not running.
+        requests: its unfinished requests, oldest first.
+        failures: number of failures in a row.
+        starts_at: earliest time of its next start, by ``time.monotonic``.
     """
 
     number: int
@@ -87,7 +87,7 @@ class PoolActor:
 
 
 class Source(Protocol):
-    """Where shards come from: a ``Pool``, which says what its methods do, here or in another process."""
+    """Interface of ``Pool`` (which documents the methods); a pool may also run in another process."""
 
     @property
     def size(self) -> int: ...
@@ -112,20 +112,19 @@ class Source(Protocol):
 
 
 class Pool(ABC):
-    """Actors that play shards, and games of a match before these.
+    """Actors that play shards, and before these the games of a match, if one is set.
 
-    Requests in flight are bounded; what is finished waits to be collected.
-
-    An actor that fails is started again, after the second failure in a row with growing pauses, and the run goes on.
+    The number of requests in flight is bounded; results wait to be collected. An actor that fails is started again;
+    from the second failure in a row on with growing pauses.
 
     Args:
-        start: larger with every start of the run that has kept any games; seeds the actors.
+        start: number that seeds the actors together with the run's seed; it must be larger in later starts of a run.
 
     Attributes:
-        dead: what a request raises whose actor has died.
-        nodes: machines that actors play on.
-        dashboard: address of a page that shows the cluster, if there is one.
-        started: actors that have been started, ``start`` included.
+        dead: exceptions of requests whose actor has died.
+        nodes: number of machines on which actors play.
+        dashboard: address of a page that shows the cluster; None if there is none.
+        started: ``start`` plus the number of actor starts so far.
     """
 
     dead: type[Exception] | tuple[type[Exception], ...] = ()
@@ -144,32 +143,32 @@ class Pool(ABC):
 
     @property
     def size(self) -> int:
-        """Actors that are at work."""
+        """Number of actors that are running."""
         return sum(self._is_ready(actor) for actor in self._actors)
 
     @property
     def in_flight(self) -> int:
-        """What has been asked for and not been collected: at most ``REQUESTS_IN_FLIGHT`` of each actor."""
+        """Number of requests that are not yet collected: at most ``REQUESTS_IN_FLIGHT`` per actor."""
         return sum(len(actor.requests) for actor in self._actors)
 
     def set_weights(self, weights: Weights) -> None:
-        """Weights for all requests made from now on."""
+        """Sets the weights of all later requests."""
         self._turns.own = self._shared(weights)
 
     def set_teacher(self, weights: Weights, share: float) -> None:
-        """Weights for this fraction (0 to 1) of the requests, in place of the run's own."""
+        """Sets the teacher's weights, which a fraction ``share`` (0 to 1) of the requests use."""
         self._turns.set_teacher(self._shared(weights), share)
 
     def set_match(self, match: PoolMatch | None) -> None:
-        """The match that is played before shards; it takes the place of another one, and None ends that."""
+        """Sets the match whose games are played before shards, in place of an earlier one; None: no match."""
         self._match_number = None if match is None else match.number
         self._match_networks = [] if match is None else [self._shared(weights) for weights in match.networks]
         self._parts = deque([] if match is None else match.parts())
 
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
-        """Starts actors where there is room for them, and gives each as many requests as it may hold.
+        """Starts actors where places are free, and fills the requests of each actor up to ``in_flight``.
 
-        Without any ``in_flight`` they still play the match, if there is one.
+        With ``in_flight`` 0, actors still get games of the match, one request at a time.
         """
         self._staff()
         for actor in list(self._actors):
@@ -187,15 +186,16 @@ class Pool(ABC):
         return self._ask_match(handle, part, *self._match_networks)
 
     def _put_back(self, parts: Sequence[MatchPart | None]) -> None:
-        """Games that somebody else has to play."""
+        """Returns games of the present match to the queue, for another actor."""
         self._parts.extendleft(part for part in parts if part is not None and part.match == self._match_number)
 
     def collect(self, timeout: float) -> list[Result]:
-        """What has been played since the last call; waits up to ``timeout`` seconds for the first.
+        """Returns the results since the last call; waits up to ``timeout`` seconds for the first one.
 
         Raises:
-            PoolError: all actors die again and again.
-            ValueError, OSError: what an actor raises, if that is so on every machine.
+            PoolError: every actor has died ``_MOST_FAILURES`` times in a row.
+            ValueError, OSError: the exception of an actor: at once with one machine, else when every actor has failed
+                ``_MOST_FAILURES`` times in a row.
         """
         self._wait([actor.requests[0].answer for actor in self._actors if actor.requests], timeout)
         played = []
@@ -213,7 +213,7 @@ class Pool(ABC):
         return played
 
     def _staff(self) -> None:
-        """Starts actors whose time has come, on machines that have come, too; forgets those of machines that left."""
+        """Starts actors that are due, also on new machines; removes actors of machines that have left."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + _LOOK_S
@@ -236,13 +236,13 @@ class Pool(ABC):
         return next(number for number in range(len(numbers) + 1) if number not in numbers)
 
     def _start_again(self, actor: PoolActor) -> None:
-        """Starts an actor with a seed that no other start of this run had."""
+        """Starts an actor with a seed that no other start in this run has."""
         self.started += 1
         entropy = [self._config.seed, actor.number, self.started]
         actor.handle = self._start(actor, int(np.random.SeedSequence(entropy).generate_state(1)[0]))
 
     def _fail(self, actor: PoolActor, error: Exception) -> None:
-        """Buries an actor that has failed, to be started again."""
+        """Stops a failed actor and schedules its next start; raises the errors of ``collect``."""
         died, reason = isinstance(error, self.dead), one_line(error)
         if not died and self.nodes == 1:
             raise error
@@ -265,11 +265,11 @@ class Pool(ABC):
         actor.requests.clear()
 
     def _places(self) -> Sequence[Hashable]:
-        """The places where actors should play now, one for each actor."""
+        """The places where actors should play now, one per actor."""
         return range(actors_here(self._config))
 
     def _where(self, actor: PoolActor) -> str:
-        """The machine of an actor for messages."""
+        """Words for messages that name an actor's machine, like " on HOST"; "" if there is only one."""
         return ""
 
     def _is_ready(self, actor: PoolActor) -> bool:
@@ -277,22 +277,22 @@ class Pool(ABC):
 
     @abstractmethod
     def _start(self, actor: PoolActor, seed: int) -> Any:
-        """The handle of a new actor."""
+        """Starts an actor and returns its handle."""
 
     @abstractmethod
     def _ask(self, handle: Any, weights: Any) -> Any:
-        """Asks an actor for a shard, see ``Worker.play``."""
+        """Requests a shard of an actor, see ``Worker.play``; returns the pending answer."""
 
     @abstractmethod
     def _ask_match(self, handle: Any, part: MatchPart, *networks: Any) -> Any:
-        """Asks an actor for games of a match, see ``Worker.play_match``."""
+        """Requests games of a match, see ``Worker.play_match``; returns the pending answer."""
 
     def _shared(self, weights: Weights) -> Any:
-        """Weights in the form that requests carry."""
+        """Converts weights to the form in which requests carry them."""
         return weights
 
     def _wait(self, requests: Sequence[Any], timeout: float) -> None:
-        """Waits until one of the requests is done."""
+        """Waits until one of the requests is done, up to ``timeout`` seconds."""
         if not requests:
             time.sleep(timeout)
         with interrupt_held():
@@ -304,16 +304,16 @@ class Pool(ABC):
     def _result(self, request: Any) -> Result | None:
         return request.result()
 
-    def _bury(self, handle: Any) -> None:  # noqa: B027 - most leave nothing
-        """Puts away what is left of an actor that has failed."""
+    def _bury(self, handle: Any) -> None:  # noqa: B027 - not needed by every pool
+        """Releases what a failed actor has left."""
 
     @abstractmethod
     def close(self) -> list[Result]:
-        """Ends all actors and returns what they had finished; the games in play are lost."""
+        """Ends all actors and returns their finished results; games in play are lost."""
 
 
 class ThreadPool(Pool):
-    """Actors as threads of this process: for tests, to find errors, and for short runs."""
+    """Actors as threads of this process: for tests, debugging and short runs."""
 
     def _start(self, actor: PoolActor, seed: int) -> tuple[Worker, ThreadPoolExecutor]:
         worker = Worker(self._config, actor.number, seed, endgame_knowledge)
@@ -344,7 +344,7 @@ class ThreadPool(Pool):
 
 
 def finished(actors: Sequence[PoolActor]) -> list[Result]:
-    """What actors that have ended were still asked for and have played."""
+    """Results that ended actors have finished and that were not collected."""
     answers = [request.answer for actor in actors for request in actor.requests]
     done = [answer for answer in answers if not answer.cancelled() and answer.exception() is None]
     return [result for answer in done if (result := answer.result()) is not None]

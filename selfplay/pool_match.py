@@ -1,4 +1,4 @@
-"""Matches that the actors of a run play beside their own games: gates, and promoted networks against anchors."""
+"""Matches that the actors of a run play beside self-play: gates, and promoted networks against anchors."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from .match_record import MatchGame
 from .openings import DEFAULT_OPENINGS, Opening, make_openings
 from .weights import Weights
 
-_PART_GAMES = 16  # side by side: a batch for the network, and not much is lost with an actor
+_PART_GAMES = 16  # games side by side: a batch for the network, and few are lost if an actor dies
 
 
 @dataclass(frozen=True)
@@ -14,12 +14,12 @@ class MatchPart:
     """Games of a match that one actor plays side by side.
 
     Attributes:
-        match: number of the match: the games of one that has ended do not count for the next.
-        names: of the two players; the first has Black in the games of even number.
-        anchor: specification of the second player, if that is no network.
-        seed: of the openings and of the players.
-        pairs: openings of the whole match.
-        games: numbers of these games.
+        match: number of the match, so that games of an earlier match do not count.
+        names: names of the two players; the first has Black in games with an even index.
+        anchor: specification of the second player if it is not a network, else None.
+        seed: seed of the openings and of the players.
+        pairs: number of openings of the whole match.
+        games: indices of the games of this part.
     """
 
     match: int
@@ -30,14 +30,14 @@ class MatchPart:
     games: tuple[int, ...]
 
     def starts(self) -> list[tuple[int, Opening]]:
-        """Number and opening of each game."""
+        """Index and opening of each game of this part."""
         openings = make_openings(DEFAULT_OPENINGS, self.pairs, self.seed)
         return [(index, openings[index // 2]) for index in self.games]
 
 
 @dataclass(frozen=True)
 class MatchPlayed:
-    """What has been played of a match."""
+    """Finished games of a match."""
 
     match: int
     games: tuple[MatchGame, ...]
@@ -48,8 +48,8 @@ class PoolMatch:
     """A whole match; see ``MatchPart``.
 
     Attributes:
-        networks: of both players, or of the first alone, if the second is an anchor.
-        over: games that have been played already.
+        networks: networks of both players, or only of the first if the second is an anchor.
+        over: indices of games that have been played already.
     """
 
     number: int
@@ -65,7 +65,7 @@ class PoolMatch:
         return (self.num_games + 1) // 2
 
     def parts(self) -> list[MatchPart]:
-        """The games that are to be played; which of them side by side does not depend on the actors."""
+        """The games to be played, divided into parts in a way that does not depend on the actors."""
         numbers = [number for number in range(self.num_games) if number not in self.over]
         return [
             MatchPart(

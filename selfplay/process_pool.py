@@ -1,4 +1,4 @@
-"""The pool of actors as processes of this machine: none waits for another's interpreter."""
+"""The pool whose actors are processes of this machine, so that they do not share an interpreter lock."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -26,7 +26,7 @@ class ProcessPool(Pool):
     dead = BrokenProcessPool
 
     def __init__(self, config: RunConfig, start: int) -> None:
-        # Its end tells actors to stop. An event would wait for ever for an actor that was killed while it waited.
+        # Closing the pipe tells actors to stop. Setting an Event could block for ever if an actor was killed waiting.
         self._stopped, self._running = _SPAWN.Pipe(duplex=False)
         super().__init__(config, start)
 
@@ -60,7 +60,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     global _worker
     follow_parent()
     give_way()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a scheduler sends it to all processes of a job; the trainer saves
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a scheduler sends it to the whole job; only the learner saves
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 
     def stop() -> None:
@@ -77,6 +77,6 @@ def _play(weights: Weights) -> Played | None:
 
 
 def _play_match(part: MatchPart, *networks: Weights) -> MatchPlayed | None:
-    """Likewise, for games of a match."""
+    """Plays games of a match; runs in the actor's process."""
     assert _worker is not None
     return _worker.play_match(part, *networks)

@@ -1,4 +1,4 @@
-"""Child processes: they ignore Ctrl-C, and end when the process that started them has ended."""
+"""Helpers for child processes, which ignore Ctrl-C and end together with the process that started them."""
 
 import contextlib
 import multiprocessing
@@ -12,11 +12,11 @@ from multiprocessing import resource_tracker
 
 @contextlib.contextmanager
 def no_interrupt() -> Iterator[None]:
-    """Ctrl-C is for this process alone: one that is started meanwhile does not get it."""
+    """Inside this context, new processes start with Ctrl-C blocked; this process still receives it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # starting it with the first process would let signals through again
+    resource_tracker.ensure_running()  # else the first process would start it and unblock signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -25,14 +25,14 @@ def no_interrupt() -> Iterator[None]:
 
 
 def follow_parent() -> None:
-    """Makes a new process ignore Ctrl-C, and end when the one that started it has gone for any reason."""
+    """Makes this process ignore Ctrl-C, and end when its parent process ends for any reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
 def give_way() -> None:
-    """This process takes what processor time others leave: a learner beside actors waits for none of them."""
+    """Lowers the priority of this process, so that actors do not slow down the learner."""
     if hasattr(os, "nice"):
         os.nice(10)
 

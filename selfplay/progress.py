@@ -16,7 +16,7 @@ _RATE_SECONDS = 30.0
 
 
 class TrainingProgress(Display):
-    """Listener of a training: one live line with time left, rates and loss; a line for every judged candidate."""
+    """Shows the progress of a training: a live line with time left, rates and loss; one line per judged candidate."""
 
     def __init__(self, quiet: bool) -> None:
         left, description = TextColumn("{task.fields[left]}"), TextColumn("{task.description}")
@@ -27,13 +27,13 @@ class TrainingProgress(Display):
         self._loss = ""
 
     def limit(self, minutes: float, limit: float | None) -> None:
-        """How much time the run has used, and how much it may use."""
+        """Sets the minutes that the run has used (``minutes``) and may use (``limit``; None: no limit)."""
         self._limit = limit
         self.update(self._task, total=limit, completed=minutes)
 
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
         if event == "begin":
-            self.console.print(f"Training in {figures['run']}; where functions are not compiled yet, that comes first.")
+            self.console.print(f"Training in {figures['run']}; the first start compiles functions before it plays.")
         elif event == "learn":
             self._loss = f" loss {figures['loss']:.3f}"
         elif event == "gate":
@@ -71,7 +71,7 @@ class TrainingProgress(Display):
 
 
 class _Rate(ProgressColumn):
-    """Games a minute."""
+    """Column with games per minute."""
 
     def render(self, task: Task) -> Text:
         rate = task.finished_speed or task.speed
@@ -79,10 +79,11 @@ class _Rate(ProgressColumn):
 
 
 class LadderProgress(Display):
-    """Progress of games: how many of all, who plays, rate, time left.
+    """Shows the progress of games: finished and all games, players of the last game, rate, time left.
 
     Args:
-        games: in all; ``kept``: those that have been played before.
+        games: number of all games.
+        kept: number of games that were played before.
     """
 
     def __init__(self, games: int, quiet: bool, kept: int = 0) -> None:
@@ -99,7 +100,7 @@ class LadderProgress(Display):
 
 
 class MatchProgress(LadderProgress):
-    """Progress of a match, with the score so far in place of who plays."""
+    """Shows the progress of a match, with the score so far in place of the players."""
 
     _points, _games = 0.0, 0
 

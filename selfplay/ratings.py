@@ -1,4 +1,4 @@
-"""The Elo table of a run: every match of its networks with each other and with the anchors."""
+"""The Elo table of a run, from all matches between its networks and with the anchors."""
 
 import json
 from pathlib import Path
@@ -12,14 +12,15 @@ _FIRST_NETWORK = "000000"
 
 
 class RatingsError(ValueError):
-    """A table that cannot be read; the message names the file."""
+    """A table of ratings cannot be read; the message names the file."""
 
 
 class Ratings:
     """Results and ratings, kept in one JSON file, which need not exist yet; raises ``RatingsError`` if it is damaged.
 
     Attributes:
-        results: of matches. endgames: network → share of endgames that its WDL head judges right (``exam``).
+        results: results of matches.
+        endgames: network → fraction of endgames that its win/draw/loss head judges right, see ``exam``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +34,7 @@ class Ratings:
                 self.endgames = {str(name): float(share) for name, share in fields["endgames"].items()}
                 sound = fields["schema_version"] == _VERSION and fields["checksum"] == self._checksum()
             except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise RatingsError(f"{path} is no table of ratings: remove it to begin a new one") from error
+                raise RatingsError(f"{path} is not a table of ratings: remove it to begin a new one") from error
             if not sound:
                 raise RatingsError(f"{path} is damaged or of another version: remove it to begin a new table")
 
@@ -42,12 +43,12 @@ class Ratings:
 
     @property
     def reference(self) -> str:
-        """The player rated 0: the anchor met last, so that runs can be compared; before any, the random weights."""
+        """The player rated 0: the anchor met last, so that runs can be compared; without anchors the first network."""
         anchors = [result.player_b for result in self.results if not result.player_b.isdigit()]
         return anchors[-1] if anchors else _FIRST_NETWORK
 
     def add(self, result: PairingResult) -> None:
-        """Adds a match; a match between the same two players played again (after a kill) replaces the earlier one."""
+        """Adds a match; it replaces an earlier match between the same players (which a kill made the run repeat)."""
         same = {result.player_a, result.player_b}
         self.results = [old for old in self.results if {old.player_a, old.player_b} != same]
         self.results.append(result)
@@ -55,7 +56,7 @@ class Ratings:
     def table(self) -> list[EloRating]:
         """The ratings, strongest first; ``reference`` has 0.
 
-        Which games made pairs is not known any more, so errors are rather too wide than too narrow.
+        The file does not say which games were pairs: all count as single games, so errors are rather too large.
         """
         tallies = [(player_a, player_b, Tally.of_games(*counts)) for player_a, player_b, *counts in self.results]
         return list(fit_elo(tallies, {self.reference: 0.0}).table) if tallies else []

@@ -1,4 +1,4 @@
-"""Matches over the nodes of a Ray cluster. A node needs the package alone: networks travel to it."""
+"""Plays matches on the nodes of a Ray cluster. A node needs only the package: networks are sent to it."""
 
 import logging
 import socket
@@ -16,17 +16,17 @@ from .match_players import Players
 from .match_tasks import Task
 from .match_workers import MatchWorker, messages
 
-_PATIENCE_S = 0.2  # while nobody plays
-_PLACE_S = 60.0  # without anybody who plays, until that is spoken of
-_LOOK_S = 2.0  # between two looks at the cluster
+_PATIENCE_S = 0.2  # seconds to sleep while no worker plays
+_PLACE_S = 60.0  # seconds without a playing worker before the first warning
+_LOOK_S = 2.0  # seconds between two queries of the cluster
 _LOG = logging.getLogger(__name__)
 
 Files = Mapping[str, bytes]
-"""The files of a network's folder, by their paths below it."""
+"""Path below a network's folder → contents of the file."""
 
 
 class _RayPlayers:
-    """A process on a node that plays; see ``messages``."""
+    """A Ray actor on a node that plays tasks; see ``messages``."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="crownhead-match-")
@@ -51,7 +51,7 @@ class _RayPlayers:
 
 
 class RayStaff:
-    """Workers on the nodes of a cluster, one for each CPU; raises ``ClusterError`` if it cannot be joined."""
+    """Starts workers on a cluster, one for each CPU; raises ``ClusterError`` if the cluster cannot be joined."""
 
     def __init__(self, address: str) -> None:
         self.cluster = Cluster(address)
@@ -70,7 +70,7 @@ class RayStaff:
         return _RayWorker(self)
 
     def network(self, folder: str) -> Any:
-        """A reference to the files of a network, which are sent to each node once."""
+        """Ray's reference to the files of a network; Ray sends them to each node once."""
         if folder not in self._networks:
             from .players import checkpoint_folder
 
@@ -94,13 +94,13 @@ class RayStaff:
         return [asked[answers] for answers in ready]
 
     def _speak_of_waiting(self) -> None:
-        """Says that nobody plays, now and then."""
+        """Warns from time to time that no worker plays."""
         if time.monotonic() >= self._speak_at:
-            _LOG.warning("no CPU of the cluster is free: games begin when one is; a training takes them all, too")
+            _LOG.warning("no CPU of the cluster is free: games begin when one is; a training also takes them all")
             self._speak_at = time.monotonic() + 10 * _PLACE_S
 
     def start(self) -> Any:
-        """A process that waits for a free CPU."""
+        """Asks Ray for a new process, which starts when a CPU is free."""
         return self._worker_class.remote()
 
 
@@ -120,7 +120,7 @@ class _RayWorker(MatchWorker):
             try:
                 self._ray.get(self._greeting)
                 self._ready = True
-            except self._ray.exceptions.RayError:  # its node was lost before it could begin
+            except self._ray.exceptions.RayError:  # its node was lost before it started
                 self._begin()
         return self._ready
 

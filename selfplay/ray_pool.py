@@ -1,7 +1,7 @@
-"""The pool of Ray actors: on this machine, or on a cluster.
+"""The pool of Ray actors, on this machine or on a cluster.
 
-Nodes need the package and the cluster's address, nothing else: weights travel to each node once, through Ray's object
-store, and games come back to the learner as the bytes of shards.
+Nodes need only the package and the cluster's address: Ray's object store sends weights to each node once, and games
+come back to the learner as the bytes of shards.
 """
 
 import logging
@@ -22,12 +22,12 @@ from .processes import give_way
 from .weights import Weights
 from .worker import Played, Worker
 
-_PLACE_S = 60.0  # until an actor that has no place is spoken of
+_PLACE_S = 60.0  # seconds before the first warning of actors that have no place
 _LOG = logging.getLogger(__name__)
 
 
 class _RayWorker:
-    """Makes its worker when it plays: what goes wrong then is the worker's own exception, not the death of an actor."""
+    """Makes its worker at the first request, so that an error in it is an exception and not the death of an actor."""
 
     def __init__(self, *arguments: Any) -> None:
         give_way()
@@ -51,7 +51,7 @@ class _RayWorker:
 
 @dataclass
 class _Handle:
-    """An actor, and the name of its machine once it is at work."""
+    """A Ray actor; ``machine`` is None until the actor has started, which ``greeting`` (Ray's reference) tells."""
 
     actor: Any
     greeting: Any
@@ -61,13 +61,13 @@ class _Handle:
 class RayPool(Pool):
     """Actors as Ray processes, see ``Pool``; raises ``ClusterError`` if Ray cannot be started or a cluster not joined.
 
-    With ``selfplay.actors = auto`` each node has as many as it has CPUs, nodes that join later, too.
+    With ``selfplay.actors = auto`` there is one actor per CPU of each node, also of nodes that join later.
     """
 
     def __init__(self, config: RunConfig, start: int) -> None:
         self._cluster = Cluster(config.address)
         self._ray, self.dashboard = self._cluster.ray, self._cluster.dashboard
-        # All that is not the worker's own exception: the actor or its node died, ran out of memory, or has no place.
+        # Errors that are not exceptions of the worker: the actor or its node died, ran out of memory, or has no CPU.
         self.dead = (self._ray.exceptions.RayError,)
         self._worker_class: Any = self._ray.remote(max_restarts=0)(_RayWorker)
         self._speak_at = time.monotonic() + _PLACE_S
@@ -82,7 +82,7 @@ class RayPool(Pool):
         return [(None, n) for n in range(actors)]
 
     def _speak_of_missing(self) -> None:
-        """Says how many actors have no place, now and then."""
+        """Warns from time to time how many actors have no place."""
         if time.monotonic() < self._speak_at:
             return
         missing = sum(not self._is_ready(actor) for actor in self._actors)
@@ -97,7 +97,7 @@ class RayPool(Pool):
 
     @property
     def _cpus(self) -> float:
-        """Entries in Ray's books only; half a CPU lets the learner share its machine."""
+        """CPUs that Ray reserves for an actor; with half a CPU actors fit beside the learner on its machine."""
         return 1.0 if self._config.selfplay.actors == "auto" else 0.5
 
     def _start(self, actor: PoolActor, seed: int) -> _Handle:
@@ -113,7 +113,7 @@ class RayPool(Pool):
         if handle is not None and handle.machine is None and self._cluster.is_done(handle.greeting):
             try:
                 handle.machine = self._ray.get(handle.greeting)
-            except self._ray.exceptions.RayError:  # what it has been asked for will say so, too
+            except self._ray.exceptions.RayError:  # its requests will raise the same
                 return False
         return handle is not None and handle.machine is not None
 
@@ -127,7 +127,7 @@ class RayPool(Pool):
         return handle.actor.play_match.remote(part, *networks)
 
     def _shared(self, weights: Weights) -> Any:
-        return self._ray.put(weights)  # once; requests carry a reference
+        return self._ray.put(weights)  # sent once; requests carry a reference
 
     def _wait(self, requests: Sequence[Any], timeout: float) -> None:
         if requests:
@@ -146,7 +146,7 @@ class RayPool(Pool):
         self._ray.kill(handle.actor)
 
     def close(self) -> list[Result]:
-        """See ``Pool.close``; also leaves the cluster, or ends the Ray that this pool has started."""
+        """See ``Pool.close``; also leaves the cluster, or ends Ray if this pool has started it."""
         played = []
         for actor in self._actors:
             while actor.requests and self._cluster.is_done(actor.requests[0].answer):

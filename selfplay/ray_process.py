@@ -1,8 +1,8 @@
-"""The pool of Ray actors in a process of its own, which may die without the learner.
+"""The pool of Ray actors in a separate process, whose death does not end the learner.
 
-Ray ends the process that has started or joined it where it finds its own part on this machine gone. So that is another
-process than the learner: it is started again, with a new Ray if need be, and costs the games in play. It also cleans up
-after a learner that was killed.
+If Ray's daemon on this machine dies, Ray ends the process that has started or joined it. So this is a separate process
+and not the learner. It is started again, with a new Ray if needed; only games in play are lost. It also stops Ray after
+a learner was killed.
 """
 
 import contextlib
@@ -28,20 +28,20 @@ from .pool_match import PoolMatch
 from .processes import no_interrupt
 from .weights import Weights
 
-_MOST_DEATHS = 5  # in a row, without a shard in between
-_START_S = 180.0  # seconds that Ray gets to start
-_LEAVE_S = 20.0  # seconds that it gets to end
+_MOST_DEATHS = 5  # deaths in a row, without a result in between, that end the run
+_START_S = 180.0  # seconds to wait for Ray to start
+_LEAVE_S = 20.0  # seconds to wait for Ray to end
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the pool's process says: what has been played, or what is wrong, and how things stand.
+    """A message of the pool's process: results or an error, and the state of the pool.
 
     Attributes:
-        started: how many actors have been started, as ``Pool`` counts them.
-        warnings: what its loggers have said.
-        last: it has closed.
+        size, in_flight, started, dashboard: see ``Pool``.
+        warnings: texts that its loggers have written.
+        last: whether the pool is closed.
     """
 
     played: list[Result]
@@ -55,7 +55,7 @@ class _Answer:
 
 
 class RayProcess:
-    """What ``Pool`` is, for Ray: never waits for it longer than it is asked to.
+    """A ``Source`` that runs ``RayPool`` in another process; calls do not wait longer for Ray than they are asked to.
 
     Raises:
         ClusterError: Ray is not installed or cannot be started, or the cluster cannot be joined.
@@ -95,7 +95,7 @@ class RayProcess:
         self._say("match", match)
 
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
-        """See ``Pool.refill``; done with the next ``collect``."""
+        """See ``Pool.refill``; takes effect at the next ``collect``."""
         if self._weights is None:
             raise PoolError("the pool has no weights yet: call set_weights first")
         self._wanted = in_flight
@@ -115,7 +115,7 @@ class RayProcess:
         """See ``Pool.close``."""
         self._say("close")
         end, last = time.monotonic() + _LEAVE_S, False
-        with contextlib.suppress(EOFError, OSError):  # if it has died, what it held is lost
+        with contextlib.suppress(EOFError, OSError):  # if the process has died, its results are lost
             while self._connection is not None and time.monotonic() < end and not last:
                 if (answer := self._heard(self._connection, 1.0)) is not None:
                     self._played += answer.played
@@ -137,7 +137,10 @@ class RayProcess:
         self._ready = self._asked = False
 
     def _say(self, *message: Any) -> bool:
-        """Tells the process, if it is ready for that; when it gets ready, it is told what it must know."""
+        """Sends a message if the process is ready; returns whether it was sent.
+
+        When a process becomes ready, ``_take_in`` sends it the weights, the teacher and the match.
+        """
         if self._connection is None or not self._ready:
             return False
         try:
@@ -162,18 +165,18 @@ class RayProcess:
 
     @staticmethod
     def _heard(connection: Connection, timeout: float) -> _Answer | None:
-        """An answer, if there is one within ``timeout`` seconds."""
+        """The next answer; None if none comes within ``timeout`` seconds."""
         if not connection.poll(timeout):
             return None
-        with interrupt_held():  # half an answer would spoil those to come
+        with interrupt_held():  # an answer read by half would spoil the next ones
             answer: _Answer = connection.recv()
         return answer
 
     def _take_in(self, answer: _Answer) -> None:
-        """Raises what the process has raised."""
+        """Stores an answer; raises the error of the process, if it has one."""
         for warning in answer.warnings:
             _LOG.warning("%s", warning)
-        if isinstance(answer.error, ClusterError) and self._deaths:  # it could be joined before
+        if isinstance(answer.error, ClusterError) and self._deaths:  # Ray worked before, so try again
             self._died(answer.error)
             return
         if answer.error is not None:
@@ -213,7 +216,7 @@ class RayProcess:
 
 
 class _Warnings(logging.Handler):
-    """Keeps what is said until it is asked for."""
+    """Keeps warnings until ``take``."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -229,12 +232,12 @@ class _Warnings(logging.Handler):
 
 
 def _serve(connection: Connection, config: RunConfig, start: int) -> None:
-    """The process: a ``RayPool``, and answers to what it is told."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a job; the trainer saves
+    """Main function of the process: makes a ``RayPool`` and answers messages."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole job; only the learner saves
         signal.signal(number, signal.SIG_IGN)
     if not os.environ.get("CROWNHEAD_DEBUG"):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)  # Ray writes pages to both when its part on this machine has gone
+        os.dup2(nowhere, 1)  # Ray writes long messages to both when its daemon has died
         os.dup2(nowhere, 2)
     warnings = _Warnings()
     logging.getLogger(__package__).addHandler(warnings)
@@ -276,7 +279,7 @@ def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Wa
 
 
 def _leave_with_parent() -> None:
-    """Ends this process some time after the learner, should it not have ended by itself, and Ray with it."""
+    """Ends this process, and Ray with it, ``_LEAVE_S`` after the learner's end if it has not ended by itself."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -1,8 +1,8 @@
-"""Endgame tables over the nodes of a Ray cluster: slices that do not hang on each other are solved side by side.
+"""Builds endgame tables on the nodes of a Ray cluster: independent pairs of slices are solved at the same time.
 
-One process for each node solves, with all of its CPUs, for a solver needs the values of all smaller slices in memory.
-Finished files travel to the nodes that need them; the folder belongs to the process that asks. The files are those of a
-build on one machine, byte for byte.
+Each node has one process that solves with all its CPUs, because a solver needs the values of all smaller slices in
+memory. Finished files are sent to the nodes that need them; only the calling process writes to the folder. The files
+are the same, byte for byte, as those of a build on one machine.
 """
 
 import logging
@@ -25,20 +25,25 @@ from engine.tablebase.slice_file import file_name
 from .cluster import Cluster, ClusterError
 
 _WAIT_S = 1.0
-_LOOK_S = 2.0  # between two looks at the cluster
+_LOOK_S = 2.0  # seconds between two queries of the cluster
 _MOST_DEATHS = 5  # processes that may die with the same pair
 _LOG = logging.getLogger(__name__)
 
 
 class _RayBuilder:
-    """A process on a node that solves."""
+    """A Ray actor on a node that solves pairs of slices."""
 
     def __init__(self, pieces: int, threads: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="crownhead-tables-")
         self._builder = Builder(Path(self._folder.name), pieces, threads=threads)
 
     def build(self, pair: Material, spent: Sequence[Material], names: Sequence[str], *files: bytes) -> bytes:
-        """Solves a pair; ``files`` are those of pairs that it needs and has not been sent before."""
+        """Solves a pair of slices and returns its file.
+
+        Args:
+            spent: pairs whose values can be dropped from memory.
+            names, files: files of pairs that this process has not received before.
+        """
         for name, data in zip(names, files, strict=True):
             atomic_write(self._builder.folder / name, data)
         self._builder.forget(spent)
@@ -47,7 +52,13 @@ class _RayBuilder:
 
 @dataclass
 class _Node:
-    """What solves on a node, and what it works on."""
+    """A node with its actor.
+
+    Attributes:
+        pair: the pair that it solves now; None if idle.
+        answer: Ray's reference to the pending result.
+        has: pairs whose files it has received or made.
+    """
 
     actor: Any
     pair: Material | None = None
@@ -56,7 +67,7 @@ class _Node:
 
 
 class _Build:
-    """A build under way: which pairs are done, and who solves which."""
+    """A build in progress: finished pairs, and the nodes with their pairs."""
 
     def __init__(self, folder: Path, pieces: int, cluster: Cluster) -> None:
         self.folder, self.pieces, self.cluster = folder, pieces, cluster
@@ -73,7 +84,7 @@ class _Build:
         return Step(pair, sum(layout_of(other).words for other in self.files), self._words, solved)
 
     def look(self) -> None:
-        """Starts a process on nodes that have come, and forgets nodes that have gone."""
+        """Starts a process on each new node, and drops idle nodes that have left."""
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + _LOOK_S
@@ -87,7 +98,7 @@ class _Build:
                 del self.nodes[name]
 
     def hand_out(self) -> None:
-        """Gives each node that has none a pair whose captures and promotions are known."""
+        """Gives each idle node the next pair: one with the fewest pieces of which all promotions are solved."""
         taken = {node.pair for node in self.nodes.values()}
         fewest = min((pair.pieces for pair in self.pairs if pair not in self.files), default=0)
         ready = [
@@ -112,7 +123,7 @@ class _Build:
         node.has |= {*new, pair}
 
     def collect(self) -> Iterator[Step]:
-        """Takes in what has been solved; waits for the first."""
+        """Saves solved pairs and yields their steps; waits up to ``_WAIT_S`` seconds for the first one."""
         asked = {node.answer: name for name, node in self.nodes.items() if node.pair is not None}
         if not asked:
             time.sleep(_WAIT_S)
@@ -135,15 +146,15 @@ class _Build:
         self.deaths[pair] = self.deaths.get(pair, 0) + 1
         reason = one_line(error)
         if self.deaths[pair] >= _MOST_DEATHS:
-            raise ClusterError(f"the slices of {pair.name} have ended {_MOST_DEATHS} processes, the last: {reason}")
-        _LOG.warning("the process with %s has died, it is solved again: %s", pair.name, reason)
+            raise ClusterError(f"{_MOST_DEATHS} processes have died solving {pair.name}, the last: {reason}")
+        _LOG.warning("the process that solved %s has died, another solves it again: %s", pair.name, reason)
 
 
 def build_over_cluster(folder: Path, pieces: int, address: str) -> Iterator[Step]:
-    """Builds the values that a folder lacks, on the nodes that a cluster has as it goes on.
+    """Builds the values that are missing in a folder, on all nodes of a cluster, also those that join later.
 
     Raises:
-        ClusterError: it cannot be joined, or processes with the same slices die again and again.
+        ClusterError: the cluster cannot be joined, or ``_MOST_DEATHS`` processes have died with the same pair.
         ValueError: ``pieces`` is out of range, or a node has too little memory.
         TableFileError: a file in the folder is damaged or foreign.
         StorageError: a file cannot be written.

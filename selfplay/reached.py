@@ -1,4 +1,4 @@
-"""Positions that games reached: of a run's shards, or of recorded games."""
+"""Positions that occurred in games: in the shards of a run, or in recorded games."""
 
 from pathlib import Path
 
@@ -13,19 +13,20 @@ from .shards import SUFFIX, read_shard
 
 
 class ReachedError(ValueError):
-    """A place without games."""
+    """A folder or file has no games."""
 
 
 def reached_positions(place: Path, most: int) -> np.ndarray:
-    """The distinct positions of at most ``most`` pieces, uint32 [N, 4] with plies 0, whoever is to move.
+    """The distinct positions with at most ``most`` pieces: uint32 [N, 4], seen by the side to move, reversible plies 0.
 
     Args:
-        place: the folder of a run, or one of shards: all samples of them count, those inside search trees too. Or a
-            collection of games in PDN.
+        place: folder of a run or of shards, whose samples all count, also those inside search trees; or games in PDN.
 
     Raises:
-        ReachedError: nothing of this kind is there.
-        ShardError: a shard is damaged. ExpertGamesError: the collection has no game. StorageError: it cannot be read.
+        ReachedError: the folder has no shards.
+        ShardError: a shard is damaged.
+        ExpertGamesError: the PDN file has no game.
+        StorageError: the file cannot be read.
     """
     if not place.is_dir():
         return some(read_expert_games(place).samples.positions, MIN_PIECES, most)
@@ -34,7 +35,7 @@ def reached_positions(place: Path, most: int) -> np.ndarray:
 
 
 def shards_of(place: Path) -> list[Path]:
-    """The shards of a run, or in a folder, oldest first; raises ``ReachedError`` where there are none."""
+    """The shards of a run or in a folder, oldest first; raises ``ReachedError`` if there are none."""
     folders = RunFolder(place).shards, place
     shards = next((found for folder in folders if (found := sorted(folder.glob(f"*{SUFFIX}")))), [])
     if not shards:

@@ -1,4 +1,4 @@
-"""What one self-play game leaves behind: the game itself, and training samples.
+"""Records of self-play games: the game itself, and its training samples.
 
 Samples are of three kinds: positions of the game that were searched (``GAME``), positions inside the trees of these
 searches (``TREE``), and positions a few random moves beside those (``OFFSHOOT``); see ``tree_samples``.
@@ -17,30 +17,30 @@ from engine.players.kernels import play
 
 GAME, TREE, OFFSHOOT = 0, 1, 2  # kinds of samples
 MAX_PLIES = 2**16 - 1
-ADJUDICATION = "TABLEBASE"  # by endgame tables
+ADJUDICATION = "TABLEBASE"  # termination of a game that was adjudicated by endgame tables
 _SUM_TOLERANCE = 0.01  # float16 rounding of up to 128 probabilities stays below this
 
 
 class RecordError(ValueError):
-    """A game record that contradicts itself or the rules."""
+    """A game record contradicts itself or the rules."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Positions in columns, one row each; everything is seen by the side to move.
+    """Samples, stored by columns; all values are for the side to move.
 
     Attributes:
         positions: uint32 [n, 4]: own, opp, kings, reversible plies (``engine.encoding``).
-        policy_offsets: int64 [n + 1]: row i of the policy is in ``move_probabilities`` from ``policy_offsets[i]`` to
-            ``policy_offsets[i + 1]``.
-        move_probabilities: float16, one-dimensional: the search's policy over the legal moves in the order of
-            ``movegen.generate(distinct=True)``; rows without ``has_policy`` are empty.
-        search_wdl: float16 [n, 3]: win, draw, loss as the search saw them.
-        result: uint8 [n]: how the game ended (as corrected, see ``GameRecord``): 0 win, 1 draw, 2 loss, or
-            ``UNKNOWN`` where the kind is not ``GAME``.
-        has_policy: bool [n]: False where the policy is no target: for the fast searches of playout-cap randomisation
-            (Wu 2019, 3.1), and for positions that a tree has visited rarely.
-        ply: uint16 [n]: moves made in the game before the position, or before the root of its tree.
+        policy_offsets: int64 [n + 1]: the policy of row i is ``move_probabilities[policy_offsets[i]:
+            policy_offsets[i + 1]]``.
+        move_probabilities: float16 [policy_offsets[n]]: the search's policies over the legal moves in the order of
+            ``movegen.generate`` with ``DISTINCT``; empty for rows without ``has_policy``.
+        search_wdl: float16 [n, 3]: win, draw, loss by the search.
+        result: uint8 [n]: result of the game (perhaps corrected, see ``GameRecord``): 0 win, 1 draw, 2 loss;
+            ``UNKNOWN`` if the kind is not ``GAME``.
+        has_policy: bool [n]: whether the policy is a training target. It is not after fast searches (playout-cap
+            randomisation, Wu 2019, 3.1) and for positions with few visits in a tree.
+        ply: uint16 [n]: number of moves in the game before the position, or before the root of its tree.
         kind: uint8 [n]: ``GAME``, ``TREE`` or ``OFFSHOOT``.
     """
 
@@ -57,7 +57,7 @@ class Samples:
         return len(self.positions)
 
     def __getitem__(self, rows: slice) -> "Samples":
-        """Consecutive rows, as views where possible."""
+        """Consecutive rows (step 1), as views where possible."""
         first, last, step = rows.indices(len(self))
         if step != 1:
             raise IndexError(f"samples are cut into runs of consecutive rows, not in steps of {step}")
@@ -71,7 +71,7 @@ class Samples:
         )
 
     def take(self, rows: np.ndarray) -> "Samples":
-        """The given rows (integer [m]), copied, in the given order; a row may come several times."""
+        """Copies of ``rows`` (integer [m]) in this order; a row may occur several times."""
         starts = self.policy_offsets[rows]
         counts = self.policy_offsets[rows + 1] - starts
         offsets = offsets_of(counts)
@@ -86,12 +86,12 @@ ROW_COLUMNS = ("positions", "search_wdl", "result", "has_policy", "ply", "kind")
 def found_samples(
     kind: int, positions: np.ndarray, wdl: np.ndarray, policy_counts: np.ndarray, move_probabilities: np.ndarray
 ) -> Samples:
-    """Samples of positions found beside those of a game, whose result and ply they do not know yet.
+    """Makes samples of positions that are not in the game itself: without result, and with ply 0 for now.
 
     Args:
         kind: ``TREE`` or ``OFFSHOOT``.
-        positions, wdl: as in ``Samples``, any type of numbers.
-        policy_counts: int64 [n], legal moves of rows that have a policy, 0 for the others.
+        positions, wdl: as in ``Samples``, of any numeric type.
+        policy_counts: int64 [n], number of legal moves of rows with a policy, 0 for other rows.
         move_probabilities: [sum of policy_counts], row after row.
     """
     n = len(positions)
@@ -108,7 +108,7 @@ def found_samples(
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """The rows of all parts, one after the other; there is at least one part."""
+    """Concatenates samples; there must be at least one part."""
     counts = np.concatenate([np.diff(part.policy_offsets) for part in parts])
     rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ROW_COLUMNS}
     probabilities = np.concatenate([part.move_probabilities for part in parts])
@@ -116,7 +116,7 @@ def joined(parts: Sequence[Samples]) -> Samples:
 
 
 def offsets_of(counts: np.ndarray) -> np.ndarray:
-    """Where rows of the given lengths [n] begin, and where the last one ends: int64 [n + 1]."""
+    """First index of each row of lengths ``counts`` [n], then the end of the last row: int64 [n + 1]."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
@@ -127,16 +127,16 @@ class GameRecord:
     """One finished self-play game.
 
     Attributes:
-        start_fen: position the game was set up from, as ``format_fen`` writes it.
-        moves: uint8 [plies]: index of each played move among the legal ones, in the order of
-            ``movegen.generate(distinct=True)``; opening and forced moves included.
+        start_fen: first position of the record, as ``format_fen`` writes it.
+        moves: uint8 [plies]: index of each played move among the legal moves, in the order of ``movegen.generate``
+            with ``DISTINCT``; with forced moves.
         result: 1 Black won, 0 draw, -1 White won.
-        termination: why the game ended: the name of an ``engine.board.Termination``, or what else ended it
-            (``RESIGNATION``, ``PLY_CAP``, ``TABLEBASE`` for an adjudication by endgame tables).
+        termination: why the game ended: name of an ``engine.board.Termination``, or ``RESIGNATION``, ``PLY_CAP`` or
+            ``TABLEBASE`` (adjudicated by endgame tables).
         network: digest of the weights that played.
-        samples: the searched positions in order of ``ply``; forced moves are not searched. Their results are the
-            game's, unless endgame tables have corrected them (``endgame.rescored``). Then the positions found beside
-            the game. Positions held out are missing.
+        samples: first the searched positions in order of ``ply`` (forced moves are not searched), with the result of
+            the game unless endgame tables have corrected it (``endgame.rescored``); then samples of other kinds.
+            Positions held out for validation are missing.
     """
 
     start_fen: str
@@ -147,9 +147,9 @@ class GameRecord:
     samples: Samples
 
     def positions(self) -> np.ndarray:
-        """The game's positions, from the first on: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
+        """All positions of the game: uint32 [plies + 1, 4], own, opp, kings and reversible plies.
 
-        Each is seen by its side to move. Raises ``RecordError`` if there is no such move.
+        Each is seen by its side to move. Raises ``RecordError`` if a move is not legal.
         """
         line = np.zeros((len(self.moves) + 1, 4), np.uint32)
         line[0, :3] = parse_fen(self.start_fen)[1:]
@@ -161,7 +161,7 @@ class GameRecord:
 
 @njit(cache=True)
 def _replay(line, made, moves):
-    """Writes the position after each move made into the line, see ``engine.players.kernels``; how many were legal."""
+    """Fills ``line`` with the position after each move of ``made``; returns the number of moves that were legal."""
     for ply in range(made.shape[0]):
         count = movegen.generate(line[ply, 0], line[ply, 1], line[ply, 2], moves, movegen.DISTINCT)
         if made[ply] >= count:
@@ -171,7 +171,10 @@ def _replay(line, made, moves):
 
 
 class GameRecordBuilder:
-    """Collects a game while it is played: for each position ``add_search`` if it was searched, then ``add_move``."""
+    """Builds the record of a game in play.
+
+    For each position call ``add_search`` if it was searched, then ``add_move``.
+    """
 
     def __init__(self, network: str, start_fen: str = START_FEN) -> None:
         self.network = network
@@ -195,12 +198,15 @@ class GameRecordBuilder:
         search_wdl: np.ndarray | Sequence[float],
         move_probabilities: np.ndarray | Sequence[float] | None,
     ) -> None:
-        """Adds the search of the position now on the board, once (``RecordError``). The arrays are kept.
+        """Adds the search of the current position. The arrays are kept, not copied.
 
         Args:
             position: [4] uint32: own, opp, kings, reversible plies; seen by the side to move.
             search_wdl: [3]: win, draw, loss for the side to move.
             move_probabilities: [legal moves], as in ``Samples``; None for a fast search.
+
+        Raises:
+            RecordError: the current position has a search already.
         """
         ply = len(self._moves)
         if self._plies and self._plies[-1] == ply:
@@ -211,24 +217,24 @@ class GameRecordBuilder:
         self._plies.append(ply)
 
     def add_found(self, found: Samples) -> None:
-        """Adds ``found_samples`` beside the position now on the board. The arrays are kept."""
+        """Adds samples made by ``found_samples`` from the search of the current position; their ply is set to it."""
         self._found.append(replace(found, ply=np.full(len(found), self.ply, np.uint16)))
 
     def add_move(self, index: int) -> None:
-        """Adds the move played: its index among the legal moves in the order of ``movegen.generate(distinct=True)``.
+        """Adds the move played: its index among the legal moves, in the order of ``GameRecord.moves``.
 
-        Raises ``RecordError`` if no move has such an index, or the game is too long.
+        Raises ``RecordError`` if no move can have this index, or the game is too long.
         """
         if not 0 <= index < movegen.MAX_MOVES:
-            raise RecordError(f"ply {self.ply}: {index} is no index of a move (0 to {movegen.MAX_MOVES - 1})")
+            raise RecordError(f"ply {self.ply}: {index} is not an index of a move (0 to {movegen.MAX_MOVES - 1})")
         if len(self._moves) == MAX_PLIES:
             raise RecordError(f"a game record holds at most {MAX_PLIES} moves")
         self._moves.append(int(index))
 
     def finish(self, result: int, termination: str) -> GameRecord:
-        """The record of the finished game; ``result`` and ``termination`` as in ``GameRecord``.
+        """Returns the record of the finished game; for ``result`` and ``termination`` see ``GameRecord``.
 
-        Raises ``RecordError`` if there is no such result, or what was added makes no sense (``fault_of``).
+        Raises ``RecordError`` if ``result`` is none of the three, or the samples are invalid (``fault_of``).
         """
         if result not in (1, 0, -1):
             raise RecordError(f"result is {result!r}, not 1 (Black won), 0 (draw) or -1 (White won)")
@@ -253,24 +259,24 @@ class GameRecordBuilder:
 
 
 def fault_of(samples: Samples) -> str | None:
-    """What makes samples senseless, in words; None if they can be learnt from."""
+    """Describes what makes samples invalid; None if they are valid."""
     positions, counts = samples.positions, np.diff(samples.policy_offsets)
     own, opp, kings = positions[:, 0], positions[:, 1], positions[:, 2]
     if ((own & opp) | (kings & ~(own | opp))).any():
         return "a square holds two pieces, or a king is on an empty one"
     if (counts[samples.has_policy] != legal_moves(positions[samples.has_policy])).any():
-        return "a policy has not one probability for each legal move"
+        return "a policy does not have one probability for each legal move"
     with_policy = samples.policy_offsets[:-1][samples.has_policy]
     probabilities, wdl = samples.move_probabilities.astype(np.float32), samples.search_wdl.astype(np.float32)
     totals = np.add.reduceat(probabilities, with_policy) if len(with_policy) else np.zeros(0)
     for name, values, sums in (("move_probabilities", probabilities, totals), ("search_wdl", wdl, wdl.sum(axis=1))):
         if not ((values >= 0).all() and (np.abs(sums - 1) < _SUM_TOLERANCE).all()):
-            return f"{name} are no probabilities: each row must be non-negative and sum to 1"
+            return f"{name} are not probabilities: each row must be non-negative and sum to 1"
     return None
 
 
 def legal_moves(positions: np.ndarray) -> np.ndarray:
-    """Number of legal moves of positions, uint32 [n, 3 or more]: int64 [n]."""
+    """Number of legal moves (int64 [n]) of positions (uint32 [n, 3 or more])."""
     counts = np.zeros(len(positions), np.int64)
     _count_moves(positions, counts, movegen.new_moves())
     return counts

@@ -1,4 +1,4 @@
-"""Asking players for their moves: on many boards at once, or on one with a clock."""
+"""Asks players for their moves: on many boards at once, or on one board with a clock."""
 
 import time
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from engine.players.time_control import TimeControl, give_time, search_time
 
 from .openings import MatchError
 
-GRACE_S = 0.05  # a clock may be overrun by this, which a busy machine takes now and then; it then shows 0
+GRACE_S = 0.05  # a clock may be overrun by this without loss: a busy machine causes such delays
 
 
 class Answer(NamedTuple):
-    """What a player says to a board: a move or what it raised; its value of the position if known; seconds it took."""
+    """Answer of a player: a move or the exception raised; its value of the position, seconds taken; None: unknown."""
 
     move: Move | Exception
     value: float | None = None
@@ -23,9 +23,9 @@ class Answer(NamedTuple):
 
 
 def ask_all(player: Player, boards: Sequence[Board]) -> list[Answer]:
-    """A player's answer for each board. If the whole question fails, each board is asked about alone.
+    """A player's answer for each board. If asking for all boards fails, the player is asked for each board alone.
 
-    Values come from the attribute ``values`` of players that have it.
+    Values come from the attribute ``values`` of the player, if it has one.
     """
     if not boards:
         return []
@@ -42,15 +42,16 @@ def ask_all(player: Player, boards: Sequence[Board]) -> list[Answer]:
 
 
 def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: float, moves_made: int) -> Answer:
-    """A player's answer for one board, and how long it took.
+    """A player's answer for one board, with the time taken.
 
     Args:
-        remaining_s: on its clock. moves_made: by it in this game.
+        remaining_s: seconds left on its clock.
+        moves_made: number of its moves so far in this game.
     """
     begun = time.perf_counter()
     try:
         distinct = board.distinct_moves
-        if len(distinct) == 1:  # two ways of capturing the same
+        if len(distinct) == 1:  # legal moves differ only in the path of the same capture
             return Answer(distinct[0], None, time.perf_counter() - begun)
         budget = give_time(player, control, remaining_s, moves_made)
         if budget is None or not isinstance(player, WatchablePlayer):
@@ -61,10 +62,10 @@ def ask_timed(player: Player, board: Board, control: TimeControl, remaining_s: f
             while thinking.advance(player.patience):
                 pass
         else:
-            # To take the tree along took time, too.
+            # Keeping the search tree of the last move took some of the time already.
             thinking.advance(max(0.0, begun + search_time(budget) - time.perf_counter()))
         value = thinking.thought().value
-        move = thinking.choose()  # after it a player may ponder, and its thoughts are about the next position
+        move = thinking.choose()  # last: after it a player may ponder on the next position
         return Answer(move, value, time.perf_counter() - begun)
     except Exception as error:
         return Answer(error, None, time.perf_counter() - begun)

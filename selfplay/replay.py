@@ -1,4 +1,4 @@
-"""The replay window: the newest samples of a run, from shards on disk, in bounded memory."""
+"""The replay window: the newest samples of a run, loaded from shards on disk into bounded memory."""
 
 import logging
 import math
@@ -20,35 +20,35 @@ from .shards import COLUMNS, SUFFIX, ShardError, ShardInfo, parse_shard, read_sh
 
 DAMAGED_SUFFIX = ".damaged"
 LEDGER_NAME = "deleted.json"
-_GROWTH = 1.25  # the packed samples leave a fifth of their memory as room to grow
+_GROWTH = 1.25  # new arrays are larger than their content by this factor, for samples to come
 _NUMBERED = re.compile(rf"([0-9]{{8,}}){re.escape(SUFFIX)}")
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-_RESULTS = np.eye(4, 3, dtype=np.float32)  # by ``Samples.result``; the last is not used
+_RESULTS = np.eye(4, 3, dtype=np.float32)  # ``Samples.result`` → win/draw/loss; row ``UNKNOWN`` is not used
 
 
 class ReplayConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Settings of the replay window; see ``window_size``."""
 
-    window_start: int = Field(250_000, ge=1, description="up to this number all samples are kept")
+    window_start: int = Field(250_000, ge=1, description="up to this number, the window has all samples")
     window_exponent: float = Field(0.75, gt=0, le=1)
     window_slope: float = Field(0.4, ge=0, le=1)
-    max_memory_bytes: int = Field(2**29, ge=2**20, description="of the packed samples; the oldest go first")
+    max_memory_bytes: int = Field(2**29, ge=2**20, description="most memory of samples; the oldest are dropped first")
     most_behind: int | None = Field(
-        None, ge=0, description="games of a network are refused when more promotions than this have followed it"
+        None, ge=0, description="refuse games of a network once more than this many promotions have followed it"
     )
-    keep_shards: bool = Field(True, description="also those that the window has left behind; else they are deleted")
+    keep_shards: bool = Field(True, description="keep shards that have left the window; else they are deleted")
 
 
 def window_size(total_samples: int, config: ReplayConfig) -> int:
-    """How many of the newest samples training draws from, after ``total_samples`` in the run.
+    """Number of newest samples that training draws from when the run has ``total_samples``.
 
     With c, alpha, beta = ``window_start``, ``window_exponent``, ``window_slope``, and N = ``total_samples``::
 
         N_window = c (1 + beta ((N / c) ** alpha - 1) / alpha)        for N > c, else N
 
-    It is a power law scaled and shifted so that it leaves the line N_window = N at N = c with slope beta (KataGo: Wu
-    2019, "Accelerating Self-Play Learning in Go"; there c = 250,000, alpha = 0.75, beta = 0.4).
+    This is a power law, scaled and shifted so that at N = c it equals N and has slope beta (KataGo: Wu 2019,
+    "Accelerating Self-Play Learning in Go"; there c = 250,000, alpha = 0.75, beta = 0.4).
     """
     start, exponent, slope = config.window_start, config.window_exponent, config.window_slope
     if total_samples <= start:
@@ -57,10 +57,10 @@ def window_size(total_samples: int, config: ReplayConfig) -> int:
 
 
 class _PackedSamples:
-    """Samples in a queue of columns: appended behind, dropped in front, read in between; bounded in bytes.
+    """A queue of samples stored by columns: appended at the end, dropped at the front; bounded in bytes.
 
-    When the room behind the last row is used up, the columns move to new arrays one after the other, so only one of
-    them is there twice.
+    When the space after the last row is used up, the columns are copied to new arrays one after another, so that only
+    one column at a time needs double memory.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -75,7 +75,7 @@ class _PackedSamples:
         return self._last - self._first
 
     def samples(self) -> Samples:
-        """All rows as views, good until the next change."""
+        """All rows as views, valid until the next change."""
         rows = {name: array[self._first : self._last] for name, array in self._rows.items()}
         offsets = self._offsets[self._first : self._last + 1]
         return Samples(policy_offsets=offsets, move_probabilities=self._policy, **rows)
@@ -85,7 +85,7 @@ class _PackedSamples:
         self._first += rows
 
     def append(self, samples: Samples) -> int:
-        """Adds rows; returns how many of the oldest rows, old and new together, had to go for want of memory."""
+        """Appends rows; returns the number of oldest rows (old and new) dropped because of the memory limit."""
         new = samples[self._excess(samples.policy_offsets, self._live_bytes) :]
         left = self._live_bytes - self._packed_bytes(new.policy_offsets)[0]
         excess = self._excess(self.samples().policy_offsets, left)
@@ -100,13 +100,13 @@ class _PackedSamples:
         return int(excess + len(samples) - len(new))
 
     def _packed_bytes(self, offsets: np.ndarray) -> np.ndarray:
-        """Bytes of the rows from each row on, [n + 1]; the last is 0."""
+        """Bytes of rows i to n - 1 for each i: [n + 1]; the last one is 0."""
         arrays = (*self._rows.values(), self._offsets)
         row_bytes = sum(math.prod(array.shape[1:]) * array.itemsize for array in arrays)
         return row_bytes * np.arange(len(offsets))[::-1] + self._policy.itemsize * (offsets[-1] - offsets)
 
     def _excess(self, offsets: np.ndarray, budget: int) -> int:
-        """How many rows in front have to go so that the rest takes no more bytes than the budget."""
+        """Number of rows to drop at the front so that the rest takes at most ``budget`` bytes."""
         return int(np.argmax(self._packed_bytes(offsets) <= budget))
 
     def _make_room(self, rows: int, entries: int) -> None:
@@ -129,10 +129,10 @@ def _moved(rows: np.ndarray, capacity: int) -> np.ndarray:
 
 
 class _Ledger(BaseModel, extra="forbid"):
-    """What deleted shards held: so the counters of a run outlive them.
+    """Counts of games and samples in deleted shards, so that the totals of a run stay right.
 
     Attributes:
-        deleting: names of shards counted here whose deletion may not have been finished.
+        deleting: names of shards that are counted here and may not be deleted yet.
     """
 
     schema_version: Literal[1] = 1
@@ -142,25 +142,25 @@ class _Ledger(BaseModel, extra="forbid"):
     checksum: str = ""
 
     def sealed(self) -> "_Ledger":
-        """The same with its checksum."""
+        """A copy with its checksum."""
         text = self.model_dump_json(exclude={"checksum"})
         return self.model_copy(update={"checksum": sha256_of(text.encode())})
 
 
 class ReplayBuffer:
-    """The window of samples that training draws from, over a folder of shards; not for several threads at once.
+    """The replay window of a folder of shards; not thread-safe.
 
-    All of its state is on disk: opened again, it counts the same games and samples. Shards are ordered by name at
-    opening, and as they are added after that. A damaged shard is set aside (renamed to ``*.damaged``) with a warning.
+    All state is on disk: opened again, it counts the same games and samples. Shards are ordered by name at opening;
+    later ones follow as they are stored. A damaged shard is renamed to ``*.damaged`` with a warning.
 
     Attributes:
-        next_number: of the next shard: more than any shard's that was ever in the folder.
-        total_samples, total_games: of the run so far, those of deleted shards included.
-        refused: shards that were too old (``most_behind``), since it was opened.
+        next_number: number of the next shard, larger than that of any earlier shard in the folder.
+        total_samples, total_games: totals of the run, with deleted shards.
+        refused: number of shards refused as too old (``most_behind``) since opening.
 
     Raises:
         StorageError: the folder cannot be made.
-        ShardError: the count of deleted shards is damaged.
+        ShardError: the file with the counts of deleted shards is damaged.
     """
 
     def __init__(self, folder: str | os.PathLike[str], config: ReplayConfig | None = None) -> None:
@@ -183,20 +183,21 @@ class ReplayBuffer:
 
     @property
     def window_samples(self) -> int:
-        """Samples in the window: what ``sample`` draws from."""
+        """Number of samples in the window, from which ``sample`` draws."""
         return len(self._packed)
 
     def store(self, data: bytes, behind: Callable[[ShardInfo], int] = lambda shard: 0) -> ShardInfo | None:
-        """Writes a shard that has come from an actor, and takes it into the window; the oldest samples leave it.
+        """Writes a shard of an actor to disk and adds it to the window; the oldest samples leave the window.
 
         Args:
-            behind: how many promotions have followed the networks of a shard; see ``most_behind``.
+            data: the bytes of the shard.
+            behind: returns the number of promotions since the networks of a shard; see ``most_behind``.
 
         Returns:
-            What is known of it; None if it is damaged or senseless: then it is set aside.
+            Information on the shard, also if it is refused; None if it is damaged (it is then kept as ``*.damaged``).
 
         Raises:
-            StorageError: it cannot be written.
+            StorageError: the shard cannot be written.
         """
         path = self.folder / f"{self.next_number:08d}{SUFFIX}"
         self.next_number += 1
@@ -221,7 +222,7 @@ class ReplayBuffer:
         self.total_games += shard.games
 
     def sample(self, batch_size: int, rng: np.random.Generator) -> Samples:
-        """Samples drawn uniformly from the window, with replacement; the same for the same window and state of ``rng``.
+        """Draws samples uniformly from the window, with replacement; the window and ``rng`` determine them.
 
         Raises ``ValueError`` if the window is empty.
         """
@@ -237,7 +238,7 @@ class ReplayBuffer:
         self._packed.drop(max(0, self.window_samples - window_size(self.total_samples, self.config)))
 
     def _inside(self) -> list[ShardInfo]:
-        """The newest shards, as many as the window reaches into, oldest first."""
+        """The newest shards that the window reaches, oldest first."""
         missing = window_size(self.total_samples, self.config)
         first = len(self._shards)
         while first > 0 and missing > 0:
@@ -250,7 +251,7 @@ class ReplayBuffer:
             self._packed = _PackedSamples(self.config.max_memory_bytes)
             for info in self._inside():
                 shard = _read(read_shard, info.path)
-                if shard is None:  # damaged: the window reaches further back, so begin again
+                if shard is None:  # damaged: the window now reaches further back, so load it again
                     self._shards.remove(info)
                     self.total_samples -= info.samples
                     self.total_games -= info.games
@@ -280,7 +281,7 @@ class ReplayBuffer:
             ) from error
 
     def _delete_outside(self) -> None:
-        """Deletes the shards that the window has left behind, if it may; first it writes down what they held."""
+        """Deletes shards that have left the window, unless ``keep_shards``; first it saves their counts."""
         if self.config.keep_shards:
             return
         outside = self._shards[: len(self._shards) - len(self._inside())]
@@ -312,7 +313,7 @@ class ReplayBuffer:
 
 
 def _read(read: Callable[[Path], T], path: Path) -> T | None:
-    """What ``read`` makes of a shard; a damaged one is set aside: None."""
+    """Returns ``read(path)``; None if the shard is damaged, after renaming it to ``*.damaged``."""
     try:
         return read(path)
     except ShardError as reason:
@@ -325,16 +326,16 @@ def _read(read: Callable[[Path], T], path: Path) -> T | None:
 
 
 def to_training_batch(samples: Samples, search_value_weight: float = 0.5) -> TrainingBatch:
-    """Makes samples into a batch for the learner.
+    """Converts samples to a batch for the learner.
 
-    Positions that are not of the game have the search's opinion alone as their value target. Rounding to half precision
-    is undone: each row of targets sums to 1.
+    The value target mixes the result of the game with the search's win/draw/loss; samples that are not of kind ``GAME``
+    have the search's alone. Each row of targets is normalised to sum 1, which removes the rounding to half precision.
 
     Args:
-        search_value_weight: 0 (the result alone) to 1 (the search alone), see ``learner.loss.mix_wdl``.
+        search_value_weight: 0 (only the result) to 1 (only the search), see ``learner.loss.mix_wdl``.
 
     Raises:
-        ValueError: another weight.
+        ValueError: the weight is out of range.
         BatchError: a policy does not fit its position.
     """
     search = samples.search_wdl.astype(np.float32)

@@ -1,6 +1,6 @@
-"""Requests: each is a command, its fields are the options, its docstring is the help.
+"""Requests: each class is a command, its fields are the options, its docstring is the help.
 
-A request checks itself. Nothing of the engine is loaded before one is made, so that help is quick.
+A request checks its values when it is made. Nothing of the engine is loaded before that, so that ``--help`` is quick.
 """
 
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ Simulations = Annotated[int | None, typer.Option(min=0, help="Simulations per mo
 Seconds = Annotated[float | None, typer.Option(min=0.001, help="Seconds per move, instead of simulations.")]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes; if left out one per core, or 1 where networks play by simulations."),
+    typer.Option(min=1, help="Number of processes; if left out one per core, or 1 for networks without a time limit."),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Play on this Ray cluster, a process for each CPU."),
+    typer.Option(metavar="HOST:PORT", help="Play on this Ray cluster, with one process per CPU."),
 ]
 GameSeed = Annotated[int, typer.Option(min=0, help="Seed of openings and players.")]
 DistanceTables = Annotated[
@@ -51,16 +51,16 @@ DistanceTables = Annotated[
 
 
 class RequestError(ValueError):
-    """A request that contradicts itself, or cannot be fulfilled."""
+    """Options contradict each other, or cannot be fulfilled."""
 
 
 class Limited:
-    """A request with limits of the players' searches, of which one at most may be given.
+    """A request with limits of the players' searches: simulations, seconds or a clock, of which at most one is given.
 
     Raises:
-        RequestError: more than one limit, or no clock.
+        RequestError: more than one limit is given, or ``clock`` is not a Fischer clock.
         TimeControlError: the clock cannot be read, or a time is out of range.
-        PlayerError: no such backend.
+        PlayerError: there is no such backend.
     """
 
     simulations: int | None
@@ -76,7 +76,7 @@ class Limited:
 
     @cached_property
     def control(self) -> "TimeControl":
-        """The time that each player has."""
+        """The time limit of each player."""
         from engine.players.time_control import TimeControl
 
         limits = {"--simulations": self.simulations, "--seconds": self.seconds, "--clock": self.clock}
@@ -102,17 +102,17 @@ class MatchRequest(Limited):
     simulations: Simulations = None
     seconds: Seconds = None
     clock: Annotated[
-        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s too late loses.")
+        str | None, typer.Option(metavar="BASE+INC", help="Fischer clock, like 60+0.6; 0.05 s over time loses.")
     ] = None
     openings: Annotated[
-        str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (FENs a line, or PDN games).")
+        str, typer.Option(help="ballots, random:K (K random plies), or file:PATH (one FEN per line, or PDN games).")
     ] = "ballots"
     sprt: Annotated[
         str | None,
         typer.Option(metavar="ELO0,ELO1", help="Stop as soon as the results decide between these two Elo differences."),
     ] = None
-    pdn: Annotated[Path | None, typer.Option(help="Write the games to this file, while they are played.")] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that the file of --pdn has already.")] = False
+    pdn: Annotated[Path | None, typer.Option(help="Write the games to this file as they are played.")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the games that are already in the --pdn file.")] = False
     jobs: Jobs = None
     address: Address = None
     seed: GameSeed = 1
@@ -122,18 +122,18 @@ class MatchRequest(Limited):
         super().__post_init__()
         _ = self.test()
         if self.resume and self.pdn is None:
-            raise RequestError("--resume goes on with the games of a file: name it with --pdn")
+            raise RequestError("--resume continues the games of a file: name it with --pdn")
         if self.pdn is not None and not self.resume and self.pdn.is_file() and self.pdn.stat().st_size:
-            raise RequestError(f"{self.pdn} is there already: go on with its games by --resume, or name another file")
+            raise RequestError(f"{self.pdn} exists already: continue its games with --resume, or name another file")
         _ = self.players  # checks them
 
     @cached_property
     def players(self) -> "tuple[PlayerSpec, PlayerSpec]":
-        """Who plays; PlayerError if one is none."""
+        """The two players; raises ``PlayerError`` if one of them is not a player."""
         return _player(self.player_a), _player(self.player_b)
 
     def test(self) -> "Sprt | None":
-        """A test that has seen no game yet; MatchError if ``sprt`` is none."""
+        """A new test, None without ``sprt``; raises ``MatchError`` if ``sprt`` cannot be read."""
         from .sprt import Sprt
 
         return None if self.sprt is None else Sprt.parse(self.sprt)
@@ -146,13 +146,13 @@ class MatchRequest(Limited):
 
 @dataclass(frozen=True)
 class MatchesRequest:
-    """Play the matches of a file, one after another, and show their results in one table. Given again, it goes on.
+    """Play the matches of a file, one after another, and show their results in one table. Run again to continue.
 
     Each line holds the arguments of a crownhead match, like: champion alphabeta:8 --seconds 0.1 --games 200
     """
 
-    file: Annotated[Path, typer.Argument(help="One match a line; # begins a comment.")]
-    out: Annotated[Path, typer.Option(help="Folder of the games.")] = Path("matches")
+    file: Annotated[Path, typer.Argument(help="File with one match per line; # begins a comment.")]
+    out: Annotated[Path, typer.Option(help="Folder for the games.")] = Path("matches")
 
     def execute(self, quiet: bool) -> "QueueFigures":
         from .match_queue import matches_command
@@ -163,10 +163,10 @@ class MatchesRequest:
 @dataclass(frozen=True)
 class LadderRequest(Limited):
     """Rate a run's promoted networks, or one network with more and more simulations, by games with each other and with
-    anchors. Given again, it goes on.
+    anchors. Run again to continue.
     """
 
-    run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings a network's, or champion.")]
+    run: Annotated[Path, typer.Argument(help="Folder of the run; with --doublings of a network, or champion.")]
     games: Annotated[
         int, typer.Option(min=1, max=MAX_GAMES, help="Games of each pairing, in colour-swapped pairs.")
     ] = 20
@@ -178,7 +178,7 @@ class LadderRequest(Limited):
     ] = None
     doublings: Annotated[
         int | None,
-        typer.Option(min=1, max=12, help="Rate one network instead, with --simulations [32] doubled this many times."),
+        typer.Option(min=1, max=12, help="Rate one network with --simulations [32], doubled up to this many times."),
     ] = None
     everybody: Annotated[bool, typer.Option("--all", help="Every player meets every other.")] = False
     simulations: Simulations = None
@@ -187,12 +187,12 @@ class LadderRequest(Limited):
     jobs: Jobs = None
     address: Address = None
     seed: GameSeed = 1
-    out: Annotated[Path | None, typer.Option(help="Folder of games and report; RUN/ladder if left out.")] = None
+    out: Annotated[Path | None, typer.Option(help="Folder for games and report; RUN/ladder if left out.")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.doublings is not None and (self.seconds is not None or self.networks is not None):
-            raise RequestError("--doublings are of one network's simulations: leave --seconds and --networks out")
+            raise RequestError("--doublings rates one network by simulations: leave --seconds and --networks out")
         _ = self.fixed  # checks them
 
     @property
@@ -202,7 +202,7 @@ class LadderRequest(Limited):
 
     @cached_property
     def fixed(self) -> "tuple[PlayerSpec, ...]":
-        """The anchors; PlayerError if one is none."""
+        """The anchors; raises ``PlayerError`` if one of them is not a player."""
         return tuple(_player(text) for text in map(str.strip, self.anchors.split(",")) if text)
 
     def execute(self, quiet: bool) -> "LadderFigures":
@@ -213,15 +213,15 @@ class LadderRequest(Limited):
 
 @dataclass(frozen=True)
 class ConvertRequest(Limited):
-    """Let a player win won endgames against perfect defence, under the rules of the game.
+    """Measure how many won endgames a player wins against perfect defence, under the game's draw rules.
 
-    The defence needs tables with distances: `crownhead tablebase build --pieces 5 --distance --dir DIR`. In the user's
-    cache they serve the player as well.
+    The defence needs tables with distances: `crownhead tablebase build --pieces 5 --distance --dir DIR`. Tables in the
+    user's cache are used by the player, too.
     """
 
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who has to win; as for match.")] = "champion"
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Player that must win; as for match.")] = "champion"
     pieces: Annotated[int, typer.Option(min=2, max=5, help="Endgames of 2 to this many pieces.")] = 5
-    positions: Annotated[int, typer.Option(min=1, help="Won positions of each number of pieces.")] = 250
+    positions: Annotated[int, typer.Option(min=1, help="Won positions for each number of pieces.")] = 250
     simulations: Simulations = None
     seconds: Seconds = None
     folder: DistanceTables = None
@@ -234,12 +234,12 @@ class ConvertRequest(Limited):
 
         super().__post_init__()
         if self.pieces > PIECES:
-            raise RequestError(f"--pieces {self.pieces}: exact values of 2 to {PIECES} pieces are at hand")
+            raise RequestError(f"--pieces {self.pieces}: exact values are known for 2 to {PIECES} pieces")
         _ = self.spec  # checks it
 
     @cached_property
     def spec(self) -> "PlayerSpec":
-        """Who has to win; PlayerError if it is none."""
+        """The player that has to win; raises ``PlayerError`` if it is not a player."""
         return _player(self.player)
 
     def execute(self, quiet: bool) -> "ConvertFigures":
@@ -250,20 +250,20 @@ class ConvertRequest(Limited):
 
 @dataclass(frozen=True)
 class BlundersRequest(Limited):
-    """Count the moves that throw away a win or a draw, by exact tables, where there is something to throw away.
+    """Count moves that lose a win or a draw, by exact tables, in positions whose moves differ in value.
 
-    Without PLAYER the moves made in the games are judged, else what the player would move. Tables of six pieces are
-    built by `crownhead tablebase build --pieces 6 --dir DIR`; in the user's cache they serve the player as well.
+    With PLAYER its moves are judged, without it the moves made in the games. Tables of six pieces are built by
+    `crownhead tablebase build --pieces 6 --dir DIR`; tables in the user's cache are used by the player, too.
     """
 
-    player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Who is asked; as for match.")] = None
+    player: Annotated[str | None, typer.Argument(metavar="[PLAYER]", help="Player to judge; as for match.")] = None
     games: Annotated[Path | None, typer.Option(help="Take positions from these games (PDN), not random ones.")] = None
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a file in which a game cannot be read.")] = False
-    reasons: Annotated[bool, typer.Option("--reasons", help="Say why each blunder is one; takes part of a second.")] = (
-        False
-    )
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="Give a reason for each blunder; takes part of a second.")
+    ] = False
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
-    positions: Annotated[int, typer.Option(min=1, help="Number of positions that the player is asked about.")] = 500
+    positions: Annotated[int, typer.Option(min=1, help="Number of positions to ask the player about.")] = 500
     simulations: Simulations = None
     seconds: Seconds = None
     folder: Tables = None
@@ -277,13 +277,13 @@ class BlundersRequest(Limited):
             raise RequestError("name a PLAYER, or recorded games by --games FILE, or both")
         if self.games is None and self.pieces > MOST_DRAWN:
             raise RequestError(
-                f"--pieces {self.pieces}: positions of up to {MOST_DRAWN} pieces are drawn; more only of --games"
+                f"--pieces {self.pieces}: random positions have up to {MOST_DRAWN} pieces; more only with --games"
             )
         _ = self.spec  # checks it
 
     @cached_property
     def spec(self) -> "PlayerSpec | None":
-        """Who is asked; PlayerError if it is none."""
+        """The player to judge, None if only games are; raises ``PlayerError`` if it is not a player."""
         return None if self.player is None else _player(self.player)
 
     def execute(self, quiet: bool) -> "BlundersFigures":
@@ -294,10 +294,10 @@ class BlundersRequest(Limited):
 
 @dataclass(frozen=True)
 class GamesRequest:
-    """Write the games of self-play that a run still has as PDN, for the board's openings and for other programs."""
+    """Write the games of self-play in a run's folder as PDN, for the board's openings and for other programs."""
 
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or of its shards.")]
-    out: Annotated[Path, typer.Option(help="The PDN file; it must not be there yet.")]
+    out: Annotated[Path, typer.Option(help="PDN file to write; it must not exist yet.")]
 
     def execute(self, quiet: bool) -> "GamesFigures":
         from .games_command import games_command
@@ -307,12 +307,14 @@ class GamesRequest:
 
 @dataclass(frozen=True)
 class AnalyseRequest:
-    """Show what a network's search thinks of a position: moves with visits, prior and value; the expected line."""
+    """Search a position with a network: show its moves with visits, prior and value, and the expected line."""
 
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")]
     net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion"
     simulations: Annotated[int, typer.Option(min=1, help="Simulations of the search.")] = 800
-    oracle: Annotated[str | None, typer.Option(help="What decides endgames: off or tablebase (the default).")] = None
+    oracle: Annotated[
+        str | None, typer.Option(help="Endgame oracle of the search: off or tablebase (the default).")
+    ] = None
     backend: Backend = "auto"
 
     def __post_init__(self) -> None:
@@ -320,7 +322,7 @@ class AnalyseRequest:
 
     @cached_property
     def spec(self) -> "NetworkSpec":
-        """The network, impartial and with the oracle that is asked for; PlayerError if there is none such."""
+        """The network, impartial and with ``oracle``; raises ``PlayerError`` if there is no such network or oracle."""
         from dataclasses import replace
 
         from engine.players.spec import OracleName, one_of, parse_network
@@ -337,11 +339,11 @@ class AnalyseRequest:
 
 @dataclass(frozen=True)
 class EngineRequest:
-    """Serve other programs: speak the Hub protocol (version 2, English draughts) on standard input and output."""
+    """Serve a player to other programs: speak the Hub protocol (version 2, English draughts) on stdin and stdout."""
 
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Who answers; as for match.")] = "champion"
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="Player to serve; as for match.")] = "champion"
     simulations: Annotated[
-        int, typer.Option(min=1, help="Simulations of a network per move, where no level is set.")
+        int, typer.Option(min=1, help="Simulations per move of a network, if the other program sets no limit.")
     ] = 400
     backend: Backend = "auto"
 
@@ -354,7 +356,7 @@ class EngineRequest:
 
     @cached_property
     def spec(self) -> "PlayerSpec":
-        """Who answers; PlayerError if it is none."""
+        """The player to serve; raises ``PlayerError`` if it is not a player."""
         return _player(self.player)
 
     def execute(self) -> None:
@@ -369,7 +371,7 @@ class BenchRequest:
 
     net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48"
     board: Annotated[
-        str | None, typer.Option(metavar="NET", help="Measure instead how fast this network searches one position.")
+        str | None, typer.Option(metavar="NET", help="Measure only how fast this network searches one position.")
     ] = None
     backend: Backend = "auto"
 
@@ -385,17 +387,19 @@ class BenchRequest:
 
 @dataclass(frozen=True)
 class CardRequest:
-    """Measure a network as a whole and write its model card: matches, endgames, first move.
+    """Make all measurements of a network and write its model card: matches, endgames, first move.
 
-    Takes about 40 minutes on two cores. Given again, it goes on; if the student is another by then, its matches are
-    played again.
+    Takes about 40 minutes on two cores. Run again to continue; if the student has changed, its matches are played
+    again.
     """
 
     net: Net
-    run: Annotated[Path | None, typer.Option(help="The run it comes from: its configuration, and its ladder.")] = None
+    run: Annotated[
+        Path | None, typer.Option(help="Run that made the network, for its configuration and its ladder.")
+    ] = None
     folder: DistanceTables = None
     games: Games = None
-    out: Annotated[Path | None, typer.Option(help="Folder of card and games; the network's own if left out.")] = None
+    out: Annotated[Path | None, typer.Option(help="Folder for card and games; the network's own if left out.")] = None
     jobs: Jobs = None
     address: Address = None
 
@@ -410,8 +414,8 @@ class ExportRequest:
     """Write a network to an ONNX file, which programs in other languages can run."""
 
     checkpoint: Net
-    out: Annotated[Path, typer.Option(help="The file to write.")]
-    check: Annotated[bool, typer.Option("--check", help="Compare it with the network.")] = False
+    out: Annotated[Path, typer.Option(help="ONNX file to write.")]
+    check: Annotated[bool, typer.Option("--check", help="Compare the file's answers with the network's.")] = False
 
     def execute(self, quiet: bool) -> "ExportFigures":
         from .export import export_command
@@ -421,24 +425,24 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """Train from the rules alone: self-play, learning, gating and promotion, in one folder."""
+    """Train a network from the rules alone: self-play, learning, gating and promotion, in one folder."""
 
-    preset: Annotated[str, typer.Option(help="smoke, quick, laptop or gpu.")] = "quick"
-    game: Annotated[str | None, typer.Option(help=f"{' or '.join(GAMES)}; english if left out.")] = None
+    preset: Annotated[str, typer.Option(help="Preset of the settings: smoke, quick, laptop or gpu.")] = "quick"
+    game: Annotated[str | None, typer.Option(help=f"Game: {' or '.join(GAMES)}; english if left out.")] = None
     run: Annotated[
         Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out, runs/GAME-PRESET of another game.")
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
-    pool: Annotated[str | None, typer.Option(help="local (processes of this machine), threads, or ray.")] = None
+    pool: Annotated[str | None, typer.Option(help="Kind of actors: local (processes), threads, or ray.")] = None
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
     minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Minutes of training; with --resume, in addition.")
+        float | None, typer.Option(min=0.01, help="Minutes of training; with --resume, additional minutes.")
     ] = None
     backend: Annotated[
-        str | None, typer.Option(help="Backend of inference, like numba-int16; short for --set selfplay.backend=...")
+        str | None, typer.Option(help="Inference backend, like numba-int16; short for --set selfplay.backend=...")
     ] = None
     init: Annotated[
-        str | None, typer.Option(metavar="NET", help="Begin with this network's weights, not with random ones.")
+        str | None, typer.Option(metavar="NET", help="Begin with this network's weights in place of random ones.")
     ] = None
     teacher: Annotated[
         str | None,
@@ -447,11 +451,11 @@ class TrainRequest:
     mirror: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Keep a copy of the run there (s3://...); with --resume and no run, go on from it."
+            metavar="URL", help="Keep a copy of the run at this URL (s3://...); --resume without a run continues it."
         ),
     ] = None
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from here on.")
+        list[str] | None, typer.Option("--set", help="key=value, like search.c_puct=2; with --resume, from now on.")
     ] = None
 
     def __post_init__(self) -> None:
@@ -461,7 +465,7 @@ class TrainRequest:
             raise RequestError(f"--game {self.game!r}: choose one of {', '.join(GAMES)}")
         for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
             if self.resume and given:
-                raise RequestError(f"a run goes on with its own {what}: {option} cannot be given with --resume")
+                raise RequestError(f"a resumed run keeps its own {what}: {option} cannot be given with --resume")
 
     @property
     def folder(self) -> Path:
@@ -470,13 +474,13 @@ class TrainRequest:
 
     @property
     def places(self) -> dict[str, str | None]:
-        """Settings of the pool and of the run's copy that the options name."""
+        """Settings ``pool``, ``address`` and ``mirror`` from the options."""
         pool = {"pool": self.pool or "ray", "address": self.address} if self.pool or self.address else {}
         return {**pool, **({"mirror": self.mirror} if self.mirror else {})}
 
     @property
     def all_settings(self) -> list[str]:
-        """``key=value`` of every setting that the options name."""
+        """Settings ``key=value`` from ``--set``, ``--backend`` and ``--minutes``."""
         minutes = [] if self.minutes is None or self.resume else [f"loop.minutes={self.minutes}"]
         backend = [f"selfplay.backend={self.backend}"] if self.backend else []
         return [*(self.settings or ()), *backend, *minutes]
@@ -491,15 +495,15 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class StatusRequest:
-    """Show where a run stands, while it trains or afterwards: machines, rates, losses, gates, faults."""
+    """Show the state of a run, during training or afterwards: machines, rates, losses, gates, faults."""
 
     run: Annotated[Path, typer.Argument(help="Folder of the run.")]
-    minutes: Annotated[float, typer.Option(min=0.1, help="Minutes over which rates are taken.")] = 5.0
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds.")] = False
+    minutes: Annotated[float, typer.Option(min=0.1, help="Minutes over which rates are averaged.")] = 5.0
+    watch: Annotated[bool, typer.Option("--watch", help="Update the display every two seconds.")] = False
     prometheus: Annotated[
         int | None,
         typer.Option(
-            min=1024, max=65535, metavar="PORT", help="Serve metrics for Prometheus on this port of loopback."
+            min=1024, max=65535, metavar="PORT", help="Serve metrics for Prometheus on this port of 127.0.0.1."
         ),
     ] = None
 
@@ -511,7 +515,7 @@ class StatusRequest:
 
 @dataclass(frozen=True)
 class PlayRequest:
-    """Open the board and play. Without options: the game as last chosen in the menu, or an unfinished one goes on."""
+    """Open the board and play. Without options: continue an unfinished game, or play as last chosen in the menu."""
 
     opponent: Annotated[str | None, typer.Option(metavar="PLAYER", help=PLAYER)] = None
     simulations: Annotated[int | None, typer.Option(min=1, help="Simulations of a network per move.")] = None
@@ -521,7 +525,9 @@ class PlayRequest:
     fen: Fen = None
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False
     puzzles: Annotated[Path | None, typer.Option(metavar="FILE", help="Begin with the puzzles of this file.")] = None
-    text: Annotated[bool, typer.Option("--text", help="In the terminal, with the network's first five moves.")] = False
+    text: Annotated[bool, typer.Option("--text", help="Play in the terminal, with the network's five best moves.")] = (
+        False
+    )
 
 
 def _player(text: str) -> "PlayerSpec":

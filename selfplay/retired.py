@@ -1,8 +1,8 @@
-"""Configurations of runs from before a setting was removed.
+"""Reads configurations of runs that have settings which no longer exist.
 
-``config.json`` names every setting of its time, also in the stages of a run that was resumed with others. Such a run
-can still be read, resumed and shown: what is gone is dropped, see ``engine.retired``. Only what is stored is treated
-so; who sets such a setting is told that there is none.
+A stored ``config.json`` names every setting of its version, also in its stages. Removed settings are dropped or
+replaced, so that such a run can still be read, resumed and shown; see ``engine.retired``. This is only for stored
+configurations: ``--set`` refuses removed settings.
 """
 
 import logging
@@ -26,9 +26,10 @@ _REPLACED = {
 
 
 def without_retired(fields: Any, source: str) -> Any:
-    """The stored fields of a configuration, named ``source`` in warnings, in the settings of today.
+    """Converts the stored fields of a configuration to present settings; anything but a mapping is returned unchanged.
 
-    What is no configuration at all comes back as it is.
+    Args:
+        source: name of the configuration in warnings.
     """
     if not isinstance(fields, Mapping):
         return fields
@@ -51,7 +52,10 @@ def without_retired(fields: Any, source: str) -> Any:
 
 
 def _present_gate(gate: Mapping[str, Any]) -> dict[str, Any]:
-    """The rule ``points`` promoted at ``points_factor`` times the best's points, with 3 for a win and 1 for a draw."""
+    """Replaces the old rule ``points`` by ``winrate``.
+
+    It promoted at ``points_factor`` times the points of the best network, with 3 for a win and 1 for a draw.
+    """
     present = {name: value for name, value in gate.items() if name not in _RETIRED_GATE}
     factor = gate.get("points_factor", 1.3)
     if gate.get("rule") == "points" and isinstance(factor, int | float) and factor > 0:
@@ -60,7 +64,7 @@ def _present_gate(gate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _present_stage(stage: Any) -> Any:
-    """A stage without changes of what is gone."""
+    """A stage without changes of removed settings."""
     changes = stage.get("changes") if isinstance(stage, Mapping) else None
     if not isinstance(changes, Mapping):
         return stage
@@ -77,8 +81,8 @@ def _warn(fields: Mapping[str, Any], source: str) -> None:
     searches = [fields[name] for name in _SEARCHES if isinstance(fields.get(name), Mapping)]
     gone = []
     if any(search.get("root") == "gumbel" for search in searches):
-        gone.append("with a Gumbel root and goes on with PUCT")
+        gone.append("with a Gumbel root and continues with PUCT")
     if any(search.get("oracle") == "network" for search in searches):
-        gone.append("with a network as the oracle of endgames and goes on with tables")
+        gone.append("with a network as endgame oracle and continues with tables")
     if gone:
         _LOG.warning("%s: the run searched %s", source, ", and ".join(gone))

@@ -1,4 +1,4 @@
-"""A run on disk: one folder with all of its state, written so that a kill at any moment loses nothing."""
+"""A run on disk: one folder with all its state, written so that a kill at any moment does not damage it."""
 
 import json
 import logging
@@ -20,11 +20,11 @@ STATE_VERSION: Literal[1] = 1
 
 
 class RunError(ValueError):
-    """A run folder that cannot be used as asked; the message says why and what to do."""
+    """A run's folder cannot be used; the message says why and what to do."""
 
 
 class Promotion(BaseModel, extra="forbid", frozen=True):
-    """A network that became the best."""
+    """A network that became the best, after ``steps`` training steps and ``minutes`` of the run."""
 
     checkpoint: str
     iteration: int
@@ -33,7 +33,7 @@ class Promotion(BaseModel, extra="forbid", frozen=True):
 
 
 class RunState(BaseModel, extra="forbid", frozen=True):
-    """Where a run stands; changed only between iterations."""
+    """State of a run; ``iteration``, ``best`` and ``promotions`` change only between iterations."""
 
     schema_version: Literal[1] = STATE_VERSION
     iteration: int = 0
@@ -44,32 +44,32 @@ class RunState(BaseModel, extra="forbid", frozen=True):
     checksum: str = ""
 
     def sealed(self) -> "RunState":
-        """The same with its checksum."""
+        """A copy with its checksum."""
         bare = self.model_copy(update={"checksum": ""})
         return bare.model_copy(update={"checksum": sha256_of(bare.model_dump_json().encode())})
 
 
 class RunFolder:
-    """Paths and small files of a run; see ``create`` and ``open`` for new and existing ones."""
+    """Paths and small files of a run; ``create`` makes a new run, ``open`` reads an existing one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.config_path = self.path / "config.json"  # the configuration (``RunConfig``)
         self.state_path = self.path / "state.json"  # iteration, best network, promotions, time used; with a checksum
         self.trainer_path = self.path / "trainer.safetensors"  # learner: weights, average, optimizer, number of steps
-        self.student_path = self.path / "student.safetensors"  # the same of the student, if the run makes one
-        self.teacher = self.path / "teacher"  # checkpoint of the network that the run learns from, if there is one
+        self.student_path = self.path / "student.safetensors"  # the same for the student, if there is one
+        self.teacher = self.path / "teacher"  # checkpoint of the teacher, if there is one
         self.shards = self.path / "shards"  # games
         self.checkpoints = self.path / "checkpoints"  # 000000 (random weights), 000001, ...: candidates
-        self.gate_path = self.path / "gate.json"  # games of a gate that goes on, so that a kill does not lose them
+        self.gate_path = self.path / "gate.json"  # games of the gate in play, to survive a kill
         self.elo_path = self.path / "elo.json"  # results of all matches and the table of ratings
-        self.figure_path = self.path / "ratings.png"  # the table as a figure, drawn when a training ends
-        self.log_path = self.path / "log.jsonl"  # one JSON object an event
+        self.figure_path = self.path / "ratings.png"  # picture of the ratings, drawn when training ends
+        self.log_path = self.path / "log.jsonl"  # one JSON object per event
         self.tensorboard = self.path / "tensorboard"  # curves
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
-        """A new run; raises ``RunError`` if there is one in this folder already, or ``StorageError``."""
+        """Makes a new run; raises ``RunError`` if the folder has one already, or ``StorageError``."""
         folder = RunFolder(path)
         if folder.config_path.exists():
             raise RunError(f"{path} holds a run already: continue it with --resume, or choose another --run")
@@ -77,7 +77,7 @@ class RunFolder:
             raise RunError(f"{path} holds the games or networks of a run without its config.json: choose another --run")
         for part in (folder.path, folder.shards, folder.checkpoints):
             make_folder(part)
-        # The configuration comes last: with it the run exists.
+        # Last, because a folder with a configuration counts as a run.
         folder.write_state(RunState(minutes_limit=config.loop.minutes))
         atomic_write(folder.config_path, config_json(config))
         return folder
@@ -92,17 +92,17 @@ class RunFolder:
         return folder, read_config(folder.config_path)
 
     def begin_stage(self, config: RunConfig) -> None:
-        """Replaces the configuration by one of ``stages.next_stage`` and logs what changes; raises ``StorageError``."""
+        """Replaces the configuration by one of ``stages.next_stage`` and logs the stage; raises ``StorageError``."""
         atomic_write(self.config_path, config_json(config))
         self.log("settings", **config.stages[-1].model_dump(mode="json"))
 
     def steps_of(self, iteration: int) -> int:
-        """Training steps behind the candidate of an iteration; raises ``CheckpointError``."""
+        """Training steps of the candidate of an iteration; raises ``CheckpointError``."""
         steps = read_info(self.checkpoint(f"{iteration:06d}")).figures.get("steps")
         return steps if isinstance(steps, int) else 0
 
     def read_state(self) -> RunState:
-        """Where the run stands; raises ``RunError`` if ``state.json`` is missing or damaged."""
+        """Reads the state; raises ``RunError`` if ``state.json`` is missing or damaged."""
         try:
             state = RunState.model_validate_json(self.state_path.read_bytes())
             what = "wrong checksum" if state != state.sealed() else None
@@ -111,7 +111,7 @@ class RunFolder:
         except ValidationError as error:
             what = " ".join(error.errors()[0]["msg"].split())
         if what is not None:
-            raise RunError(f"{self.state_path} is damaged ({what}): put a copy of it there, or begin another run")
+            raise RunError(f"{self.state_path} is damaged ({what}): restore it from a copy, or begin another run")
         return state
 
     def write_state(self, state: RunState) -> None:
@@ -127,7 +127,7 @@ class RunFolder:
         return self.checkpoint(self.read_state().best)
 
     def log(self, event: str, **fields: Any) -> None:
-        """Appends an event with its time; raises ``StorageError``."""
+        """Appends an event with its time to the log; raises ``StorageError``."""
         line = json.dumps({"time": round(time.time(), 3), "event": event, **fields}) + "\n"
         try:
             with open(self.log_path, "a+b") as file:
@@ -139,7 +139,10 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps a second trainer out of the folder: raises ``RunError`` there. The lock ends with the process."""
+        """Locks the folder for one training process; raises ``RunError`` if another one holds the lock.
+
+        The lock ends with the process.
+        """
         try:
             file = open(self.path / "lock", "a+b")  # noqa: SIM115 - open as long as the lock is held
         except OSError as error:
@@ -163,7 +166,7 @@ class _FaultLog(logging.Handler):
 
 @contextmanager
 def faults_logged(folder: RunFolder) -> Iterator[None]:
-    """Meanwhile warnings of this package also go into the run's log, as events ``fault``."""
+    """Inside this context, warnings of this package also go to the run's log, as events ``fault``."""
     handler, logger = _FaultLog(folder), logging.getLogger(__package__)
     logger.addHandler(handler)
     try:

@@ -1,4 +1,4 @@
-"""Where a run stands as metrics for Prometheus, on loopback alone: ``crownhead status RUN --prometheus PORT``."""
+"""State of a run as metrics for Prometheus, on loopback only: ``crownhead status RUN --prometheus PORT``."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,9 +13,9 @@ _GAUGES = ("seconds_ago", "minutes", "iteration", "window", "in_flight", "refuse
 
 
 class RunCollector(Collector):
-    """Reads the run anew for each scrape.
+    """Reads the state of the run at each scrape.
 
-    Metrics are ``crownhead_`` and the keys of ``StatusFigures``; those of machines carry the label ``machine``.
+    Names of metrics are ``crownhead_`` and a key of ``StatusFigures``; those of machines have the label ``machine``.
     """
 
     def __init__(self, read: Callable[[], StatusFigures]) -> None:
@@ -38,7 +38,7 @@ class RunCollector(Collector):
 
 
 def serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[], None]:
-    """Serves them in a thread until what is returned is called; raises ``OSError`` if the port is taken."""
+    """Serves metrics in a thread; returns a function that stops it. Raises ``OSError`` if the port is in use."""
     registry = CollectorRegistry()
     registry.register(RunCollector(read))
     server, thread = start_http_server(port, addr="127.0.0.1", registry=registry)

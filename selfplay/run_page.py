@@ -1,4 +1,4 @@
-"""``crownhead status``: where a run stands, as a page of the terminal, again and again, or as metrics."""
+"""``crownhead status``: shows the state of a run in the terminal, once or repeatedly, or serves it as metrics."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,15 +15,15 @@ from .requests import StatusRequest
 from .run_folder import RunError, RunFolder
 from .run_status import MachineFigures, StatusFigures, read_status
 
-_WATCH_S = 2.0  # between two looks at a run
+_WATCH_S = 2.0  # seconds between two updates
 
 
 def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
-    """Shows where a run stands; with ``--watch`` or ``--prometheus`` until it is interrupted.
+    """Shows the state of a run; with ``--watch`` or ``--prometheus`` until it is interrupted.
 
     Raises:
-        RunError: there is no such run, or what metrics need is not installed.
-        OSError: the port is taken.
+        RunError: there is no such run, or the package for metrics is not installed.
+        OSError: the port is in use.
     """
     run = RunFolder(request.run)
     if not run.config_path.is_file():
@@ -59,7 +59,7 @@ def _serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[],
 
 
 def _page(figures: StatusFigures) -> Group:
-    """The figures as people read them."""
+    """The figures as text for the terminal."""
     limit = f" of {figures['minutes_limit']:.1f}" if figures["minutes_limit"] else ""
     ago, elo = figures["seconds_ago"], figures["elo"]
     when = "nothing has happened yet" if ago is None else f"last event {ago:.0f} s ago"
@@ -70,7 +70,7 @@ def _page(figures: StatusFigures) -> Group:
         f"{figures['iteration']} candidates",
         f"{figures['games']:,} games, {figures['samples']:,} samples (window {figures['window']:,}), "
         f"{figures['steps']:,} steps",
-        f"{figures['in_flight']} shards asked for, {figures['refused']} refused as too old",
+        f"{figures['in_flight']} shards requested, {figures['refused']} refused as too old",
     ]
     if figures["dashboard"]:
         lines.append(f"Ray's dashboard: {figures['dashboard']}")

@@ -1,4 +1,4 @@
-"""Where a run stands, read from its folder while it trains or afterwards."""
+"""State of a run, read from its folder during training or afterwards."""
 
 import json
 import time
@@ -10,15 +10,18 @@ from typing import Any, TypedDict
 from .ratings import Ratings
 from .run_folder import RunFolder
 
-_TAIL_BYTES = 1 << 22  # end of the log that is read: some ten thousand events
-_SHOWN = 5  # gates and faults
+_TAIL_BYTES = 1 << 22  # bytes read from the end of the log: about ten thousand events
+_SHOWN = 5  # latest gates and faults that are shown
 
 Event = Mapping[str, Any]
 
 
 class MachineFigures(TypedDict):
-    """What one machine has played of late; ``behind``: networks promoted since those it plays with, at the most;
-    ``gpu_busy``: of its GPUs' time, in percent."""
+    """What one machine has played lately.
+
+    ``behind`` is the largest number of promotions since the networks of its shards, ``gpu_busy`` the mean utilisation
+    of its GPUs in percent (None without a GPU).
+    """
 
     machine: str
     actors: int
@@ -51,10 +54,10 @@ class FaultEvent(TypedDict):
 
 
 class StatusFigures(TypedDict):
-    """Where a run stands; rates are of the last minutes before the last event, ``seconds_ago``.
+    """State of a run; rates are of the last minutes before its last event, which happened ``seconds_ago``.
 
-    ``elo`` is the best network's, above the anchor met last; ``in_flight`` shards have been asked for, ``refused`` ones
-    were too old (``replay.most_behind``); ``dashboard`` is the address of Ray's, if it runs.
+    ``elo`` is that of the best network above the anchor met last. ``in_flight`` counts requested shards, ``refused``
+    shards that were too old (``replay.most_behind``). ``dashboard`` is the address of Ray's dashboard, if it runs.
     """
 
     run: str
@@ -79,10 +82,10 @@ class StatusFigures(TypedDict):
 
 
 def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
-    """Where a run stands; raises ``RunError`` if its state cannot be read.
+    """Reads the state of a run; raises ``RunError`` if it cannot be read.
 
     Args:
-        rate_seconds: of the log that rates are taken from.
+        rate_seconds: seconds at the end of the log over which rates are averaged.
     """
     state, events, now = run.read_state(), last_events(run.log_path), time.time()
     last = events[-1]["time"] if events else None
@@ -117,7 +120,7 @@ def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
 
 
 def last_events(path: Path) -> list[Event]:
-    """The last events of a log, oldest first; none if there is no log. Lines that are no events are left out."""
+    """The last events of a log, oldest first; none if there is no log. Other lines are skipped."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, 2)
@@ -141,7 +144,7 @@ def _of(events: Sequence[Event], kind: str) -> list[Event]:
 
 
 def _machines(plays: Sequence[Event]) -> list[MachineFigures]:
-    """Figures of each machine, by name. The first shard was played before the time that is counted."""
+    """Figures of each machine, by name. The first shard marks the start of the time and is not counted itself."""
     found: list[MachineFigures] = []
     for machine in sorted({event.get("machine", "") for event in plays}):
         own = [event for event in plays if event.get("machine", "") == machine]

@@ -1,17 +1,17 @@
-"""Shards: many game records, column by column, in one compressed and checksummed file.
+"""Shards: many game records, stored by columns in one compressed file with checksums.
 
 Layout (numbers little-endian)::
 
     magic  8 bytes | header length  uint32 | SHA-256 of the header  32 bytes | header  JSON | payload
 
-The payload is one zstd frame per column, in the order of the header's ``columns``, each of which names ``dtype``,
-``shape``, ``offset`` and ``size`` (of the frame in the payload, in bytes). The header also holds the schema version,
-the rules (with the order of moves that indices refer to), the counts, the digests of the networks, the names of the
-terminations, and the SHA-256 of the payload.
+The payload has one zstd frame per column, in the order of the header's ``columns``. A column names its ``dtype``,
+``shape``, and the ``offset`` and ``size`` of its frame in the payload in bytes. The header also holds the schema
+version, the rules (with the order of moves that indices refer to), the counts, the digests of the networks, the names
+of the terminations, and the SHA-256 of the payload.
 
-For the columns see ``COLUMNS``: type and shape of G games, M moves, S samples and P policy entries, each in the order
-they were played. Version 1, which is still read, has no ``kind`` (all are positions of games), and ``sample_counts`` is
-uint16.
+``COLUMNS`` has the type and shape of each column for G games, M moves, S samples and P policy entries, in the order in
+which they were played. Version 1, which can still be read, has no ``kind`` (all samples are positions of games), and
+its ``sample_counts`` is uint16.
 """
 
 import math
@@ -39,7 +39,7 @@ _READ_VERSIONS = (1, 2)
 RULES = f"{GAME_TYPE}; moves in the order of movegen.generate(distinct=True), version 1"
 SUFFIX = ".shard"
 
-# What a header may claim, so that a false one cannot fill the memory. Writers keep far below.
+# Limits of the numbers in a header, so that a false one cannot fill the memory. Writers stay far below.
 MAX_HEADER_BYTES = 2**22
 MAX_GAMES = 2**17
 MAX_SAMPLES = 2**23
@@ -47,7 +47,7 @@ MAX_COLUMN_BYTES = 2**28
 
 _PREFIX_BYTES = len(MAGIC) + 4 + 32
 COLUMNS: dict[str, tuple[str, tuple[str, *tuple[int, ...]]]] = {
-    "start_positions": ("<u4", ("G", 4)),  # own, opp, kings (seen by the side to move); 1 if that is White, 0 if Black
+    "start_positions": ("<u4", ("G", 4)),  # own, opp, kings, seen by the side to move; 1 if White is to move, else 0
     "game_result": ("|i1", ("G",)),  # 1 Black won, 0 draw, -1 White won
     "game_termination": ("|u1", ("G",)),  # index into the header's ``terminations``
     "game_network": ("<u2", ("G",)),  # index into the header's ``networks``
@@ -68,7 +68,7 @@ del _FIRST_VERSION["kind"]
 
 
 class ShardError(ValueError):
-    """A file that is no whole, sound shard of this version; the message names it and says what is wrong."""
+    """A file is not a valid shard of a known version; the message names the file and says what is wrong."""
 
 
 class _Column(BaseModel):
@@ -99,15 +99,16 @@ class _Header(_Version, extra="forbid"):
         return COLUMNS if self.schema_version > 1 else _FIRST_VERSION
 
     def shape(self, column: str) -> tuple[int, ...]:
-        """The shape that the counts give a column."""
+        """The shape of a column that follows from the counts."""
         rows, *others = COLUMNS[column][1]
         return ({"G": self.games, "M": self.moves, "S": self.samples, "P": self.policy_entries}[rows], *others)
 
 
 class ShardInfo(NamedTuple):
-    """What is known of a shard without reading its columns: how many games, moves and samples it holds, and more.
+    """What the header of a shard says.
 
     Attributes:
+        games, moves, samples: numbers of them.
         networks: digests of the weights that played.
     """
 
@@ -124,8 +125,8 @@ class Shard:
     """A shard in memory. The arrays are read-only.
 
     Attributes:
-        sample_offsets: int64 [games + 1]: rows of ``samples`` where each game begins, and where the last one ends;
-            ``move_offsets`` likewise.
+        sample_offsets: int64 [games + 1]: first row of each game in ``samples``, then the end of the last game.
+        move_offsets: int64 [games + 1]: the same for ``moves``.
         start_positions, game_result, game_termination, game_network: see ``COLUMNS``.
         terminations: names that ``game_termination`` refers to.
     """
@@ -142,7 +143,7 @@ class Shard:
     terminations: tuple[str, ...]
 
     def iter_games(self) -> Iterator[GameRecord]:
-        """The games in the order they were written; their arrays are views of the shard's."""
+        """The games in the order in which they were written; their arrays are views of the shard's arrays."""
         for game in range(self.info.games):
             *words, white = (int(word) for word in self.start_positions[game])
             yield GameRecord(
@@ -156,7 +157,7 @@ class Shard:
 
 
 def pack_shard(records: Sequence[GameRecord]) -> bytes:
-    """Game records as the bytes of a shard; raises ``ShardError`` for none, or too many for one shard."""
+    """Encodes game records as a shard; raises ``ShardError`` if there are none, or too many for one shard."""
     networks = sorted({record.network for record in records})
     terminations = sorted({record.termination for record in records})
     if not 0 < len(records) <= MAX_GAMES or sum(len(record.samples) for record in records) > MAX_SAMPLES:
@@ -188,16 +189,16 @@ def pack_shard(records: Sequence[GameRecord]) -> bytes:
 
 
 def write_shard(path: str | os.PathLike[str], records: Sequence[GameRecord]) -> ShardInfo:
-    """Writes game records into one shard, whole or not at all; raises ``ShardError`` and ``StorageError``."""
+    """Writes game records to a shard, completely or not at all; raises ``ShardError`` and ``StorageError``."""
     atomic_write(Path(path), pack_shard(records))
     return read_shard_info(path)
 
 
 def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
-    """What the header says. Damage in the columns only ``read_shard`` finds.
+    """Reads the header of a shard. Damage in the columns is only found by ``read_shard``.
 
     Raises:
-        ShardError: the file is no shard, of another version, cut off, or its header is damaged.
+        ShardError: the file is not a shard, of an unknown version, cut off, or its header is damaged.
         OSError: the file cannot be opened or read.
     """
     path = Path(path)
@@ -207,17 +208,17 @@ def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
 
 
 def read_shard(path: str | os.PathLike[str]) -> Shard:
-    """Reads a shard and checks all of it.
+    """Reads a shard and checks it completely.
 
     Raises:
-        ShardError: the file is no shard, of another version, cut off, damaged anywhere, or its samples make no sense.
+        ShardError: the file is not a shard, of an unknown version, cut off or damaged, or its samples are invalid.
         OSError: the file cannot be opened or read.
     """
     return parse_shard(Path(path).read_bytes(), Path(path))
 
 
 def parse_shard(data: bytes, path: Path) -> Shard:
-    """A shard from its bytes, checked as by ``read_shard``; ``path`` is where it belongs."""
+    """Decodes and checks the bytes of a shard, see ``read_shard``; ``path`` is for its ``info`` and for messages."""
     file = BytesIO(data)
     header = _read_header(file, path, len(data))
     payload = data[file.tell() :]
@@ -285,10 +286,10 @@ def _to_columns(
 
 
 def _read_header(file: BinaryIO, path: Path, size: int) -> _Header:
-    """The checked header of a shard of ``size`` bytes; leaves the file at the start of the payload."""
+    """Reads and checks the header of a shard of ``size`` bytes; leaves the file at the start of the payload."""
     prefix = file.read(_PREFIX_BYTES)
     if not prefix.startswith(MAGIC[: len(prefix)]) or not prefix:
-        raise ShardError(f"{path} is no shard: it does not begin with {MAGIC!r}")
+        raise ShardError(f"{path} is not a shard: it does not begin with {MAGIC!r}")
     length = int.from_bytes(prefix[len(MAGIC) : len(MAGIC) + 4], "little")
     text = file.read(min(length, MAX_HEADER_BYTES))
     if len(prefix) < _PREFIX_BYTES or len(text) < length:
@@ -317,7 +318,7 @@ def _check_layout(path: Path, header: _Header, payload_bytes: int) -> None:
     for name, column in header.columns.items():
         expected = (header.layout[name][0], header.shape(name), offset)
         if (column.dtype, column.shape, column.offset) != expected:
-            raise ShardError(f"{path} has an unreadable header: column {name} is not as the counts say")
+            raise ShardError(f"{path} has an unreadable header: column {name} does not fit the counts")
         offset += column.size
     if payload_bytes != offset:
         raise ShardError(f"{path} is damaged: {payload_bytes} bytes of payload, not {offset}")
@@ -328,7 +329,7 @@ def _decompress(path: Path, header: _Header, name: str, payload: bytes) -> np.nd
     frame = payload[column.offset : column.offset + column.size]
     expected = math.prod(column.shape) * np.dtype(column.dtype).itemsize
     try:
-        # The frame states its size itself; memory is taken only if that is the size expected.
+        # The frame states its size: memory is allocated only if this is the expected size.
         if expected > MAX_COLUMN_BYTES or zstandard.frame_content_size(frame) != expected:
             raise ShardError(f"{path} is damaged: column {name} does not have {expected} bytes")
         data = zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)

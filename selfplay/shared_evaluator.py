@@ -1,9 +1,9 @@
-"""One evaluator for many processes of a machine, so that cores that search fill one GPU: ``SharedEvaluator``.
+"""One evaluator process for many actors of a machine, so that searches on many cores fill one GPU.
 
-Its process takes the positions of all who wait as one batch. Positions and answers lie in memory that both have mapped;
-over the socket, which only this user can open, goes one byte each way, and each network once. The first who needs it
-starts it, and it ends when nobody has been there for a while. A GPU has two of them, between which the actors are
-divided: it computes the batch of one while the other copies answers.
+The process (the server) evaluates the positions of all waiting clients as one batch. Positions and answers are in
+shared memory; the socket, which only this user can open, carries requests, short replies and each network once. The
+first client starts the server, which ends after ``_IDLE_S`` without clients. A GPU has two servers, between which the
+actors are divided: the GPU computes the batch of one while the other copies answers.
 """
 
 import hashlib
@@ -33,15 +33,15 @@ from engine.files import lock
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator, uses_kernels
 from learner.network import Network, NetworkConfig, make_network
 
-_ROWS = 4096  # positions of one client at once
+_ROWS = 4096  # most positions of a client at once
 _WIDTH = NUM_POLICY + 3
 _ROW_BYTES = 16 + 4 * _WIDTH
-_LONGEST_ADDRESS = 100  # bytes, of a socket's path
-LANES = 2  # evaluators of a GPU
-_IDLE_S = 30.0  # without a client, until it ends
-_START_S = 120.0  # seconds that it gets to start
+_LONGEST_ADDRESS = 100  # bytes of a socket's path
+LANES = 2  # servers of a GPU
+_IDLE_S = 30.0  # seconds without a client after which the server ends
+_START_S = 120.0  # seconds to wait for the server to start
 _TRIES = 5
-_PAUSE_S = 0.2  # between two
+_PAUSE_S = 0.2  # seconds between two tries
 _HELLO, _NETWORK, _EVALUATE = b"h", b"n", b"e"
 _KNOWN, _SEND, _DONE = b"k", b"s", b"d"
 _CONFIG: TypeAdapter[NetworkConfig] = TypeAdapter(NetworkConfig)
@@ -54,7 +54,7 @@ def _rows(memory: mmap.mmap) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _new_memory() -> int:
-    """A file of such rows that has no name; it lasts as long as somebody has it open or mapped."""
+    """Descriptor of an unnamed file with space for ``_rows``; it lasts as long as a process has it open or mapped."""
     if hasattr(os, "memfd_create"):
         memory = os.memfd_create("crownhead")
     else:
@@ -69,7 +69,7 @@ def _send(connection: socket.socket, code: bytes, payload: bytes = b"") -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Exactly ``size`` bytes; raises ``ConnectionError`` if the other side has gone."""
+    """Receives exactly ``size`` bytes; raises ``ConnectionError`` if the other side has closed the connection."""
     parts = bytearray()
     while len(parts) < size:
         part = connection.recv(min(size - len(parts), 1 << 20))
@@ -80,21 +80,21 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def _receive_block(connection: socket.socket) -> bytes:
-    """Bytes behind their number."""
+    """Receives a block of bytes, which is preceded by its length (uint32)."""
     return _receive(connection, struct.unpack("<I", _receive(connection, 4))[0])
 
 
 class SharedEvaluator(NetworkEvaluator):
-    """Asks the evaluator of this machine; starts it where it does not run, also where it has died since.
+    """Evaluates with the server of this machine; starts it if it is not running or has died.
 
     Args:
         network: as for ``NetworkEvaluator``.
-        backend, device: of the evaluator, see ``make_evaluator``.
-        lane: which of the evaluators of that kind.
-        folder: of its socket; None: in the user's cache.
+        backend, device: backend and device of the server, see ``make_evaluator``.
+        lane: number of the server among those with the same backend and device.
+        folder: folder of the socket; None: in the user's cache.
 
     Raises:
-        BackendError: it cannot be started, or not on this system.
+        BackendError: the server cannot be started, or this system does not support it.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class SharedEvaluator(NetworkEvaluator):
 
     @property
     def backend(self) -> str:
-        """See ``NetworkEvaluator.backend``; that of the process which evaluates."""
+        """Backend of the server; see ``NetworkEvaluator.backend``."""
         return self._backend
 
     def _load(self, folded: Network) -> None:
@@ -145,8 +145,8 @@ class SharedEvaluator(NetworkEvaluator):
         self._backend = _receive_block(connection).decode()
 
     def _asked_of(self, ask: Callable[[socket.socket], None]) -> None:
-        """Asks the evaluator, a new one if the old one has died."""
-        for _ in range(_TRIES):  # more than two: one that is dying may still accept a connection
+        """Calls ``ask`` with a connection to the server; connects again if the server has died."""
+        for _ in range(_TRIES):  # more than two, because a dying server may still accept a connection
             try:
                 if self._connection is None:
                     self._connection = self._connected()
@@ -180,7 +180,7 @@ class SharedEvaluator(NetworkEvaluator):
 
 
 def shares_evaluator(choice: str, network: NetworkConfig, backend: str, device: str) -> bool:
-    """Whether actors share evaluators by the setting ``selfplay.evaluator``; ``auto``: where a GPU evaluates."""
+    """Whether actors share an evaluator, by the setting ``selfplay.evaluator``; ``auto``: if a GPU evaluates."""
     if choice != "auto":
         return choice == "shared"
     on_gpu = device.startswith("cuda") and not uses_kernels(network, backend, device)
@@ -194,13 +194,13 @@ def _address(name: str, folder: Path | None) -> Path:
         folder = Path(tempfile.gettempdir()) / f"crownhead-{os.getuid()}-{digest}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        raise BackendError(f"{folder} belongs to somebody else: remove it")
+        raise BackendError(f"{folder} belongs to another user: remove it")
     folder.chmod(0o700)
     return folder / name
 
 
 def _start(address: Path, backend: str, device: str) -> None:
-    """Starts the process, unless one has begun already: that holds the lock."""
+    """Starts the server, unless one runs or is starting: it holds the lock."""
     code = f"from {__name__} import serve; serve(*__import__('sys').argv[1:])"
     with open(address.with_suffix(".lock"), "a+b") as file, open(address.with_suffix(".log"), "ab") as log:
         try:
@@ -224,7 +224,7 @@ class _Client:
 
 
 class _Server:
-    """The process that evaluates; one thread."""
+    """The server; it has one thread."""
 
     def __init__(self, backend: str, device: str) -> None:
         self._backend, self._device = backend, device
@@ -281,7 +281,7 @@ class _Server:
         client.connection.sendall(struct.pack("<I", len(name)) + name)
 
     def _load(self, digest: str, config: NetworkConfig, weights: Mapping[str, Tensor]) -> None:
-        """Into an evaluator of such a network that nobody uses any more, or a new one."""
+        """Loads weights into an unused evaluator with the same configuration, or into a new one."""
         used = {client.network for client in self._clients}
         for old, evaluator in self._evaluators.items():
             if old not in used and evaluator.config == config:
@@ -293,7 +293,7 @@ class _Server:
         self._evaluators[digest] = make_evaluator(network, self._backend, self._device)
 
     def _evaluate(self, waiting: Sequence[_Client]) -> None:
-        """All that wait for the same network are one batch."""
+        """Evaluates the positions of waiting clients: one batch for each network."""
         for digest in {client.network for client in waiting}:
             asked = [client for client in waiting if client.network == digest]
             batch = np.concatenate([client.positions[: client.waiting] for client in asked])
@@ -307,11 +307,11 @@ class _Server:
                 try:
                     client.connection.sendall(_DONE)
                 except ConnectionError:
-                    continue  # it has died: that is heard next
+                    continue  # the client has died; ``_hear`` removes it
 
 
 def serve(address: str, backend: str, device: str) -> None:
-    """Evaluates for all who connect to a socket, until there is nobody any more."""
+    """Main function of the server: evaluates for all clients, until there have been none for ``_IDLE_S``."""
     torch.set_num_threads(1)  # as every process of a run; see ``selfplay.threads``
     Path(address).unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:

@@ -1,4 +1,4 @@
-"""The sequential probability ratio test of a match: it ends as soon as the results speak clearly enough."""
+"""The sequential probability ratio test of a match: it ends as soon as the results are clear enough."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Decision = Literal["H0", "H1"]
 
 
 class SprtFigures(TypedDict):
-    """A test for JSON: its hypotheses (Elo), the chances of error, the log-likelihood ratio and its bounds."""
+    """A test for JSON: its hypotheses (Elo), the error probabilities, the log-likelihood ratio and its bounds."""
 
     elo0: float
     elo1: float
@@ -29,16 +29,17 @@ class SprtFigures(TypedDict):
 
 @dataclass
 class Sprt:
-    """Whether the first player is ``elo1`` stronger (H1) rather than ``elo0`` (H0).
+    """Tests H0, that the first player is ``elo0`` stronger, against H1, that it is ``elo1`` stronger.
 
-    Pairs count in the order of the openings, not in that in which games end: short games would count first.
+    Pairs must be added in the order of the openings, not in the order in which games end: else short games count first.
 
     Attributes:
-        alpha: chance of accepting H1 where H0 is true. beta: the other way round.
-        decision: the hypothesis accepted, None while neither is.
+        alpha: probability of accepting H1 if H0 is true.
+        beta: probability of accepting H0 if H1 is true.
+        decision: the accepted hypothesis; None while there is none.
 
     Raises:
-        MatchError: ``elo1`` is not more than ``elo0``, or one is beyond ±1000.
+        MatchError: ``elo1`` is not above ``elo0``, or one of them is beyond ±1000.
     """
 
     elo0: float
@@ -63,7 +64,7 @@ class Sprt:
         return Sprt(float(match[1]), float(match[2]))
 
     def add(self, first: float, second: float) -> Decision | None:
-        """Takes in the first player's scores in the games of a pair; the decision so far, which stands once made."""
+        """Adds a pair: the first player's scores in its two games. Returns the decision, which never changes."""
         if self.decision is None:
             self.tally.add((first, second))
             lower, upper = self.bounds
@@ -73,12 +74,12 @@ class Sprt:
 
     @property
     def llr(self) -> float:
-        """Log of how much better the pairs fit H1 than H0; see ``gate.log_likelihood_ratio``."""
+        """Log-likelihood ratio of H1 to H0; see ``gate.log_likelihood_ratio``."""
         return log_likelihood_ratio(self.tally.pairs, self.elo0, self.elo1)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """``llr`` at which H0 and H1 are accepted."""
+        """Values of ``llr`` at which H0 (at most the first) and H1 (at least the second) are accepted."""
         return llr_bounds(self.alpha, self.beta)
 
     def report(self) -> SprtFigures:

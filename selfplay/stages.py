@@ -1,4 +1,4 @@
-"""Stages of a run: settings that it took on when it was resumed."""
+"""Stages of a run: changes of its settings when it was resumed."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ KEPT = {
     "preset": "it is where its settings come from",
     "network": "its weights have that size",
     "student.network": "its weights have that size",
-    "teacher.digest": "its teacher lies in its folder",
+    "teacher.digest": "its teacher is in its folder",
     "init": "it has begun",
     "seed": "its games follow from it",
     "pool": "use --pool",
@@ -37,7 +37,7 @@ KEPT = {
     "trainer.batch_size": "samples and steps are counted from its beginning",
     "trainer.optimizer": "its state is of that optimizer",
 }
-"""What a run cannot change, and why."""
+"""Setting that a run cannot change → reason."""
 
 
 def _flattened(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -49,18 +49,19 @@ def _flattened(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[st
 
 
 def flat_settings(config: RunConfig) -> dict[str, Any]:
-    """All settings by their dotted names, in the form that JSON has; not the stages."""
+    """Dotted name → value in JSON form, of all settings; without the stages."""
     return dict(_flattened(config.model_dump(mode="json", exclude={"stages"})))
 
 
 def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps: int) -> RunConfig:
-    """The configuration of a run from here on, with settings as for ``make_config``; the same if they change nothing.
+    """Returns a run's configuration with changed settings as a new stage; ``config`` itself if nothing changes.
 
     Args:
-        iteration, steps: what the run has behind it.
+        settings: ``key=value`` texts, as for ``make_config``.
+        iteration, steps: iterations and training steps of the run so far.
 
     Raises:
-        ConfigError: no such setting or value, or one that a run keeps.
+        ConfigError: there is no such setting or value, or a run cannot change it (``KEPT``).
     """
     fields = config.model_dump(mode="json")
     for text in settings:
@@ -79,7 +80,7 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
 
 
 def config_at(config: RunConfig, steps: int) -> RunConfig:
-    """A run's configuration as it was after this number of training steps: later stages are undone."""
+    """A run's configuration as it was after ``steps`` training steps: later stages are undone."""
     kept = [stage for stage in config.stages if stage.steps < steps]
     fields = config.model_dump(mode="json", exclude={"stages"})
     for stage in reversed(config.stages[len(kept) :]):
@@ -89,7 +90,10 @@ def config_at(config: RunConfig, steps: int) -> RunConfig:
 
 
 def training_commands(config: RunConfig) -> list[str]:
-    """The commands that train like this, one for each stage; where the preset is one's own, all it sets is named."""
+    """The commands that repeat a run, one for each stage.
+
+    If its preset is not in ``PRESETS``, all settings that differ from the default preset are named.
+    """
     first = config_at(config, 0)
     name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
     base = make_config(name)

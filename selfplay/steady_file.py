@@ -1,4 +1,4 @@
-"""A file that is rewritten while its content grows: after every change, or a moment later."""
+"""A file that is rewritten soon after each change of its content."""
 
 import threading
 import time
@@ -7,17 +7,17 @@ from pathlib import Path
 
 from engine.files import StorageError, atomic_write
 
-_SHARE = 20  # after writing, a file rests for this multiple of the time that writing took
+_PAUSE_FACTOR = 20  # pause after writing, as a multiple of the time that writing took
 
 
 class SteadyFile:
-    """Keeps a file up to date and whole, without spending more than a small share of the time on it.
+    """Keeps a file up to date and complete, with at most about 5 % of the time spent on writing.
 
     Args:
-        content: what is to be in it; called with ``lock`` held, if need be in a thread of its own.
+        content: returns the content of the file; called with ``lock`` held, perhaps in another thread.
 
     Attributes:
-        lock: to be held while the content changes.
+        lock: must be held while the content changes.
     """
 
     def __init__(self, path: Path, content: Callable[[], bytes]) -> None:
@@ -29,7 +29,7 @@ class SteadyFile:
         self._failure: StorageError | None = None
 
     def changed(self) -> None:
-        """Writes the file now or soon; raises ``StorageError`` if that fails, or has failed since the last call."""
+        """Writes the file now or soon; raises ``StorageError`` if writing fails or has failed since the last call."""
         with self.lock:
             if self._failure:
                 raise self._failure
@@ -49,11 +49,11 @@ class SteadyFile:
                 self._timer = None
             begun = time.monotonic()
             atomic_write(self.path, self._content())
-            self._next = time.monotonic() + _SHARE * (time.monotonic() - begun)
+            self._next = time.monotonic() + _PAUSE_FACTOR * (time.monotonic() - begun)
 
     def _write_later(self) -> None:
         with self.lock:
-            if self._timer is threading.current_thread():  # or it has been written meanwhile
+            if self._timer is threading.current_thread():  # else the file was written meanwhile
                 try:
                     self.write()
                 except StorageError as error:

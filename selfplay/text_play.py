@@ -1,4 +1,4 @@
-"""``crownhead play --text``: a game in the terminal, with the network's first five moves at every turn."""
+"""``crownhead play --text``: a game in the terminal, which shows the network's five best moves at every turn."""
 
 from collections.abc import Callable
 
@@ -21,21 +21,21 @@ from .requests import PlayRequest
 SHOWN = 5
 SIDES = {"black": (Color.BLACK,), "white": (Color.WHITE,), "both": tuple(Color), "none": ()}
 HELP = "a move like 11-15 or 22x15; moves, undo, fen, pdn, resign, help, quit"
-_MOST_PLIES = 400  # longest game of two programs, which nobody at the keyboard can end
+_MOST_PLIES = 400  # longest game of two programs, which nobody could stop at the keyboard
 
 
 class TextPlayError(DraughtsError):
-    """A game that cannot be played as asked."""
+    """A game cannot be played with these options."""
 
 
 class TextGame:
-    """One game at the keyboard.
+    """One game in the terminal.
 
     Args:
         opponent: plays the sides that are not in ``humans``.
-        adviser: a network whose first moves are shown; None shows none.
-        read: asks for a line; EOFError when there are no more.
-        write: shows a line.
+        adviser: network whose most probable moves are shown; None: no moves are shown.
+        read: shows a prompt and returns the line typed; raises ``EOFError`` at the end of input.
+        write: prints a line.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TextGame:
         self._over = False
 
     def play(self) -> str:
-        """Plays to the end, or until somebody quits; the result in PDN (``*`` if it has none)."""
+        """Plays to the end, or until the user quits; returns the result in PDN (``*`` if there is none)."""
         result = "*"
         while not self._over:
             self._show()
@@ -85,7 +85,7 @@ class TextGame:
         self.board.push(move)
 
     def _ask(self) -> str:
-        """Reads one line of the keyboard; returns the result if it ends the game."""
+        """Reads and executes one line; returns the result of the game, ``*`` unless the user resigns."""
         try:
             text = self._read(f"{self.board.turn}: ").strip()
         except EOFError:
@@ -114,7 +114,7 @@ class TextGame:
         return "*"
 
     def _undo(self) -> None:
-        """Takes back to the keyboard's last own move; says so where there is none."""
+        """Takes back moves up to the user's last one; prints a message if there is none."""
         behind = self.board.copy()
         while behind.move_stack:
             behind.pop()
@@ -130,7 +130,7 @@ class TextGame:
 
 
 def numbered(board: Board) -> str:
-    """The board as text, White at the bottom; every dark square with its number: b, w men, B, W kings."""
+    """The board as text, White at the bottom: each dark square with its piece (b, w men; B, W kings) and number."""
     pieces, rows = board.piece_map(), []
     for row in range(8):
         cells = []
@@ -142,14 +142,14 @@ def numbered(board: Board) -> str:
 
 
 def first_moves(network: SearchPlayer, board: Board, number: int = SHOWN) -> list[tuple[Move, float]]:
-    """A network's first moves without search, and their probabilities."""
+    """The ``number`` most probable moves by a network without search, with their probabilities."""
     priors = network.analyse(board)[0].priors
     moves = search_moves(board)
     return [(moves[place], float(priors[place])) for place in (-priors).argsort(kind="stable")[:number]]
 
 
 def text_play(request: PlayRequest) -> None:
-    """Plays a game in the terminal; see ``crownhead play --help``. Raises ``TextPlayError``: no such side."""
+    """Plays a game in the terminal; see ``crownhead play --help``. Raises ``TextPlayError``: bad side."""
     side = request.side or "black"
     if side not in SIDES:
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")

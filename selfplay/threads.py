@@ -1,7 +1,7 @@
-"""The one place that decides how many threads and devices a process uses, and that tells what machine this is.
+"""Decides how many threads and which device a process uses, and describes the machine.
 
-Every process of a run computes with one thread and there are more processes or actors instead: a torch team of two
-threads beside another busy process was measured to fall from thousands of positions a second to a few.
+Every process of a run computes with one thread, and there are more processes instead: two torch threads beside another
+busy process were measured to fall from thousands of positions per second to a few.
 """
 
 import os
@@ -15,18 +15,18 @@ _CPU_INFO = "/proc/cpuinfo"
 
 
 def use_single_thread() -> None:
-    """Makes torch compute with the calling thread alone, in this process."""
+    """Makes torch compute with one thread in this process."""
     torch.set_num_threads(1)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by processes started from here
 
 
 def num_cores() -> int:
-    """Cores this process may run on."""
+    """Number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def choose_device(name: str) -> str:
-    """``auto`` becomes ``cuda`` where there is one, else ``cpu``; raises ``ValueError`` where cuda is missing."""
+    """Turns ``auto`` into ``cuda`` if there is a GPU, else ``cpu``; raises ``ValueError`` for cuda without a GPU."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
@@ -35,7 +35,10 @@ def choose_device(name: str) -> str:
 
 
 def spread_over_gpus(device: str, number: int) -> tuple[str, int]:
-    """``cuda`` becomes one of this machine's GPUs, in turn by number, and how often it has had a turn; others stay."""
+    """(device, turn) of actor ``number``: for ``cuda`` actors are spread over this machine's GPUs in turn.
+
+    ``turn`` counts the actors with smaller numbers on the same GPU; it is 0 for other devices.
+    """
     if device != "cuda":
         return device, 0
     turn, gpu = divmod(number, torch.cuda.device_count())
@@ -43,18 +46,18 @@ def spread_over_gpus(device: str, number: int) -> tuple[str, int]:
 
 
 def gpu_busy(device: str) -> int | None:
-    """For how much of the last moments a GPU was at work, in percent; None of other devices, or where it isn't told."""
+    """Present utilisation of a GPU in percent; None for other devices, or if it is unknown."""
     if not device.startswith("cuda"):
         return None
     try:
         return torch.cuda.utilization(device)
-    except Exception:  # NVIDIA's library is missing, or has an error of its own: a figure less is no fault
+    except Exception:  # NVIDIA's library is missing or fails; the figure is not essential
         return None
 
 
 def describe_machine(device: str) -> str:
-    """Device, its name, cores, and the versions that figures depend on."""
-    processor = f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})"  # half of a small network's speed
+    """Device with its name, cores, and the versions that measurements depend on, as one line."""
+    processor = f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})"  # doubles a small network's speed
     name = torch.cuda.get_device_name() if device.startswith("cuda") else processor
     versions = ", ".join(f"{package} {installed_version(package)}" for package in ("torch", "numba", "numpy"))
     return f"{device}: {name}, {num_cores()} cores; Python {platform.python_version()}, {versions}"

@@ -1,4 +1,4 @@
-"""The outer loop: self-play fills the replay window, the learner draws from it, candidates go through the gate."""
+"""The outer loop: self-play fills the replay window, the learner trains on it, candidates play at the gate."""
 
 import math
 import time
@@ -39,22 +39,22 @@ _WAIT_SECONDS = 0.2
 
 
 class Listener(Protocol):
-    """Hears what happens in a run: a progress display, or nobody."""
+    """Receives the events of a run, for example to display progress."""
 
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
-        """Called with ``begin``, ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end`` and figures to show."""
+        """Called with ``begin``, ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end``, and its figures."""
 
 
 def samples_to_draw(config: RunConfig, total_samples: int, steps: int) -> float:
-    """Training samples that may still be drawn: of each new sample ``reuse``; a step takes its batch.
+    """Number of training samples that may still be drawn: ``reuse`` times ``total_samples``, less those of all steps.
 
-    The balance follows from what is on disk, so it survives a kill.
+    It follows from what is on disk, so it survives a kill.
     """
     return config.loop.reuse * total_samples - steps * config.trainer.batch_size
 
 
 class TrainingFigures(WorkFigures):
-    """Where a run stands."""
+    """State of a run, and how busy this process's actors and learner are."""
 
     run: str
     iterations: int
@@ -67,11 +67,11 @@ class TrainingFigures(WorkFigures):
 
 
 class Training:
-    """One process's part in a run: learner, gate and the pool of actors.
+    """A run in training in this process: learner, gate and the pool of actors.
 
     Args:
-        folder: the run, locked by the caller.
-        listener: told of every event.
+        folder: folder of the run, locked by the caller.
+        listener: called with every event.
 
     Raises:
         ValueError: the run's files do not fit (``RunError``, ``CheckpointError``, ``TrainingError``, ...).
@@ -98,7 +98,7 @@ class Training:
 
     @property
     def state(self) -> RunState:
-        """Iteration, best network, promotions, and the time used when it was written."""
+        """Iteration, best network, promotions, and the time used when the state was last written."""
         return self._judge.state
 
     @property
@@ -107,11 +107,11 @@ class Training:
         return self._judge.ratings
 
     def _make_first(self, folder: Path) -> None:
-        """The checkpoint of random weights, unless it is there."""
+        """Saves the first checkpoint with random weights, unless it exists."""
         if folder.exists():
             return
         if self.config.init is not None:
-            raise RunError(f"{folder} is missing: begin the run anew, with --init and another folder")
+            raise RunError(f"{folder} is missing: begin a new run with --init in another folder")
         save_checkpoint(folder, self._fresh(self.config.network), {"steps": 0})
 
     def _make_trainer(self) -> Trainer:
@@ -129,16 +129,16 @@ class Training:
         return make_network(config)
 
     def _trainer_of(self, network: Network, config: TrainerConfig, path: Path) -> Trainer:
-        """A trainer of the network as it is, or where the file says that it stands."""
+        """A trainer of the network, in the state saved in the file ``path`` if it exists."""
         trainer = Trainer(network, config, self._device)
         if path.exists():
             try:
                 trainer.load(path)
             except CheckpointError as error:
                 best = self.folder.checkpoint(self.state.best)
-                raise RunError(f"{error}; else begin a new run with --init {best}") from error
+                raise RunError(f"{error}; or begin a new run with --init {best}") from error
         elif self.state.iteration > 0:
-            raise RunError(f"{path} is missing: the learner cannot go on where it was")
+            raise RunError(f"{path} is missing: the learner cannot continue from where it was")
         return trainer
 
     def _make_teacher(self) -> Teacher | None:
@@ -150,7 +150,7 @@ class Training:
 
     @property
     def minutes(self) -> float:
-        """Time used by the run so far, earlier processes included."""
+        """Minutes used by the run so far, with those of earlier processes."""
         return self._minutes_before + (time.monotonic() - self._started) / 60
 
     def _out_of_time(self, reserve_seconds: float = 0.0) -> bool:
@@ -166,7 +166,7 @@ class Training:
         return most is not None and self.state.iteration >= most
 
     def run(self) -> TrainingFigures:
-        """Trains until the run is over; its copy elsewhere is then what its folder is, however it has ended."""
+        """Trains until the run is over; at the end, also after an error, the copy (``mirror``) is updated."""
         try:
             return self._run()
         finally:
@@ -178,7 +178,7 @@ class Training:
         pool = make_pool(self.config, self.replay)
         self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps, dashboard=pool.dashboard)
         self._listen("begin", self.summary())
-        with ExitStack() as closing:  # each of these, though another fails
+        with ExitStack() as closing:  # runs all of these even if one fails
             closing.enter_context(faults_logged(self.folder))
             closing.callback(self._curves.close)
             closing.callback(lambda: self._take_in(pool.close()))
@@ -195,7 +195,7 @@ class Training:
         return summary
 
     def summary(self) -> TrainingFigures:
-        """Where the run stands now."""
+        """Present state of the run."""
         return {
             "run": str(self.folder.path),
             "iterations": self.state.iteration,
@@ -209,7 +209,7 @@ class Training:
         }
 
     def _draw(self) -> None:
-        """The ratings as a picture, where matplotlib is installed; the run's log has them in any case."""
+        """Draws the picture of the ratings if matplotlib is installed."""
         if missing_packages(("matplotlib",)):
             return
         minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
@@ -234,7 +234,7 @@ class Training:
                 self._save()
 
     def _play_and_learn(self, pool: Source, to_draw: float, ending: bool) -> None:
-        """Takes in what has been played, asks for more, and makes a training step if there is enough."""
+        """Collects results, requests more, and makes a training step if there are enough samples."""
         loop, judging = self.config.loop, self._judge.under_way
         in_turn = loop.deterministic or loop.games_per_iteration is not None
         enough_games = self._games_due(ahead=int(judging)) <= 0
@@ -255,7 +255,7 @@ class Training:
             self._listen("wait", {"samples": self.replay.total_samples})
 
     def _games_due(self, ahead: int = 0) -> float:
-        """Games that self-play still has to play in this iteration and ``ahead`` more; infinite if none are set."""
+        """Games still to play in this iteration and in ``ahead`` more; infinite without ``games_per_iteration``."""
         games = self.config.loop.games_per_iteration
         return math.inf if games is None else (self.state.iteration + 1 + ahead) * games - self.replay.total_games
 
@@ -267,7 +267,7 @@ class Training:
         return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
 
     def _collect_one(self, pool: Source) -> None:
-        """Asks for one shard and waits for it: what is played does not depend on how fast the learner is."""
+        """Requests one shard and waits for it, so that games do not depend on the learner's speed."""
         pool.refill(in_flight=1)
         shards = self.replay.next_number
         while self.replay.next_number == shards:
@@ -313,7 +313,7 @@ class Training:
 
     def _train_step(self) -> None:
         trainer, config, began = self.trainer, self.config.trainer, time.monotonic()
-        # A step's samples follow from its number, so a resumed run draws what it would have drawn.
+        # The number of a step seeds its samples, so a resumed run draws the same ones.
         rng = np.random.default_rng([self.config.seed, trainer.steps])
         samples = self.replay.sample(config.batch_size, rng)
         batch = to_training_batch(samples, config.wdl_search_weight)
@@ -341,7 +341,7 @@ class Training:
             self._mirror.push(self.folder)
 
     def _begin_gate(self, pool: Source) -> None:
-        """Lets a candidate, the learner's average, play the best."""
+        """Makes a candidate of the learner's averaged weights and lets it play the best network."""
         self._save()
         figures = {
             "steps": self.trainer.steps,
@@ -353,7 +353,7 @@ class Training:
         self._judge.begin(pool, self.trainer.ema_network, student, figures)
 
     def _tell(self, event: str, figures: Mapping[str, Any]) -> None:
-        """Logs what the judge reports."""
+        """Logs and shows a report of the judge."""
         self.folder.log(event, **figures)
         if event == "exam":
             self._curves.add("exam/endgame_accuracy", figures["accuracy"], self.trainer.steps)
@@ -364,7 +364,7 @@ class Training:
 
 
 def make_pool(config: RunConfig, replay: ReplayBuffer) -> Source:
-    """The pool that the configuration names.
+    """Makes the pool that the configuration names.
 
     Raises:
         ClusterError: Ray is not installed or cannot be started, or the cluster cannot be joined.

@@ -1,9 +1,10 @@
-"""Training samples from inside the trees of a search (TreeStrap: Veness et al. 2009).
+"""Training samples from inside search trees (TreeStrap: Veness et al. 2009).
 
-A search judges every position of its tree that it has visited often, so a tree gives many samples where a game's moves
-give one. A sample's win/draw/loss is the mean of its visits, its policy their shares where there are enough of them.
-Positions a few random moves further on come with the network's own opinion: a search meets many that no good search has
-visited often, such as those after a man was lost, and must judge them right.
+A search also gives values of the positions inside its tree, so one tree gives many samples. The win/draw/loss of a
+sample is the mean over its visits; its policy is the fraction of visits of each move, if there are enough visits.
+
+Offshoots are positions a few random moves further on, with the network's own win/draw/loss. They train the network on
+positions that searches meet but rarely visit often, such as those after the loss of a man.
 """
 
 import numpy as np
@@ -19,23 +20,23 @@ from engine.search import Evaluator, LockstepSearch
 from .records import OFFSHOOT, TREE, Samples, found_samples
 
 _MOST_RANDOM_MOVES = 3
-_FEWEST_PIECES = 5  # fewest pieces of an offshoot: positions with fewer are for the tables
-_LONGEST = 64  # moves of an offshoot, captures included
+_FEWEST_PIECES = 5  # fewest pieces of an offshoot: with fewer pieces the tables know the value
+_LONGEST = 64  # most moves that lead to an offshoot, with captures
 
 
 class TreeSampleConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """Which positions beside those of a game become samples."""
+    """Which positions that are not in the game itself become samples."""
 
-    most: int = Field(0, ge=0, le=4096, description="of the tree of one search in full; 0: none")
-    least_visits: int = Field(32, ge=2, description="of a position that becomes a sample")
-    policy_visits: int = Field(128, ge=2, description="of one whose policy is a target, too")
+    most: int = Field(0, ge=0, le=4096, description="most samples from the tree of one full search; 0: none")
+    least_visits: int = Field(32, ge=2, description="fewest visits of a position in the tree that becomes a sample")
+    policy_visits: int = Field(128, ge=2, description="fewest visits at which such a sample has a policy target")
     offshoots: float = Field(
-        0.0, ge=0, le=1, description="share of them beside which a position a few random moves on becomes a sample"
+        0.0, ge=0, le=1, description="fraction of these samples that get another one a few random moves further on"
     )
 
 
 class TreeReader:
-    """Reads samples from the trees of a search."""
+    """Reads samples from the search trees of ``search``."""
 
     def __init__(self, search: LockstepSearch, config: TreeSampleConfig) -> None:
         self._search, self._config = search, config
@@ -46,7 +47,7 @@ class TreeReader:
         self._probabilities = np.zeros(config.most * MAX_MOVES, np.float32)
 
     def read(self, slot: int) -> Samples:
-        """The samples of the tree in a slot, below its root, whose position is one of the game's."""
+        """Samples of the tree in a slot, without its root, which is a position of the game."""
         found = self._positions, self._wdl, self._counts, self._probabilities
         least, policy = self._config.least_visits, self._config.policy_visits
         n, length = _read_tree(*self._search.tree(slot), self._seen, least, policy, found)
@@ -56,9 +57,9 @@ class TreeReader:
 
 @njit(cache=True)
 def _read_tree(nodes, root, end, seen, least_visits, policy_visits, found):
-    """Fills the arrays ``found`` and returns numbers of samples and of probabilities.
+    """Fills the arrays ``found``; returns the numbers of samples and of probabilities.
 
-    Positions that the graph shares are read once, by their children.
+    Nodes that share their children (transpositions) are read once; ``seen`` marks children and is cleared at the end.
     """
     positions, wdl, counts, probabilities = found
     n, length = 0, 0
@@ -95,9 +96,10 @@ def _read_tree(nodes, root, end, seen, least_visits, policy_visits, found):
 
 
 def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Generator) -> Samples:
-    """Positions a few random moves, and the captures that follow, after others: uint32 [N, 4], with one each at most.
+    """Samples at most one random walk away from each of ``positions`` (uint32 [N, 4]).
 
-    Their win/draw/loss is what the evaluator says of them; they have no policy.
+    A walk has 1 to ``_MOST_RANDOM_MOVES`` random moves and goes on while there are captures. It gives no sample if the
+    game ends or few pieces are left. The win/draw/loss is the evaluator's; there is no policy.
     """
     ends = np.zeros_like(positions)
     ends = ends[: _walk(positions, new_random(int(rng.integers(1 << 62))), new_moves(1)[0], ends)]
@@ -111,7 +113,7 @@ def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Genera
 
 @njit(cache=True)
 def _walk(positions, random, moves, ends):
-    """Writes the positions at the ends of random walks into ``ends``; returns their number."""
+    """Writes the final positions of random walks into ``ends``; returns their number."""
     n = 0
     for i in range(positions.shape[0]):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]

@@ -1,4 +1,4 @@
-"""Networks on their way from the learner to the actors."""
+"""Networks in the form in which the learner sends them to the actors."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from learner.network import Network, NetworkConfig, make_network
 
 @dataclass(frozen=True)
 class Weights:
-    """A network on its way to the actors: the bytes of a safetensors file, and a digest for the game records."""
+    """A network to send to actors: the bytes of a safetensors file, and a digest for the game records."""
 
     config: NetworkConfig
     data: bytes
@@ -21,7 +21,7 @@ class Weights:
         return Weights(network.config, safetensors.torch.save(tensors), digest)
 
     def network(self) -> Network:
-        """The network, to evaluate with."""
+        """Makes the network, in evaluation mode."""
         network = make_network(self.config).eval()
         network.set_weights(safetensors.torch.load(self.data))
         return network

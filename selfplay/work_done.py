@@ -1,4 +1,4 @@
-"""How busy a run's actors and learner are, and how much self-play makes: what a process counts from its start on."""
+"""Measures how busy a run's actors and learner are and how fast self-play is, since the start of this process."""
 
 import time
 from typing import TypedDict
@@ -8,12 +8,12 @@ from .replay import ReplayBuffer
 
 
 class WorkFigures(TypedDict):
-    """Shares of this process's time, and rates of all of it.
+    """How busy actors and learner are, and rates of self-play, since the start of this process.
 
-    ``actors`` is how many were at work, on the average. ``actors_busy`` and ``learner_busy`` are shares of this
-    process's time: of playing, on the average of these actors, and of training steps. ``cores_used`` is how many
-    processors they worked on, on the average. The rates are those of self-play over all of this process's time, but for
-    that of an actor, which is by its processor's time.
+    ``actors`` is the mean number of running actors. ``actors_busy`` is the fraction of their time in which they play,
+    ``learner_busy`` the fraction of time spent on training steps. ``cores_used`` is the processor time of actors and
+    learner per second. Rates are per second of wall time; ``actor_evaluations_per_second`` is per second of an actor's
+    processor time.
     """
 
     actors: float
@@ -27,13 +27,13 @@ class WorkFigures(TypedDict):
 
 
 class WorkDone:
-    """Counts in the learner's thread.
+    """Counts the work of actors and learner; for use in the learner's thread.
 
     Args:
-        began: when the process's part in the run began, by ``time.monotonic``.
+        began: start of the training in this process, by ``time.monotonic``.
 
     Attributes:
-        in_flight: shards that have been asked for, as of the last ``at_work``.
+        in_flight: number of requested shards at the last ``at_work``.
     """
 
     def __init__(self, replay: ReplayBuffer, began: float) -> None:
@@ -45,7 +45,7 @@ class WorkDone:
         self._size = self.in_flight = self._evaluations = 0
 
     def at_work(self, size: int, in_flight: int) -> None:
-        """Notes that ``size`` actors are at work now, with ``in_flight`` shards asked for."""
+        """Notes that ``size`` actors are running now, with ``in_flight`` shards requested."""
         self._size, self.in_flight = size, in_flight
         self._count()
 

@@ -1,4 +1,4 @@
-"""What a pool runs once per actor: games with the networks it is sent, packed as shards, and games of matches.
+"""The worker of an actor in a pool: plays self-play with the networks it receives, packed as shards, and match games.
 
 It does not depend on Ray.
 """
@@ -29,9 +29,9 @@ from .weights import Weights
 
 
 def actors_here(config: RunConfig) -> int:
-    """How many actors play on this machine: as the configuration says, or as keep it busy.
+    """Number of actors on this machine: ``selfplay.actors``; for ``auto`` one per core.
 
-    That is one a core, and half as many again where GPUs evaluate for all: some then search while others wait.
+    With shared evaluators on GPUs ``auto`` gives three for two cores: some actors search while others wait.
     """
     settings = config.selfplay
     if settings.actors != "auto":
@@ -42,17 +42,17 @@ def actors_here(config: RunConfig) -> int:
 
 
 class _StoppedError(Exception):
-    """The games of a match are given up."""
+    """The worker was stopped in the games of a match."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a worker has played.
+    """A shard that a worker has played.
 
     Attributes:
-        machine: on which it plays.
-        shard: bytes, which are the learner's to write.
-        gpu_busy: how busy its GPU was when it was done, in percent; None without one.
+        machine: host name of the worker.
+        shard: bytes of the shard, which the learner writes to disk.
+        gpu_busy: utilisation of the worker's GPU at the end, in percent; None without a GPU.
     """
 
     actor: int
@@ -63,12 +63,15 @@ class Played:
 
 
 class Worker:
-    """Plays with the weights it is sent.
+    """Plays with the weights of each request.
 
-    Games in play go on from request to request with the same kind of network: a teacher's games are not the run's own.
+    Unfinished games continue in the next request with the same kind of network: games of the teacher are separate from
+    those of the run's own networks.
 
     Args:
-        seed: of its games; another one after a restart, so that no game is played twice.
+        actor: number of the actor.
+        seed: seed of its games; it must differ after a restart, so that no game is played twice.
+        knowledge: makes the actor's endgame knowledge; None: no knowledge.
     """
 
     def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:
@@ -78,12 +81,12 @@ class Worker:
         self._config = config
         self._number = actor
         self._seed = seed
-        self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # by whether they are the teacher's
+        self._actors: dict[bool, tuple[Actor, NetworkEvaluator]] = {}  # key: whether the teacher plays
         self._players: dict[str, Player] = {}  # players of matches, by the digests of their networks
         self._stopping = False
 
     def play(self, weights: Weights) -> Played | None:
-        """Plays until there is enough for a shard; None if stopped before a game ended."""
+        """Plays until there are enough samples for a shard; None if it was stopped before a game ended."""
         actor, evaluator = self._prepare(weights)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
         if not records:
@@ -91,7 +94,7 @@ class Worker:
         return Played(self._number, socket.gethostname(), pack_shard(records), stats, gpu_busy(str(evaluator.device)))
 
     def play_match(self, part: MatchPart, *networks: Weights) -> MatchPlayed | None:
-        """Plays games of a match, with the networks of ``PoolMatch``; None if stopped before all were over."""
+        """Plays games of a match with the networks of ``PoolMatch``; None if it was stopped before all were over."""
         players = self._match_players(part, networks)
         seed_players(*players, part.seed, part.games[0])
         limit = self._config.selfplay.max_plies
@@ -106,7 +109,7 @@ class Worker:
             raise _StoppedError
 
     def _match_players(self, part: MatchPart, networks: Sequence[Weights]) -> tuple[Player, Player]:
-        """The players of a match; those of the part before are kept, and no others."""
+        """The players of a match; only players of the previous call are reused, others are dropped."""
         kept, self._players = self._players, {}
         for name, weights in zip(part.names, networks, strict=False):
             player = kept.get(weights.digest)
@@ -122,7 +125,7 @@ class Worker:
         return first, make_simple_player(spec)
 
     def stop(self) -> None:
-        """Makes ``play``, in another thread, return soon."""
+        """Makes ``play`` and ``play_match`` return soon; called from another thread."""
         self._stopping = True
         for actor, _ in list(self._actors.values()):
             actor.stop()

@@ -1,4 +1,4 @@
-"""The analysis of whole files: what is written, that it goes on after a kill, and that nothing is overwritten."""
+"""The analysis of whole files: what is written, that it continues after a kill, and that nothing is overwritten."""
 
 import json
 import os

@@ -72,7 +72,7 @@ def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_three_actors_share_a_gpu_or_the_cores_there_are(
     device: str, pool: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a GPU two batches of two actors take turns."""
+    """On a GPU the batch is that of two actors, because three actors are divided between two lanes."""
     asked = []
     monkeypatch.setattr(bench, "num_cores", lambda: 2)
     monkeypatch.setattr(bench, "choose_device", lambda name: device)

@@ -26,7 +26,7 @@ def count(player: str | None = None, **options: Any) -> dict[str, Any]:
 
 
 def plain_value(board: Board, tables: Any) -> int:
-    """For the side to move, as the tables have it; -1 where it cannot move."""
+    """Value for the side to move by the tables; -1 if it cannot move."""
     return tables.probe_wdl(board) if board.legal_moves else -1
 
 

@@ -50,7 +50,7 @@ def random_boards(seed: int, games: int) -> list[Board]:
 
 
 def shuffle_kings(board: Board, ply: int) -> None:
-    """Makes the given ply of the kings of TWO_KINGS that go to and fro."""
+    """Makes ply number ``ply`` of the repeated sequence in which both kings of TWO_KINGS move forth and back."""
     board.push_pdn(("1-6", "32-27", "6-1", "27-32")[ply % 4])
 
 
@@ -228,7 +228,7 @@ def test_repetitions_need_not_follow_each_other() -> None:
 
 
 def test_eighty_plies_are_a_draw() -> None:
-    """Forty moves a side without a capture and without a man moving, and no position three times."""
+    """80 plies without a capture or a move of a man, and no position three times."""
     board = Board("B:WK32,K31,21,30:BK1,K2,K3,13")
     rng = random.Random(5)
     while board.reversible_plies < 80:
@@ -354,7 +354,7 @@ def test_errors_say_what_is_wrong(fen: str, text: str, message: str) -> None:
 
 
 def test_words_are_seen_by_the_side_to_move() -> None:
-    """White in Black's place, turned by 180 degrees, gives the same words."""
+    """A position turned by 180 degrees with colours exchanged has the same words."""
     black, white = Board("B:W21,K22:B1,K13"), Board("W:B12,K11:W32,K20")
     assert black.words() == white.words()
     own, opp, kings = black.words()

@@ -1,4 +1,4 @@
-"""How fast a network searches one position: the figures hang together."""
+"""How fast a network searches one position: the figures are consistent."""
 
 from pathlib import Path
 

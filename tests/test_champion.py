@@ -1,4 +1,4 @@
-"""The network that comes with the program: that it is the one that was measured, and plays as it did."""
+"""The network that comes with the program is the one that was measured, and plays as it did then."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Checkpoints and training states on disk: what was written comes back, whatever else says clearly what it is not."""
+"""Checkpoints and training states on disk: they are read back unchanged, and other files give a clear error."""
 
 import contextlib
 import os

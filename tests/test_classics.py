@@ -38,7 +38,7 @@ def moves_after(fen: str) -> list[str]:
 
 @pytest.mark.parametrize("classic", CLASSICS, ids=lambda classic: classic.name)
 def test_the_page_is_what_the_tables_say(classic: Classic, tables: Tablebase) -> None:
-    """Word for word where the distances ship; else the values that ship: of five pieces, and of lines down to these."""
+    """Where tables with distances are shipped, the page has their text; elsewhere its lines keep the shipped values."""
     prover = Prover(tables)
     if pieces_of(classic) <= 4 or pieces_of(classic) == classic.pieces.count("K") == 5:
         proofs: dict[Color, Proof | None] = {turn: prover.prove(classic.board(turn)) for turn in SIDES}

@@ -122,7 +122,7 @@ def test_analyse(checkpoint: Path) -> None:
         (["train", "--set", "search.c_puct=-1"], "c_puct"),
         (["train", "--set", "seed"], "key=value"),
         (["bench", "--net", "1x1"], "1x1"),
-        (["train", "--set", os.fsdecode(b"device=\xff")], "no UTF-8"),
+        (["train", "--set", os.fsdecode(b"device=\xff")], "not UTF-8"),
         (["train", "--set", "network=" + "x" * 5000], "wide512"),
     ],
 )

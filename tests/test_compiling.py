@@ -1,4 +1,4 @@
-"""At the first start a second process compiles the search; with processes of a few lines in its place."""
+"""At the first start a second process compiles the search; here scripts of a few lines stand in for that process."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from selfplay import compiling
 
 @pytest.fixture
 def helper(monkeypatch, tmp_path):
-    """Nothing is compiled; the second process runs these lines. Returns the folder of what they write."""
+    """Makes the search seem uncompiled and the second process run ``lines``; returns the folder for their files."""
 
     def use(lines):
         script = tmp_path / "helper"
@@ -32,7 +32,7 @@ def helper(monkeypatch, tmp_path):
 
 
 def appears(path):
-    """Whether a file comes into being within half a minute."""
+    """Whether a file appears within half a minute."""
     return any(path.exists() or time.sleep(0.05) for _ in range(600))
 
 
@@ -45,7 +45,7 @@ def test_a_compiled_search_needs_no_second_process(monkeypatch):
 
 
 def test_what_is_compiled_beside_is_what_the_search_needs():
-    """In a process of its own, where nothing else has called it with other types."""
+    """In a new process, where nothing else has called the function with other types."""
     lines = (
         "from engine.players.first_search import compile_backup, search_once\n"
         "from engine.search.kernels import backup_leaves\n"

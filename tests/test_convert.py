@@ -38,7 +38,7 @@ def test_perfect_play_takes_exactly_as_long_as_the_tables_say() -> None:
 
 
 def test_the_defence_holds_what_can_be_held() -> None:
-    """From positions that are no win for Black, random play of Black never beats it, whoever is to move."""
+    """From positions that Black cannot win, Black's random play never beats the player, whoever is to move."""
     player, random = TablebasePlayer(SHIPPED), RandomPlayer()
     rng = np.random.default_rng(5)
     held = 0
@@ -103,7 +103,7 @@ def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsy
 
 
 def test_what_cannot_be_done_is_said_before_the_first_game(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RequestError, match="--pieces 6: exact values of 2 to 5 pieces are at hand"):
+    with pytest.raises(RequestError, match="--pieces 6: exact values are known for 2 to 5 pieces"):
         convert(str(network), pieces=6)
     with pytest.raises(MissingTableError, match=r"no table with distances .* build it with"):
         convert(str(network), pieces=5, positions=30, folder=SHIPPED)

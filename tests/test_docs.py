@@ -31,7 +31,7 @@ _IN_TEXT = re.compile(r"(?<!`)`(crownhead [^`]+)`", re.S)
 
 
 class Block(NamedTuple):
-    """A fenced block: ``runs`` is whether nothing says that it is not run, ``after`` is the block right behind it."""
+    """A fenced block; ``runs`` is false after a "not run" comment, ``after`` is the block right after this one."""
 
     language: str
     text: str
@@ -60,7 +60,7 @@ def commands_in(text: str) -> Iterator[list[str]]:
 
 
 def read(arguments: Sequence[str]) -> None:
-    """Has the command line read these arguments, without running anything; raises its error if it cannot."""
+    """Parses arguments as the command line does, without running the command; raises its error."""
     command: Any = typer.main.get_command(crownhead.app)
     if arguments[:1] == ["--import"]:
         assert (ROOT / arguments[1]).is_file(), arguments[1]
@@ -102,7 +102,7 @@ def test_a_wrong_command_is_refused() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_named_in_the_text_exist(page: Path) -> None:
-    """Only names: such a command may leave out what the text around it says."""
+    """Only names are checked: a command inside a sentence may leave out its arguments."""
     for match in _IN_TEXT.finditer(page.read_text("utf-8")):
         command: Any = typer.main.get_command(crownhead.app)
         for word in match[1].split()[1:]:
@@ -114,7 +114,7 @@ def test_commands_named_in_the_text_exist(page: Path) -> None:
 
 @pytest.fixture
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory that lacks nothing which a checkout has."""
+    """A working directory with everything that a checkout has."""
     (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -70,7 +70,7 @@ def test_errors_shrink_with_the_root_of_the_games() -> None:
 
 @pytest.mark.parametrize(("elo", "bias", "pairs"), [(0, 0, 20), (35, 150, 50), (150, 80, 100), (-300, 0, 30)])
 def test_intervals_hold_the_truth_in_95_percent(elo: float, bias: float, pairs: int) -> None:
-    """Matches simulated from openings that favour one side; the pairs know of it, single games would not."""
+    """With openings that favour one side, intervals from pairs are right; those from single games would be too wide."""
     rng = np.random.default_rng(3)
     draws = 0.3
 
@@ -101,7 +101,7 @@ def test_tally() -> None:
     assert tally.points == 6
     assert tally.elo_diff() == elo_diff([0, 1, 2, 1, 1], [1, 0, 0])
     for wrong in ((), (1, 1, 1), (0.3,), (2,)):
-        with pytest.raises(ValueError, match="no result"):
+        with pytest.raises(ValueError, match="not the result"):
             tally.add(wrong)
     assert tally.games == 11
 
@@ -117,7 +117,7 @@ def elo_table(
 
 
 def plain_table(results: list[PairingResult], anchors: dict[str, float], prior: float) -> dict[str, float]:
-    """The same likelihood, game by game, climbed by a general optimiser."""
+    """Ratings that maximise the same likelihood, written game by game, found by a general optimiser."""
     players = sorted({name for line in results for name in line[:2]} - set(anchors))
     points: dict[tuple[str, str], float] = {}
     for line in results:
@@ -167,7 +167,7 @@ def test_table_finds_the_ratings_that_made_the_results() -> None:
 
 
 def test_errors_are_right_where_pairs_are_often_level() -> None:
-    """The better side wins most openings, so that most pairs are level: the errors of coin tosses would be too wide."""
+    """One side wins most openings, so most pairs are level: errors that treat games as coin tosses are too large."""
     rng = np.random.default_rng(1)
     truth = {"v0": 0.0, "v1": 60.0, "v2": 90.0}
     inside, errors, tosses = 0, [], []

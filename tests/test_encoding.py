@@ -29,7 +29,7 @@ DIRECTIONS = ((1, 1), (1, -1), (-1, -1), (-1, 1))  # row step and column step of
 
 
 def random_boards(seed: int, count: int) -> list[Board]:
-    """Random set-up positions in which there is a move, and two kings that can go round in circles."""
+    """The start, a position with a circular capture, another one, and random positions that have a legal move."""
     rng = random.Random(seed)
     boards = [Board(), Board(CIRCLE), Board("W:WK31:B18,19,26,27")]
     while len(boards) < count:
@@ -44,7 +44,7 @@ def stack(boards: list[Board]) -> np.ndarray:
 
 
 def test_planes() -> None:
-    """Against the piece map, square by square; White sees the board turned round."""
+    """Compared with the piece map, square by square; for White the board is turned by 180 degrees."""
     boards = random_boards(1, 300)
     positions = stack(boards)
     planes = encode_planes(positions)
@@ -61,7 +61,7 @@ def test_planes() -> None:
 
 
 def test_planes_do_not_know_colours() -> None:
-    """A position and the same one turned round with colours swapped look alike."""
+    """A position turned by 180 degrees with colours exchanged has the same planes."""
     black, white = Board("B:W18,K23:B1,K30"), Board("W:B15,K10:W32,K3")
     assert black.words() == white.words()
     assert black.turn is Color.BLACK
@@ -161,7 +161,7 @@ def _set_up(state):
 
 @njit(cache=True)
 def _hop_masks(code, masks, i):
-    """Writes the squares a move hops from as one mask per direction into ``masks[i]``; returns if a hop comes twice."""
+    """Writes to ``masks[i]``, one mask per direction, from which squares a move hops; returns whether a hop repeats."""
     masks[i] = 0
     hops = np.zeros(MAX_HOPS, np.int64)
     twice = False
@@ -231,13 +231,13 @@ def _check_random_play(seed, positions, plies):
 
 @pytest.mark.parametrize(("plies", "multi_jumps", "doubles"), [(0, 30_000, 5), (3, 150_000, 1_000)])
 def test_no_two_moves_share_a_logit(plies: int, multi_jumps: int, doubles: int) -> None:
-    """Over a million positions of random games and as many from random positions full of kings and multi-jumps.
+    """On a million positions of random games, and as many near random positions with many kings and multi-jumps.
 
-    A move's logit is the sum over its hops. No hop comes twice in a move, and two moves that lead to different
-    positions differ in their *sets* of hops: so there are logits that tell them apart. (A proof: hops are directed
-    edges between squares, and a move is a trail. Two open trails of the same edges begin and end alike; closed ones
-    that do not would begin at different pieces, each in the other's way. With start, end and captures alike they reach
-    one position.)
+    The logit of a move is the sum over its hops. No hop occurs twice in a move, and two moves that lead to different
+    positions have different *sets* of hops, so there are hop logits that distinguish them. (Proof: hops are directed
+    edges between squares, and a move is a trail. Two open trails with the same edges have the same start and end. Two
+    closed trails with different starts would begin at different pieces, each of which would block the other. With the
+    same start, end and captures, the moves reach the same position.)
     """
     broken, found_multi_jumps, found_doubles, with_kings = _check_random_play(np.uint64(2024), 1_000_000, plies)
     assert broken == 0
@@ -247,7 +247,7 @@ def test_no_two_moves_share_a_logit(plies: int, multi_jumps: int, doubles: int) 
 
 
 def test_a_circle_is_one_move() -> None:
-    """Two ways round reach the same position from the same square: one move, with the hops of the first way."""
+    """Both directions of a circular capture reach the same position: they are one move, with the hops of the first."""
     board = Board(CIRCLE)
     table, counts = hop_table(stack([board]))
     assert counts.tolist() == [1]

@@ -83,7 +83,7 @@ def trained(tables: DenseTables) -> PairNetwork:
 
 @pytest.fixture(scope="module")
 def untrained_file(tables: DenseTables, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """2-4 pieces, coded with a network that knows nothing."""
+    """2-4 pieces, encoded with an untrained network."""
     path = tmp_path_factory.mktemp("coded") / "four"
     write_coded(path, tables, 4, small_network(7), threads=1)
     return path

@@ -219,7 +219,7 @@ def test_answers_come_while_positions_are_still_written(trained: tuple[Path, dic
 
 
 def read_element(stream: IO[str]) -> dict[str, Any]:
-    """Of an array that is still being written."""
+    """Reads the next element of a JSON array that is still being written."""
     text = ""
     while not text.endswith("}"):
         text += stream.read(1)
@@ -265,7 +265,7 @@ def test_validation_counts_what_the_oracle_says(trained: tuple[Path, dict[str, A
 
 
 def games() -> np.ndarray:
-    """Positions that games might have reached, some of them twice, some with captures, some with a side gone."""
+    """Positions as from games: some of them twice, some with captures, some with one side without pieces."""
     materials = materials_between(2, 4)
     positions = EndgameSampler(load_tables(SHIPPED, 4, 1), materials, 5).draw(600).positions
     over = np.array([[1, 0, 0, 3]], np.uint32)

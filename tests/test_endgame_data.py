@@ -42,7 +42,7 @@ def places(kind: int) -> range:
 
 
 def brute_force_count(material: Material) -> int:
-    """Every choice of squares for every kind, those without two on one square counted."""
+    """Counts all choices of squares for the pieces, without those with two pieces on one square."""
     kinds = [[set(squares) for squares in combinations(places(kind), count)] for kind, count in enumerate(material)]
     boards: list[set[int]] = [set()]
     for kind in kinds:
@@ -99,7 +99,7 @@ def test_samples_are_positions_of_their_slice_with_the_tables_value(tables: Dens
 
 
 def reference_position(own: int, opp: int, kings: int, turn: str) -> Position:
-    """The mover's squares counted from its side, so Black's numbers are squares + 1 (``engine.bitboard``)."""
+    """Reference position of words; squares are counted from the side to move (for Black: number - 1)."""
     pieces = {}
     for word, color in ((own, "b"), (opp, "w")):
         for square in squares_of(word):

@@ -52,7 +52,7 @@ def pieces_of(position: np.ndarray) -> list[tuple[int, int]]:
 
 
 def slow_logits(network: PairNetwork, position: np.ndarray) -> torch.Tensor:
-    """The pair network by its definition, on a position of at most as many pieces as it has biases for."""
+    """Logits of the pair network by its definition, for a position with at most as many pieces as it has biases for."""
     p, pieces = dict(network.named_parameters()), pieces_of(position)
     places = [
         sorted(range(28), key=lambda s: BIT_OF_SQUARE[s]),
@@ -77,7 +77,7 @@ def slow_logits(network: PairNetwork, position: np.ndarray) -> torch.Tensor:
 
 
 def shaken(network: EndgameNetwork) -> EndgameNetwork:
-    """All parameters away from the zeros and twins they begin with."""
+    """Adds noise to all parameters, of which many begin as zeros or equal values."""
     torch.manual_seed(1)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -137,7 +137,7 @@ def test_pair_network_judges_more_pieces_than_it_knows() -> None:
 
 
 def test_any_words_whatever_are_judged() -> None:
-    """Men on their own promotion row, overlapping sides, empty boards: wrong, but no crash and no foreign memory."""
+    """Impossible positions (men on their promotion row, overlapping sides, empty boards) are judged without a crash."""
     words = np.random.default_rng(0).integers(0, 2**32, (2000, 4), np.uint32)
     words[0] = 0
     assert np.isfinite(shaken(PairNetwork(SMALL)).wdl_logits(words)).all()
@@ -211,7 +211,7 @@ def test_a_self_play_checkpoint_is_an_endgame_network_as_it_is(tmp_path: Path) -
 
 
 def damages() -> dict[str, tuple[str, bytes | None, str]]:
-    """What is done to which file, and what is said then; None removes the file."""
+    """Name of the damage → (file, new contents or None to remove it, expected message)."""
     return {
         "card gone": ("endgame.json", None, "No such file"),
         "card cut off": ("endgame.json", b'{"schema', "cut off or no JSON"),

@@ -44,7 +44,7 @@ MB = 2**20
 
 
 def hashed(positions: np.ndarray) -> np.ndarray:
-    """Numbers between 0 and 1, float64 [N, 3], that depend on the position alone."""
+    """Pseudo-random numbers between 0 and 1, float64 [N, 3], determined by the position."""
     words = [
         [int(mix(np.uint64(int(o) << 32 | int(p)) ^ np.uint64(int(k) * 77 + i))) for i in range(3)]
         for o, p, k in positions[:, :3].tolist()
@@ -69,7 +69,7 @@ def drawn(n: int, seed: int = 1, split: int | None = None, quiet: bool = False, 
 
 
 class FakeNetwork(EndgameNetwork):
-    """Exact values of the tables, made wrong and unsure by noise."""
+    """A network that gives the tables' values with noise, so that some answers are wrong or unsure."""
 
     kind = "pair"
     config = SMALL
@@ -90,7 +90,7 @@ class FakeNetwork(EndgameNetwork):
 
 
 class Node:
-    """The slow search: one position of the tree, with everything that ``resolve`` promises, by the rules of a board."""
+    """A node of the slow search, which does what ``resolve`` promises with the rules of ``Board``."""
 
     def __init__(self, board: Board, judge: Judge, answers: bool = False) -> None:
         self.board, self.judge = board, judge
@@ -143,7 +143,7 @@ class Node:
 def slow_search(
     position: np.ndarray, judge: Judge, rounds: int, threshold: float, weight: float
 ) -> tuple[list[float], int, int]:
-    """Probabilities, evaluations and rounds."""
+    """Returns probabilities of win, draw, loss, the number of evaluations, and the number of rounds."""
     root, done = Node(Board(format_fen(Color.BLACK, *position[:3].tolist())), judge, answers=True), 0
     for _ in range(rounds):
         ends = root.unsure(weight, threshold)

@@ -52,7 +52,7 @@ def board_of(position: np.ndarray) -> Board:
 
 
 def successors(position: np.ndarray) -> set[tuple[int, ...]]:
-    """Words of what the moves of a position lead to, by the rules of a board."""
+    """Words of the positions after all moves of a position, by the rules of ``Board``."""
     board, found = board_of(position), set()
     for move in board.distinct_moves:
         board.push(move)

@@ -16,7 +16,7 @@ def found(probabilities: np.ndarray, ways: np.ndarray) -> Resolved:
 
 
 def overconfident(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Stated probabilities, and classes drawn from these made less sure by a temperature of 2 and a doubt of 0.15."""
+    """Stated probabilities, and classes drawn from less sure ones (temperature 2, doubt 0.15)."""
     random = np.random.default_rng(seed)
     stated = softmax(random.normal(0, 4, (n, 3)).astype(np.float32))
     truth = believed(stated, 2.0, 0.15).astype(np.float64)

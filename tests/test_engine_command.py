@@ -83,7 +83,7 @@ def test_a_wrong_player_is_told_at_once(player: str, why: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_nobody_searches_for_a_program_that_has_gone() -> None:
-    """Its client is killed, with the pipes, while it thinks about a move for an hour."""
+    """The engine's client is killed, which closes the pipes, while the engine thinks about a move for an hour."""
     code = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=-1, stdout=-1, text=True)\n"
     code += "p.stdin.write('init\\nlevel move-time=3600\\ngo think\\n'); p.stdin.flush()\n"
     code += "while not p.stdout.readline().startswith('info'): pass\nprint(p.pid, flush=True); p.wait()"

@@ -388,7 +388,7 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     partial = json.loads((tmp_path / "tested" / "report.json").read_text())
     assert partial["experiments"]["predictions"]["rows"][0]["name"].startswith("network as published")
     assert partial["facts"]["not done, or not whole"] == "predictions"
-    with pytest.raises(ReproduceError, match="more than none"):
+    with pytest.raises(ReproduceError, match="must be above 0"):
         larson_command(collection, None, -1, 1, tmp_path / "x", quiet=True)
     with pytest.raises(ReproduceError, match="choose published, own"):
         larson_command(collection, "both", 1, 1, tmp_path / "x", quiet=True)

@@ -35,7 +35,7 @@ def test_random_positions_come_back(position: reference.Position) -> None:
 
 @given(positions, st.randoms(use_true_random=False))
 def test_order_does_not_matter(position: reference.Position, rng: random.Random) -> None:
-    """The sides in either order, squares in any order, an optional dot, space around."""
+    """Sides and squares may come in any order, with an optional dot at the end and spaces around."""
     turn, *sides = position.fen().split(":")
     shuffled = []
     for side in sides:

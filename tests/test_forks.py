@@ -11,7 +11,7 @@ from selfplay.records import GAME, GameRecord
 
 
 def side_positions(record: GameRecord) -> set[tuple[int, int, int]]:
-    """After every legal move of searched positions that is not the search's first choice, by the slow rules."""
+    """Words of the positions one move beside the game: after moves with a probability that are not the likeliest."""
     boards = [board.copy() for board in boards_of(record)]
     found, samples = set(), record.samples
     for row, board in [(row, boards[ply]) for row, ply in enumerate(samples.ply)]:

@@ -57,7 +57,7 @@ def test_llr_against_its_definition(pairs: list[int], elo0: float, elo1: float) 
 
 
 def test_llr_of_two_outcomes_by_hand() -> None:
-    """Pairs that are won or lost altogether are coin tosses, whose likelihood ratio is in every textbook."""
+    """Pairs that are won 2-0 or lost 0-2 are coin tosses, whose likelihood ratio has a simple formula."""
     wins, losses = 60, 40
     s0, s1 = expected_score(0), expected_score(40)
     expected = wins * math.log(s1 / s0) + losses * math.log((1 - s1) / (1 - s0))
@@ -126,7 +126,7 @@ def test_sprt_at_the_limit_goes_by_the_score(pair: tuple[float, float], threshol
 
 
 def wins_at_the_end(config: GateConfig, scores: tuple[float, ...]) -> bool:
-    """The rule as it is stated, after all games."""
+    """Decision by the stated rule after all games."""
     wins, draws, losses = (sum(score == value for score in scores) for value in (1.0, 0.5, 0.0))
     if config.win_points == 2:
         return round(100 * (wins + draws / 2), 6) >= round(100 * config.score_threshold * len(scores), 6)
@@ -146,7 +146,7 @@ def wins_at_the_end(config: GateConfig, scores: tuple[float, ...]) -> bool:
     ],
 )
 def test_fixed_rules_for_every_course_of_a_match(config: GateConfig) -> None:
-    """Every possible match: the early decision is the one at the end, and comes once no other end is possible."""
+    """In every possible match the early decision is that after all games, and comes as soon as it is certain."""
     ends: dict[tuple[float, ...], set[bool]] = {}
     matches = list(itertools.product(SCORES, repeat=config.max_games))
     stops = [*range(2, config.max_games, 2), config.max_games]
@@ -231,5 +231,5 @@ def test_settings_are_checked() -> None:
     ):
         with pytest.raises(ValidationError):
             GateConfig.model_validate(wrong)
-    with pytest.raises(ValueError, match="no result"):
+    with pytest.raises(ValueError, match="not the result"):
         add(Gate(GateConfig()), [(1, 0.7)])

@@ -46,7 +46,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
 
 
 def drive(app: App, script: Script, seconds: float = 30.0) -> None:
-    """Runs the program's own loop; the script goes on after every frame and closes the window at its end."""
+    """Runs the program's event loop; after each frame the script makes a step, at its end the window closes."""
     deadline, frame = time.monotonic() + seconds, app.frame
 
     def next_frame() -> None:
@@ -98,7 +98,7 @@ def until(condition: Callable[[], bool]) -> Script:
 
 
 def my_turn(app: App) -> bool:
-    """Whether the person is to move (or the game is over) and nothing moves on the board."""
+    """Whether the person is to move, with no animation on the board, or the game is over."""
     controller = app.controller
     return controller.session.is_over or (not controller.agent_to_move and not app.go.game.lively)
 

@@ -78,7 +78,7 @@ def test_each_game_has_its_file_and_a_recovered_one_goes_on(saver: Autosave) -> 
 
 @pytest.mark.parametrize("taken_up", [False, True])
 def test_the_file_of_a_game_that_is_over_is_never_changed(saver: Autosave, taken_up: bool) -> None:
-    """Looked over with other moves and comments, it goes into one more file, however much is added."""
+    """Moves and comments added to a finished game go to one other file."""
     session = session_of("11-15", "22-18", "15x22")
     session.resign(Color.WHITE)
     saver.save(session)
@@ -109,7 +109,7 @@ def test_the_file_of_a_game_that_is_over_is_never_changed(saver: Autosave, taken
 
 
 def test_another_game_never_goes_into_the_file_of_the_last(saver: Autosave) -> None:
-    """Even where nobody said ``begin``: a game loaded or pasted gets a file of its own."""
+    """A loaded or pasted game gets its own file, also without a call of ``begin``."""
     session = session_of("11-15")
     saver.save(session)
     saver.flush()

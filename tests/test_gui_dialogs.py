@@ -158,7 +158,7 @@ class Held(dict[int, bool]):
 
 
 def test_of_held_keys_only_those_of_navigation_repeat(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With frames longer than the delay of repetition a typed character is there once, whatever is held."""
+    """A held character key types once, even if frames are longer than the repeat delay; arrow keys repeat."""
     held = Held()
     monkeypatch.setattr(pygame.key, "get_pressed", lambda: held)
     monkeypatch.setattr("gui.key_repeat.DELAY_S", 0.0)

@@ -188,7 +188,7 @@ def test_a_lesson_is_done_at_the_board_and_kept(app: App, tmp_path: Path) -> Non
 
 @pytest.fixture
 def damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The table of two kings against one opens, but is damaged, and there is no other copy."""
+    """The only copy of the table of two kings against one can be opened, but is damaged inside."""
     folder = tmp_path / "tables"
     shutil.copytree(SHIPPED, folder)
     path = folder / "2100.wdl"

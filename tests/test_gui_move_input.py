@@ -25,7 +25,7 @@ def entry(fen: str = Board().fen(), colors: tuple[Color, ...] = tuple(Color), **
 
 
 def played(moves: MoveInput, *squares: int | None) -> str:
-    """The long form of the move that clicks on these squares make; every click but the last must make none."""
+    """Long form of the move that the last of these clicks makes, "" for none; earlier clicks must not make a move."""
     *first, last = squares
     for square in first:
         assert moves.click(square) is None, square
@@ -118,7 +118,7 @@ def test_a_piece_with_one_move_can_still_be_dragged_and_dropped_back() -> None:
 @pytest.mark.parametrize("first", [12, 16])
 @pytest.mark.parametrize("second", [12, 16])
 def test_a_second_click_for_a_move_made_by_one_plays_nothing(first: int, second: int) -> None:
-    """Whoever expects to need two clicks, on the piece and on its target, must not move another piece."""
+    """A user who clicks on piece and target although one click is enough must not move another piece."""
     moves = entry("B:W32:B12", one_click=True)
     assert played(moves, first) == "12-16"
     moves.set_board(Board("B:W28:B8,16"))  # 8-12 and 16-19 or 16-20 could be meant now
@@ -295,7 +295,7 @@ def test_a_circle_is_one_move_by_two_paths() -> None:
 
 
 def test_a_square_in_the_middle_of_two_ways() -> None:
-    """Both ways over 18 are the same move: a click there makes it, unless every square is to be entered."""
+    """Both paths over 18 are the same move: a click there makes it, unless every square must be entered."""
     moves = entry(CIRCLE, one_click=False)
     moves.click(2)
     assert moves.targets == {9, 11}
@@ -307,7 +307,7 @@ def test_a_square_in_the_middle_of_two_ways() -> None:
 
 
 def test_ambiguous_ends_are_entered_square_by_square() -> None:
-    """Over 6 and 14, or over 7 and 15: other pieces are taken, so these are two moves."""
+    """The paths over 6 and 14 and over 7 and 15 capture different pieces, so these are two moves."""
     board = Board("B:W6,7,14,15,22,23:BK2")
     for end in (25, 27):
         ways = {legal.move for legal in board.legal_paths() if legal.move.end == end}

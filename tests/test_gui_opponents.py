@@ -198,7 +198,7 @@ def test_every_field_of_the_search_is_a_setting_with_its_meaning_and_range() -> 
 
 @pytest.mark.parametrize("entry", SETTINGS, ids=lambda entry: entry.name)
 def test_ranges_are_those_of_the_search(entry) -> None:
-    """The ends are taken, what lies beyond is refused: the menu promises neither more nor less."""
+    """The limits of each range in the menu are accepted, and values beyond them are refused."""
     refused: list[object] = ["much", "", None]
     if entry.kind in ("int", "float"):
         step = 1 if entry.kind == "int" else 1e-6

@@ -33,7 +33,7 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What xclip is handed, in a file; there is no other tool."""
+    """Installs a fake xclip as the only tool; returns the file into which it writes its input."""
     folder, copied = tmp_path / "bin", tmp_path / "copied"
     folder.mkdir()
     program = folder / "xclip"

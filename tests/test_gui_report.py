@@ -71,7 +71,7 @@ def finished(review: GameReview) -> GameReport:
 
 
 def test_the_formula_by_hand() -> None:
-    """Black, at 0.5, gives 0.12 away; White plays the best; Black gives more away, or so it seems."""
+    """Black, at 0.5, loses 0.12; White plays the best move; Black seems to lose more."""
     game = played("11-15 22-18 15x22")
     script = [(0.0, "9-13"), (0.24, None), (-0.24, None), (0.9, "25x18")]
     report = finished(GameReview(game, Scripted(game, script)))

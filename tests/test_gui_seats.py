@@ -1,4 +1,4 @@
-"""Kept games go on between the same players: who plays and how much time is left lies beside the game."""
+"""Saved games continue between the same players: players and remaining time are stored beside the game."""
 
 import json
 import time
@@ -24,7 +24,7 @@ OTHERS = GamePlan(frozenset({Color.WHITE}), dict.fromkeys(Color, RANDOM), contro
 
 
 class Window:
-    """What a window has apart from its looks."""
+    """The parts of a window that do not draw."""
 
     def __init__(self, folder: Path, *kinds: str) -> None:
         self.now = 0.0
@@ -38,7 +38,7 @@ class Window:
         self.autosave.flush()
 
     def close(self) -> None:
-        """As a crash does: nothing more is saved."""
+        """Ends like a crash: nothing more is saved."""
         self.thinker.close()
         self.endgame.close()
         self.autosave.close()

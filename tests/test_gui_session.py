@@ -367,7 +367,7 @@ def test_what_is_said_of_moves() -> None:
 
 @given(st.data())
 def test_variations_against_a_tree_of_all_that_was_played(data: st.DataObject) -> None:
-    """Once a game is over: every way that was ever gone is there, in PDN, too, and the game is as it was played."""
+    """After the end of a game, all lines ever played are kept, also in PDN, and the main line stays the game."""
     session = session_of("11-15", "22-18", "15x22", "25x18")
     session.resign(Color.WHITE)
     game = moves_of(session)
@@ -393,7 +393,7 @@ def loaded(text: str) -> GameSession:
 
 
 def ways_of(line: list[PdnNode], before: tuple[Move, ...] = ()) -> Iterator[tuple[Move, ...]]:
-    """All ways through a line and its variations, from the start to every move."""
+    """Yields the moves from the start to each position of a line and its variations."""
     yield before
     for node in line:
         for variation in node.variations:

@@ -81,7 +81,7 @@ class SteppedPlayer:
 
 
 class PlainPlayer:
-    """A player that cannot be watched; it answers once the test lets it."""
+    """A player without intermediate results; it answers when the test allows it."""
 
     name = "plain"
 
@@ -215,7 +215,7 @@ def test_cancelling_is_immediate_and_the_search_makes_no_further_step(table) -> 
 
 
 def test_a_cancelled_search_cannot_come_back(table) -> None:
-    """Cancelled at the last moment: when the search is over and its move is being asked for."""
+    """It is cancelled at the last moment, after the search, while its move is being asked for."""
     player = SteppedPlayer()
     player.allowed.release(20)
     thinker = table(first=player)
@@ -236,7 +236,7 @@ def test_a_cancelled_search_cannot_come_back(table) -> None:
 
 
 def test_a_slice_of_a_real_search_is_short() -> None:
-    """What bounds the time until a cancelled search is over: slices, and steps of at most one evaluation."""
+    """A cancelled search ends soon, because slices are short and a step has at most one evaluation."""
     assert thinker_module.SLICE <= 0.025
     assert search_player_module._SLICE <= 512
 
@@ -281,7 +281,7 @@ def test_moving_now_plays_the_best_so_far(table) -> None:
 
 @pytest.mark.parametrize(("own", "clock_left", "steps"), [(3.0, None, 3), (9.0, 2.0, 2), (2.0, 9.0, 2), (None, 4.0, 4)])
 def test_time_limits(table, own: float | None, clock_left: float | None, steps: int) -> None:
-    """Every step takes a second of a clock that the test turns; the shorter of two limits counts."""
+    """Every step takes a second of a simulated clock; the shorter of two limits counts."""
     now = [100.0]
     player = SteppedPlayer()
     player.after_step = lambda: now.__setitem__(0, now[0] + 1.0)

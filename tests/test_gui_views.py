@@ -61,7 +61,7 @@ def pixels(surface: pygame.Surface) -> np.ndarray:
 
 
 def gray(surface: pygame.Surface) -> np.ndarray:
-    """Lightness alone, as somebody sees who sees no colours."""
+    """Lightness only, as seen by a person who sees no colours."""
     return pixels(surface) @ np.array([0.299, 0.587, 0.114])
 
 

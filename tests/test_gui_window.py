@@ -50,7 +50,7 @@ def pictures(tmp_path: Path) -> Path:
 
 
 def eager(board: Board) -> Move:
-    """A move that brings the game to an end: it captures and goes on."""
+    """A move that shortens the game: a capture if possible, else a move forward."""
     return max(board.legal_moves, key=lambda move: (len(move.captured), move.end))
 
 
@@ -72,7 +72,7 @@ def check_pdn(seen: RealWindow, result: str) -> None:
 
 
 def shows_board(picture: np.ndarray, seen: RealWindow) -> bool:
-    """Whether the corners of all squares have the theme's colours, up to what marks them."""
+    """Whether corners of all light squares have the theme's colour."""
     area, size = seen.board, seen.board.w // 8
     light = [picture[area.x + size * c + 2, area.y + size * r + size - 3] for c in range(8) for r in range(c % 2, 8, 2)]
     return all(np.array_equal(pixel, THEMES["Walnut"].light_square) for pixel in light)
@@ -130,7 +130,7 @@ def set_up_by_keys(seen: RealWindow) -> None:
 
 
 def enter_by_keys(seen: RealWindow, entry: MoveInput, move: Move, typed: bool) -> None:
-    """Types a move, or goes there with Tab and Enter; ``entry`` runs along and says how often."""
+    """Types a move, or selects its squares with Tab and Enter; ``entry`` is a copy that gives the number of Tabs."""
     if typed:
         names = {"-": "minus", "x": "x"}
         text = "-".join(map(str, move.path)) if not move.captured else "x".join(map(str, move.path))
@@ -193,7 +193,7 @@ def test_nothing_is_lost_in_a_crash(display: str, tmp_path: Path) -> None:
 
 
 def test_second_clicks_play_nothing_and_looking_back_destroys_nothing(display: str, tmp_path: Path) -> None:
-    """At the pace of a person: piece, pause, target, where the first click has moved; then a look back at the game."""
+    """At human pace: clicks on a piece and its target after the first click has moved; then a look back at the game."""
     quick = Preferences(one_click=True, animation_ms=40, sounds=False)
     games = tmp_path / "crownhead" / "games"
     with window(display, tmp_path, "--opponent", "random", "--side", "black", preferences=quick) as seen:
@@ -245,7 +245,7 @@ def test_without_an_audio_device_nothing_is_written_to_the_terminal(display: str
 
 
 def analyse(seen: RealWindow) -> None:
-    """Has it think along until arrows stand on the board, and a little longer: then there is more to see."""
+    """Turns analysis on and waits until arrows are on the board, and a little longer."""
     plain = seen.still_picture()[30:700].astype(int)
     seen.keys("a")
     until(lambda: (np.abs(seen.picture()[30:700] - plain) > 60).sum() > 3000, "arrows")

@@ -1,4 +1,4 @@
-"""External engines as players: small programs that misbehave in every way, and what comes of it."""
+"""External engines as players: small programs that misbehave in many ways, and how the player reacts."""
 
 import gc
 import os
@@ -78,7 +78,7 @@ Make = Callable[..., HubPlayer]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Makes a player of an engine that behaves but for ``changes``."""
+    """Makes a player of an engine that behaves well except for ``changes``."""
 
     def player(changes: str = "", log: str = "", **arguments: object) -> HubPlayer:
         path = tmp_path / "fake.py"
@@ -98,7 +98,7 @@ def pid_of(player: HubPlayer) -> int | None:
 
 
 def gone(pid: int | None) -> bool:
-    """Whether there is no process of that number any more, a zombie counting as one."""
+    """Whether the process no longer exists; a zombie still counts as existing."""
     assert pid is not None
     try:
         os.kill(pid, 0)
@@ -436,7 +436,7 @@ def test_its_text(make: Make) -> None:
     ],
 )
 def test_the_match_goes_on(tmp_path: Path, fault: str, ply: int, said: str) -> None:
-    """Whatever the engine does it loses that game with a message, and is there for the next one."""
+    """Whatever fault the engine has, it loses this game with a message and can play the next one."""
     path, patience = tmp_path / "faulty.py", 1.5 if "sleep" in fault else PATIENCE
     path.write_text(REAL.format(fault=fault, ply=ply))
     with HubPlayer(f"{sys.executable} {path}", seconds=0.1) as engine:

@@ -1,4 +1,4 @@
-"""Hub lines, positions, moves, levels, scores, parameters: there and back, against pydraughts, and the wrong ones."""
+"""Hub lines, positions, moves, levels, scores, parameters: round trips, comparison with pydraughts, and bad input."""
 
 import contextlib
 import io
@@ -36,7 +36,7 @@ values = st.text(st.characters(exclude_characters='"', exclude_categories=["Cc",
 
 
 def positions(games: int, seed: int) -> list[Board]:
-    """Boards of random games, every one of them."""
+    """All boards of random games."""
     rng, found = random.Random(seed), []
     for _ in range(games):
         board = Board()
@@ -199,7 +199,7 @@ def test_from_the_start_every_position_tells_whether_it_is_turned() -> None:
 
 
 class _same:  # noqa: N801
-    """Equal to a board with the same position."""
+    """Compares equal to any board with the same position."""
 
     def __init__(self, board: Board) -> None:
         self.fen = board.fen()

@@ -1,4 +1,4 @@
-"""Who may import whom, read from the source: the house's import directions, one home for Ray, no pickle."""
+"""Which modules may import which, checked in the sources: directions between packages, Ray in one place, no pickle."""
 
 import ast
 import subprocess
@@ -121,7 +121,7 @@ def test_importing_a_room_loads_no_barred_module() -> None:
 
 
 def private_names(files: dict[str, ast.Module]) -> list[str]:
-    """Private names of other rooms that ``papers`` imports: it is a user of what is public."""
+    """Private names of other packages that ``papers`` imports; it must use only public names."""
     return [
         f"{path}:{line}: {module}"
         for path, tree in files.items()

@@ -210,7 +210,7 @@ def test_evaluators_of_two_threads_update_independently():
 
 
 def broken(network, size=1e4):
-    """The same network but for a channel that nothing looks at, so large that integers leave the others no steps."""
+    """Adds an unused channel with values so large that integer steps are too coarse for all others."""
     with torch.no_grad():
         network.stem.norm.bias[0] = size
         readers = [block.first.conv for block in network.blocks]
@@ -275,7 +275,7 @@ def test_new_weights_reach_an_actor_within_a_second(backend):
 
 
 def test_what_a_subclass_computes_is_not_left_to_kernels() -> None:
-    """They know a network by its configuration alone."""
+    """Kernels know a network only by its configuration, so a subclass with another computation must not use them."""
 
     class Reversed(ResidualNetwork):
         def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:

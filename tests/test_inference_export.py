@@ -1,4 +1,4 @@
-"""Exported files: they mean what they say, load elsewhere, and are judged honestly."""
+"""Exported files: their described interface is right, other programs load them, and the check measures real errors."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def test_onnx_files_are_valid_and_give_the_networks_answers(tmp_path, config, re
 
 
 def test_a_graph_of_fixed_steps_says_the_same():
-    """What CUDA graphs and exports compute: every phase, of which each position's is taken."""
+    """CUDA graphs and exports compute every phase of the game and select that of each position."""
     network, positions = moderate(NETWORKS["wide32"]), np.concatenate([KINGS, random_positions(60, seed=5)])
     planes = torch.from_numpy(encode_planes(positions))
     x = planes.flatten(1)[:, :129]

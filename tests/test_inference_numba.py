@@ -63,7 +63,7 @@ def test_int16_is_near_the_network(config):
 @settings(max_examples=40)
 @given(sizes=st.lists(st.integers(0, 2 * LARGEST_BATCH + 1), min_size=2, max_size=6), shorts=st.booleans())
 def test_a_batch_does_not_depend_on_those_before(sizes, shorts):
-    """Rows that fill up tiles hold what an earlier batch left there."""
+    """Padding rows of tiles hold values of an earlier batch, which must not change the answers."""
     network, positions, *evaluators = _leaky()
     evaluator = evaluators[shorts]
     expected = evaluator.evaluate(positions)
@@ -86,7 +86,7 @@ def _leaky():
 
 
 def test_the_champion_is_as_true_as_float32():
-    """And in 16 bits truer than int8 may be by far (measured: 0.00001 nats and 0.0008)."""
+    """With 16-bit integers the errors are far below the limits for int8 (measured: 0.00001 nats and 0.0008)."""
     network, positions = load_checkpoint(CHAMPION).network, random_positions(500, seed=3)
     exact = make_evaluator(network, "torch-float32").evaluate(positions)
     assert_close(make_evaluator(network, "numba").evaluate(positions), exact, 1e-5)
@@ -97,7 +97,7 @@ def test_the_champion_is_as_true_as_float32():
 
 
 def test_int16_gives_way_where_it_is_untrue(caplog):
-    """A channel that nothing looks at makes points so large that all others are rounded away."""
+    """An unused channel has values so large that all others are rounded to zero."""
     network = trained_like(NETWORKS["tiny"])
     with torch.no_grad():
         network.stem.norm.bias[0] = 1e6
@@ -113,7 +113,7 @@ def test_int16_gives_way_where_it_is_untrue(caplog):
 
 
 def test_points_beyond_the_integers_are_cut_off(monkeypatch):
-    """Not wrapped around: the answers stay near."""
+    """Values are clipped and do not wrap around, so the answers stay close."""
     monkeypatch.setattr(numba_evaluator, "_HEADROOM", 0.5)
     network, positions = trained_like(NETWORKS["2x32"]), random_positions(200, seed=4)
     evaluator = NumbaEvaluator(network, "int16", calibration=positions)
@@ -171,7 +171,7 @@ def test_lanes_compute_number_by_number():
 
 
 def tiled(matrix):
-    """[rows, columns] as the kernels keep it: whole tiles, zeros below."""
+    """A matrix [rows, columns] in the kernels' layout: whole tiles, padded with zero rows."""
     rows, columns = matrix.shape
     whole = np.zeros((-(-rows // ROWS) * ROWS, columns), np.float32)
     whole[:rows] = matrix
@@ -215,7 +215,7 @@ def test_product_of_matrices(rows, depth, width, slope, seed):
 @settings(max_examples=30)
 @given(**SIZES)
 def test_product_of_shorts(rows, depth, width, seed):
-    """Exact, up to the largest sums that ``steps_of`` lets happen."""
+    """The product is exact up to the largest sums that ``steps_of`` allows."""
     rng = np.random.default_rng(seed)
     a = rng.choice([-LARGEST_SHORT, LARGEST_SHORT, -1, 0, 1, 1000], size=(rows, depth))
     wanted = rng.normal(size=(1, depth, width)) * rng.choice([0.001, 1, 1000], size=(1, 1, width))

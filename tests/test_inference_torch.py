@@ -137,7 +137,7 @@ def test_precision_is_chosen_by_the_processor(monkeypatch):
 
 
 def test_recorded_passes_are_run_again_with_new_positions_and_weights():
-    """What a CUDA graph does, with a recorder for the CPU: the pass reads and writes the same memory again."""
+    """Like a CUDA graph, a recorder on the CPU runs a recorded pass again, which uses the same memory."""
     first, second = (trained_like(TINY, seed=seed) for seed in range(2))
     positions = random_positions(9, seed=10)
     recorded = []

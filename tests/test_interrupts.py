@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: every command says that it was interrupted, and what was saved; given again, it goes on."""
+"""Ctrl-C and SIGTERM: every command says that it was interrupted and what was saved; run again, it continues."""
 
 import contextlib
 import os
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
 def interrupt(ready: Callable[[], bool], *arguments: object, number: int = signal.SIGINT) -> str:
-    """Starts a command, interrupts it as soon as it is ready, and returns what it says at last.
+    """Starts a command, interrupts it as soon as it is ready, and returns its last message.
 
-    Where the tests themselves run with interrupts ignored, the command must not inherit that.
+    The command must not inherit ignored interrupts from the tests.
     """
     process = subprocess.Popen(
         crownhead_program(*arguments),

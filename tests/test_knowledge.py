@@ -1,4 +1,4 @@
-"""Where players and actors take their endgame knowledge from."""
+"""Endgame knowledge of players and actors."""
 
 from pathlib import Path
 
@@ -196,7 +196,7 @@ def test_the_exam_asks_only_what_nobody_trains_on(checkpoint: Path):
 
 
 def test_networks_that_oracle_commands_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Checkpoints, those beside which a measured network keeps its configuration, runs, and ``champion``."""
+    """Accepts checkpoints, also with a ``config.json`` beside them, runs, ``best`` and ``champion``."""
     monkeypatch.chdir(tmp_path)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
     assert network_folder(None) is None

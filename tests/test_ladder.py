@@ -96,7 +96,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         results(tmp_path)
     for cut in (0, 1, len(text) // 2, len(text) - 3):
         path.write_text(text[:cut])
-        with pytest.raises(MatchError, match="is no ladder"):
+        with pytest.raises(MatchError, match="is not a ladder"):
             results(tmp_path)
 
 
@@ -115,7 +115,7 @@ def standings(folder: Path, scores: dict[tuple[str, str], list[float]]) -> Stand
 
 
 def test_ratings_worked_out_by_hand(tmp_path: Path) -> None:
-    """On a chain each step stands for itself: points and half an imagined draw each, of games and that draw."""
+    """In a chain of players each step has its own score, (points + 1/2) / (games + 1), with one imagined draw."""
     scores = {("000002", "000001"): [1, 1, 1, 0.5] * 10, ("000003", "000002"): [1, 0.5, 0, 0.5] * 10}
     table = standings(tmp_path, scores)
     first = elo_from_score((35 + 0.5) / 41)
@@ -147,7 +147,7 @@ def test_ratings_worked_out_by_hand(tmp_path: Path) -> None:
 
 
 def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:
-    """Two networks that are far above the anchor are known beside each other better than each is alone."""
+    """The difference of two networks far above the anchor has a smaller error than either rating."""
     close = Tally(pairs=[5, 10, 20, 10, 5], losses=20, draws=60, wins=20)
     far = Tally(pairs=[0, 0, 0, 1, 9], losses=0, draws=1, wins=19)
     fit = fit_elo([("a", "b", close), ("a", "anchor", far), ("b", "anchor", far)], {"anchor": 0.0})
@@ -245,7 +245,7 @@ def test_a_ladder(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"+{against['losses']} ={against['draws']} −{against['wins']}" in row
     said = capsys.readouterr().out
     assert "000004" in said
-    assert "Steps stronger than the error: " in said
+    assert "Stronger than the one before: " in said
 
 
 def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

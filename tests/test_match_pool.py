@@ -127,7 +127,7 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
 
     This backend answers alike in all batches.
     """
-    monkeypatch.setattr("selfplay.match_tasks._SHARE", 2)
+    monkeypatch.setattr("selfplay.match_tasks._TASK_GAMES", 2)
     text = f"{network}@off"
     pairing = pair(text, text, simulations=4, backend="numba")
     assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
@@ -178,7 +178,7 @@ def engine(tmp_path: Path, fault: str) -> str:
 @needs_signals
 def test_a_game_that_kills_twice_ends_the_match(tmp_path: Path) -> None:
     text = engine(tmp_path, "os.kill(os.getppid(), signal.SIGKILL)")
-    with MatchPool(2) as pool, pytest.raises(MatchError, match=r"game 1 of .* has ended 2 processes.*exit code -9"):
+    with MatchPool(2) as pool, pytest.raises(MatchError, match=r"2 processes have died with game 1 of .*exit code -9"):
         list(pool.play(make_tasks(pair(text, "random"), starts(1), 2)))
 
 

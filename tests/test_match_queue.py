@@ -44,7 +44,7 @@ def test_a_queue_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixt
         ("random random --pdn x.pdn", "--pdn and --resume are not for a queue"),
         ("random 'random", "No closing quotation"),
         ("--help", "write the arguments of crownhead match"),
-        ("random rollout:2 --games 2", "this match stands there already"),
+        ("random rollout:2 --games 2", "this match is in the file twice"),
     ],
 )
 def test_a_wrong_line_is_named_before_anything_is_played(tmp_path: Path, line: str, message: str) -> None:

@@ -114,7 +114,7 @@ def test_names_stay_in_the_folder(run: RunFolder, url: str, tmp_path: Path) -> N
     mirror = Mirror(url)
     mirror.push(run, wait=True)
     mirror._stored["../../escaped"] = next(iter(mirror._stored.values()))
-    with pytest.raises(RunError, match="no file of a run"):
+    with pytest.raises(RunError, match="not a file of a run"):
         mirror.pull(tmp_path / "again")
 
 

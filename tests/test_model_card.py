@@ -88,7 +88,7 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(RunError, match="the card of another network"):
         card(run, out)
     (out / "card.json").write_text("{")
-    with pytest.raises(RunError, match="is no card"):
+    with pytest.raises(RunError, match="is not a card"):
         card(run, out)
     with pytest.raises(RunError, match="holds no run"):
         card(run, tmp_path / "other", run=tmp_path)

@@ -99,7 +99,7 @@ def test_text_and_board(tmp_path: Path) -> None:
     assert isinstance(made, PonderingPlayer)
     assert made.name == f"{tmp_path / 'net'}@off@ponder"
     assert made.seconds == 0.05
-    with pytest.raises(PlayerError, match="pondering is for games with a time: give seconds or a clock"):
+    with pytest.raises(PlayerError, match="pondering is for games with a time limit: give seconds or a clock"):
         player_of(text, simulations=8)
     pairing = Pairing(parse_player(text), parse_player(text), CONTROL)
     assert choose_jobs(None, pairing, 100) == max(1, choose_jobs(None, None, 100) // 2)

@@ -226,10 +226,10 @@ def test_what_comes_in_damaged_or_senseless_is_set_aside(
     flipped = whole[:-9] + bytes([whole[-9] ^ 4]) + whole[-8:]
     nan = np.full_like(samples.search_wdl, np.nan)
     received = {
-        "no shard": b"garbage",
+        "not a shard": b"garbage",
         "checksum of its payload": flipped,
-        "search_wdl are no probabilities": senseless(games, search_wdl=nan),
-        "move_probabilities are no probabilities": senseless(games, move_probabilities=0 * samples.move_probabilities),
+        "search_wdl are not probabilities": senseless(games, search_wdl=nan),
+        "move_probabilities are not probabilities": senseless(games, move_probabilities=0 * samples.move_probabilities),
         "king is on an empty one": senseless(games, positions=torn),
         "one probability for each legal move": senseless(games, positions=np.roll(samples.positions, 1, 0)),
     }

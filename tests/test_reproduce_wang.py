@@ -121,7 +121,7 @@ def test_what_is_measured_fits_together(done: tuple[Path, dict[str, Any]]) -> No
     compression = rows_of(figures, "compression", "measured")
     assert compression["Wang: network"] == {"bytes": 4 * published.PARAMETERS}
     parts = compression["neural codec: network"]["bytes"] + compression["neural codec: corrections"]["bytes"]
-    assert parts < compression["neural codec: file, all told"]["bytes"] < parts + 2000
+    assert parts < compression["neural codec: whole file"]["bytes"] < parts + 2000
 
 
 def test_the_report_is_whole(done: tuple[Path, dict[str, Any]]) -> None:

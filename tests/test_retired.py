@@ -56,8 +56,8 @@ def test_another_search_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFi
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        f"{tmp_path / 'config.json'}: the run searched with a Gumbel root and goes on with PUCT, and with a network as "
-        "the oracle of endgames and goes on with tables"
+        f"{tmp_path / 'config.json'}: the run searched with a Gumbel root and continues with PUCT, and with a network "
+        "as endgame oracle and continues with tables"
     )
 
 

@@ -73,7 +73,7 @@ def test_games_are_written_as_pdn(shard_path: Path, records: list[GameRecord]) -
         assert game.result == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[record.result]
         assert game.headers["Black"] == record.network
     before = out.read_bytes()
-    with pytest.raises(RequestError, match="there already"):
+    with pytest.raises(RequestError, match="exists already"):
         games_command(GamesRequest(shard_path.parent, out), True)
     assert out.read_bytes() == before
 
@@ -155,7 +155,7 @@ def test_builder_refuses_nonsense() -> None:
             builder_with(wdl, policy).finish(1, "NO_MOVES")
     with pytest.raises(RecordError, match="result is 2"):
         GameRecordBuilder("net").finish(2, "NO_MOVES")
-    with pytest.raises(RecordError, match="128 is no index"):
+    with pytest.raises(RecordError, match="128 is not an index"):
         GameRecordBuilder("net").add_move(128)
     with pytest.raises(RecordError, match="searched already"):
         builder_with([1, 0, 0], None).add_search([1, 2, 0, 0], [1, 0, 0], None)
@@ -261,7 +261,7 @@ def test_foreign_files_give_the_documented_error(
     path = tmp_path_factory.getbasetemp() / "foreign.shard"
     path.write_bytes(shards.MAGIC * magic + data)
     cut_off = magic or (data and shards.MAGIC.startswith(data))
-    with pytest.raises(ShardError, match="damaged" if cut_off else "no shard"):
+    with pytest.raises(ShardError, match="damaged" if cut_off else "not a shard"):
         read_shard(path)
 
 
@@ -294,7 +294,7 @@ def forge(path: Path, **changes: object) -> None:
         ({"schema_version": "x"}, "unreadable header: schema_version"),
         ({"rules": "20,W,10,10"}, "other rules"),
         ({"games": 2**40}, "unreadable header: games"),
-        ({"games": lambda games: games - 1}, "not as the counts say"),
+        ({"games": lambda games: games - 1}, "does not fit the counts"),
         ({"samples": 2**62}, "unreadable header: samples"),
         ({"surprise": 1}, "unreadable header: surprise"),
         ({"networks": []}, "contradict each other"),

@@ -285,7 +285,7 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     state = json.loads((run / "state.json").read_text())
     (run / "state.json").write_text(json.dumps({**state, "best": "000001"}))
     refused = crownhead_here("train", "--run", run, "--resume", "--minutes", "1")
-    assert_refused(refused, "000000 is missing", "begin the run anew")
+    assert_refused(refused, "000000 is missing", "begin a new run with --init")
 
 
 def pairs_of(network: Network, other: Network) -> Iterator[tuple[Tensor, Tensor]]:

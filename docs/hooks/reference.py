@@ -1,4 +1,4 @@
-"""Pages of the reference that are made from the code: command line, JSON keys, configuration, players."""
+"""Makes the pages of the reference from the code: command line, JSON keys, configuration, players."""
 
 import inspect
 import json
@@ -28,7 +28,7 @@ Command = tuple[str, Any]
 
 
 def commands() -> Iterator[Command]:
-    """(name, command of typer) of every command, those of groups as "tablebase build"."""
+    """Yields (name, typer command) of every command; commands of groups have names like "tablebase build"."""
 
     def below(name: str, command: Any) -> Iterator[Command]:
         for part, inner in getattr(command, "commands", {}).items():
@@ -56,8 +56,8 @@ def commands_page() -> str:
     """Every command with its arguments and options, as ``--help`` shows them."""
     parts = [
         "# Command line\n",
-        "Made from the program. Every command says the same with `--help`. Bad input ends with one line on standard "
-        "error and exit code 2; `CROWNHEAD_DEBUG=1` shows where it came from. Ctrl-C and SIGTERM save what can be "
+        "Made from the program. Every command shows the same with `--help`. Bad input ends with one line on standard "
+        "error and exit code 2; `CROWNHEAD_DEBUG=1` shows the traceback. Ctrl-C and SIGTERM save what can be "
         "continued and end with exit code 130. `crownhead --version` prints the version.\n",
     ]
     for name, command in commands():
@@ -73,7 +73,7 @@ def commands_page() -> str:
 
 
 def _type(hint: Any) -> str:
-    """A type as JSON has it: "number or null", "list of text"."""
+    """Name of a type in JSON, like "number or null" or "list of text"."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Annotated,) or str(origin).endswith(("NotRequired", "Required")):
         return _type(arguments[0])
@@ -96,7 +96,7 @@ def _literal(value: Any) -> str:
 
 
 def _inner(hint: Any) -> Iterator[Any]:
-    """The typed dicts that a type speaks of."""
+    """The typed dicts that occur in a type."""
     if is_typeddict(hint):
         yield hint
     for argument in get_args(hint):
@@ -109,7 +109,7 @@ def _about(kind: Any) -> str:
 
 
 class JsonTypes:
-    """Sections about typed dicts, each shown once on the page."""
+    """Makes the sections about typed dicts, each once per page."""
 
     def __init__(self) -> None:
         self._meanings: dict[str, str] = tomllib.loads(MEANINGS.read_text("utf-8"))
@@ -117,7 +117,7 @@ class JsonTypes:
         self._missing: list[str] = []
 
     def section(self, kind: Any) -> list[str]:
-        """A table of its keys, then the sections of the typed dicts inside it."""
+        """The table of the keys of ``kind``, then the sections of typed dicts inside it; [] if it was shown before."""
         if kind.__name__ in self._seen:
             return []
         self._seen.add(kind.__name__)
@@ -141,17 +141,17 @@ class JsonTypes:
         return self._meanings[found]
 
     def check(self) -> None:
-        """Raises ``ValueError`` unless every key has a meaning and every meaning a key."""
+        """Raises ``ValueError`` unless every key has a meaning and every meaning is used."""
         if self._missing or self._meanings.keys() - self._used:
             spare = sorted(self._meanings.keys() - self._used)
             raise ValueError(f"{MEANINGS.name}: no meaning for {self._missing}, no key for {spare}")
 
 
 def json_page() -> str:
-    """The keys that each command prints with ``--json``: from typed dicts, else from ``json_keys.toml``.
+    """The keys that each command prints with ``--json``, from typed dicts or from ``json_keys.toml``.
 
     Raises:
-        ValueError: a command with ``--json`` is described nowhere, or a description has no command.
+        ValueError: a command with ``--json`` has no description, or a description has no command.
     """
     described = tomllib.loads(JSON_KEYS.read_text("utf-8"))
     with_json = [name for name, command in commands() if any("--json" in one.opts for one in command.params)]
@@ -160,8 +160,8 @@ def json_page() -> str:
     parts = [
         "# JSON\n",
         "With `--json` a command prints one JSON object (`probe`: an array) as the last line of standard output. "
-        "These keys are an interface: a change of them stands in the list of changes. Outcomes, values and "
-        "probabilities are those of the side to move.\n",
+        "These keys are an interface: changes of them are in the list of changes. Outcomes, values and "
+        "probabilities are for the side to move.\n",
     ]
     types = JsonTypes()
     for name in with_json:
@@ -196,7 +196,7 @@ def _constraints(field: Any) -> str:
 
 
 def _attributes(model: type[BaseModel]) -> dict[str, str]:
-    """Name → meaning, from the section "Attributes:" of a docstring, for fields without a description."""
+    """Field → meaning, from the section "Attributes:" of a docstring; for fields without a description."""
     _, _, section = inspect.cleandoc(model.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}
     names: list[str] = []
@@ -212,12 +212,12 @@ def _attributes(model: type[BaseModel]) -> dict[str, str]:
 
 def _models(hint: Any) -> list[type[BaseModel]]:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return [hint] if hint is not FamilyConfig else []  # any family of one's own
+        return [hint] if hint is not FamilyConfig else []  # stands for families of users
     return [model for argument in get_args(hint) for model in _models(argument)]
 
 
 def _as_elsewhere(model: type[BaseModel], place: str, default: Any) -> str:
-    """That a model stands elsewhere on the page, with the defaults that differ."""
+    """Refers to the place on the page where a model is shown, and names defaults that differ."""
     plain = {name: field.default for name, field in model.model_fields.items()}
     differing = {name: value for name, value in (default or {}) if value != plain[name]}
     others = ", ".join(f"`{name}` {_value(value)}" for name, value in differing.items())
@@ -225,7 +225,7 @@ def _as_elsewhere(model: type[BaseModel], place: str, default: Any) -> str:
 
 
 def _model_section(model: type[BaseModel], prefix: str, seen: dict[type[BaseModel], str]) -> list[str]:
-    """A table of a model's settings, then the sections of the models inside it that the page has not shown yet."""
+    """The table of a model's settings, then the sections of models inside it that were not shown yet."""
     about = inspect.cleandoc(model.__doc__ or "").partition("Attributes:")[0].replace("``", "`").strip()
     rows, inner, attributes = [], [], _attributes(model)
     fields = sorted(
@@ -252,14 +252,14 @@ def _model_section(model: type[BaseModel], prefix: str, seen: dict[type[BaseMode
 
 
 def configuration_page() -> str:
-    """All settings of a run with their defaults, ranges and meanings, and what the presets change."""
+    """All settings of a run with defaults, ranges and meanings, and the changes of each preset."""
     parts = [
         "# Configuration\n",
         "Made from the code. Every setting can be changed by `--set KEY=VALUE` of `crownhead train`. The configuration "
-        "of a run lies in its folder as `config.json`. Settings that do not exist are refused.\n",
+        "of a run is in its folder as `config.json`. Unknown settings are refused.\n",
         *_model_section(RunConfig, "", {}),
         "## Presets\n",
-        "What each preset changes; all else is as above.\n",
+        "Each preset changes these settings; all others are as above.\n",
     ]
     for name in PRESETS:
         rows = [(_code(key), _code(value)) for key, value in _changes(make_config(name))]
@@ -283,7 +283,7 @@ def _changes(config: RunConfig) -> Iterator[tuple[str, str]]:
 
 
 def levels_table() -> str:
-    """The levels of ``level:NAME``."""
+    """Table of the levels of ``level:NAME``."""
     rows = [
         (_code(f"level:{one.name}"), one.title, str(one.temperature), str(one.simulations), str(one.elo))
         for one in LEVELS

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages that are made from the code, or kept elsewhere in the repository; nothing from other hosts."""
+"""Hooks of MkDocs: add pages made from the code or kept elsewhere, and refuse pages that load from other hosts."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIES = {  # page → where it is kept, for those who read the repository without the site
+COPIES = {  # page → its file in the repository, where it can be read without the site
     "training-log.md": "checkpoints/TRAINING.md",
     "weights.md": "checkpoints/README.md",
     "champion.md": "checkpoints/champion/README.md",
@@ -27,7 +27,7 @@ _LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=[\"'](?
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the pages that do not lie below ``docs``."""
+    """Adds the pages that are not below ``docs``."""
     for page, source in COPIES.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text("utf-8")))
     for page, make in MADE.items():
@@ -36,7 +36,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
-    """Links to files of the repository lead to the pages that show these."""
+    """Replaces links to files of the repository by links to the pages that show them."""
     folder = Path(COPIES[page.file.src_uri]).parent if page.file.src_uri in COPIES else Path("docs") / page.file.src_uri
     base = folder if page.file.src_uri in COPIES else folder.parent
     pages = {(ROOT / source).resolve(): name for name, source in COPIES.items()}
@@ -56,7 +56,7 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
 
 
 def on_post_page(output: str, page: Page, config: Any) -> str:
-    """A page that would load something from another host ends the build."""
+    """Raises ``PluginError``, which ends the build, if a page loads something from another host."""
     if found := _LOADED.search(output):
         raise PluginError(f"{page.file.src_uri} loads from another host: {found[0][:120]}")
     return output

@@ -1,1 +1,1 @@
-"""The commands of the command line, but for ``play``; ``crownhead.py`` puts them together."""
+"""Commands and common options of the command line; ``crownhead.py`` puts them together."""

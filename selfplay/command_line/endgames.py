@@ -28,9 +28,9 @@ def tablebase_build(
     ] = None,
     quiet: Json = False,
 ) -> Any:
-    """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. What is there is kept.
+    """Solve endgames from the rules alone, ignoring repetition and the 80-ply rule. Existing tables are kept.
 
-    Of eight pieces there are tables of four against four.
+    With eight pieces there are only tables of four against four.
     """
     from engine.tablebase.commands import build_command
 
@@ -40,13 +40,13 @@ def tablebase_build(
     from ..ray_tables import build_over_cluster
 
     if distance or names:
-        raise ValueError("--distance and --slices are for one machine: leave them out, or --address")
+        raise ValueError("--distance and --slices work on one machine only: leave them out, or --address")
     return build_command(folder, pieces, False, quiet, None, lambda place: build_over_cluster(place, pieces, address))
 
 
 @tablebase.command("info")
 def tablebase_info(folder: Tables = None, quiet: Json = False) -> Any:
-    """Say which tables are there, and what it would cost to have more: bytes, time, memory."""
+    """Show which tables exist, and the cost of more tables: bytes, time, memory."""
     from engine.tablebase.commands import info_command
 
     return info_command(folder, quiet)
@@ -55,12 +55,12 @@ def tablebase_info(folder: Tables = None, quiet: Json = False) -> Any:
 @tablebase.command("verify")
 def tablebase_verify(
     pieces: Annotated[
-        int | None, typer.Option(min=2, max=MOST_PIECES, help="Check 2 to this many; all if left out.")
+        int | None, typer.Option(min=2, max=MOST_PIECES, help="Check tables of 2 to this many pieces; all if left out.")
     ] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Check every position of the tables against all its successors."""
+    """Check the value of every position in the tables against those of all its successors."""
     from engine.tablebase.commands import verify_command
 
     return verify_command(folder, pieces, quiet)
@@ -68,11 +68,11 @@ def tablebase_verify(
 
 @tablebase.command("stats")
 def tablebase_stats(
-    pieces: Annotated[int | None, typer.Option(min=2, max=MOST_PIECES, help="Only this many pieces.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=2, max=MOST_PIECES, help="Only tables of this many pieces.")] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Count wins, draws and losses of every slice, with the longest win; files are compared with their checksums."""
+    """Count wins, draws and losses of every slice, with the longest win, and check the checksums of the files."""
     from engine.tablebase.commands import stats_command
 
     return stats_command(folder, pieces, quiet)
@@ -81,16 +81,16 @@ def tablebase_stats(
 @tablebase.command("encode")
 def tablebase_encode(
     output: Annotated[Path, typer.Argument(help="File to write.")],
-    pieces: Annotated[int, typer.Option(min=2, max=7, help="All tables of 2 to this many pieces.")] = 5,
+    pieces: Annotated[int, typer.Option(min=2, max=7, help="Encode tables of 2 to this many pieces.")] = 5,
     folder: Tables = None,
-    net: Annotated[Path | None, typer.Option(help="Pair network to code with; trained now if left out.")] = None,
+    net: Annotated[Path | None, typer.Option(help="Pair network for the code; if left out, one is trained.")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Minutes of processor time of training without --net; coding comes on top.")
+        float, typer.Option(min=0.01, help="Minutes of processor time for training without --net; coding takes more.")
     ] = 12.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 1,
     quiet: Json = False,
 ) -> Any:
-    """Code all tables into one small file: a network and its corrections, exact value for value."""
+    """Encode all tables in one small file, without loss: a network and corrections of its errors."""
     from learner.endgame.codec_commands import encode_command
 
     return encode_command(folder, pieces, output, net, minutes, seed, quiet)
@@ -98,11 +98,11 @@ def tablebase_encode(
 
 @tablebase.command("decode")
 def tablebase_decode(
-    file: Annotated[Path, typer.Argument(help="File that encode wrote.")],
-    folder: Annotated[Path, typer.Option("--dir", help="Folder for the tables; those in it are replaced.")],
+    file: Annotated[Path, typer.Argument(help="File written by encode.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Folder for the tables; existing ones are replaced.")],
     quiet: Json = False,
 ) -> Any:
-    """Write the ordinary tables that a coded file holds, checked against its checksum."""
+    """Decode a file of encode and write its tables, checked against its checksum."""
     from learner.endgame.codec_commands import decode_command
 
     return decode_command(file, folder, quiet)
@@ -111,13 +111,13 @@ def tablebase_decode(
 def probe(
     fens: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FEN]...", help="Positions; - reads more from standard input, one a line."),
+        typer.Argument(metavar="[FEN]...", help="Positions; - reads more from standard input, one per line."),
     ] = None,
     net: Net = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Judge endgames by the oracle and, as far as tables reach, exactly. Without FENs, reads standard input."""
+    """Judge endgames by the oracle and, if tables cover them, exactly. Without FENs, reads standard input."""
     from learner.endgame.probe_command import probe_command
     from selfplay.players import network_folder
 
@@ -125,13 +125,15 @@ def probe(
 
 
 def classics(
-    out: Annotated[Path | None, typer.Option(help="Folder for the page and its pictures; printed if left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the page and its pictures; if left out, text is printed.")
+    ] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Prove the standard endings of the textbooks: who wins, how long it takes, and how, as a page.
+    """Prove the standard endings of textbooks by tables: who wins, in how many plies, and with which moves.
 
-    The tables that come with the package prove those of up to 5 pieces; two of the others have 6 and 7.
+    The tables that come with the package cover endings of up to 5 pieces; two endings have 6 and 7.
     """
     from engine.knowledge.classics import classics_command
 
@@ -140,19 +142,19 @@ def classics(
 
 def rules(
     out: Annotated[
-        Path | None, typer.Option(help="Measure the rules, and write a page with boards into this folder.")
+        Path | None, typer.Option(help="Folder for a page with measurements of the rules and boards.")
     ] = None,
     learn: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Learn rules anew and write them there: a quarter of an hour.")
+        Path | None, typer.Option(metavar="FILE", help="Learn new rules (15 minutes) and write them to this file.")
     ] = None,
     most: Annotated[int, typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn.")] = 60,
     seed: Seed = 1,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Show the rules about endgames that were found in the tables; the player `rules` knows nothing else.
+    """Show the rules about endgames that were learnt from the tables; the player `rules` uses nothing else.
 
-    Learning needs distances of up to four pieces, which come with the package.
+    Learning needs tables with distances of up to four pieces, which come with the package.
     """
     from learner.endgame.rules_commands import rules_command
 
@@ -163,19 +165,19 @@ def rules(
 class OracleTrainRequest:
     """Train an endgame network on samples of the exact tables, and make an oracle of it. Ctrl-C saves."""
 
-    out: Annotated[Path, typer.Option(help="Folder of the training; given again, it goes on.")]
+    out: Annotated[Path, typer.Option(help="Folder for the training; an earlier training in it continues.")]
     kind: Annotated[str | None, typer.Option(help="Kind of a new network: pair (the default) or wang.")] = None
-    net: Annotated[str | None, typer.Option(help="Train this network on instead.")] = None
+    net: Annotated[str | None, typer.Option(help="Continue the training of this network instead.")] = None
     freeze_body: Annotated[
         bool, typer.Option("--freeze-body", help="Train only the win/draw/loss head of a self-play network.")
     ] = False
     pieces: Pieces = 5
-    fewest: Annotated[int, typer.Option(min=2, help="Leave out positions of fewer pieces.")] = 2
+    fewest: Annotated[int, typer.Option(min=2, help="Fewest pieces of a position.")] = 2
     width: Annotated[
-        int | None, typer.Option(min=2, help="Numbers per pair of pieces, even (a new network: 64); --net is widened.")
+        int | None, typer.Option(min=2, help="Numbers per pair of pieces, even; 64 in a new network; widens --net.")
     ] = None
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Minutes of training; tables and calibration come on top.")
+        float, typer.Option(min=0.01, help="Minutes of training; tables and calibration take some more.")
     ] = 30.0
     games: Games = None
     seed: Seed = 1
@@ -192,7 +194,7 @@ class OracleTrainRequest:
 
 
 def _positions(games: Path | None, most: int) -> Any:
-    """Positions of at most ``most`` pieces, uint32 [N, 4], of the games in a run or a file; None without one."""
+    """Positions with at most ``most`` pieces (uint32 [N, 4]) from the games in a folder or file; None without one."""
     if games is None:
         return None
     from ..reached import reached_positions
@@ -206,15 +208,15 @@ oracle.command("train")(request_command(OracleTrainRequest, OracleTrainRequest.e
 @oracle.command("calibrate")
 def oracle_calibrate(
     nets: Annotated[list[Path], typer.Argument(metavar="NETWORK...", help="Folders of endgame networks.")],
-    out: Annotated[Path, typer.Option(help="Folder of the oracle.")],
-    budget: Annotated[float, typer.Option(min=1, help="Network evaluations per position, mean.")] = 64.0,
+    out: Annotated[Path, typer.Option(help="Folder for the oracle.")],
+    budget: Annotated[float, typer.Option(min=1, help="Mean number of network evaluations per position.")] = 64.0,
     positions: Positions = 100_000,
     seed: Seed = 1,
     games: Games = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Make one oracle of several networks: temperatures and thresholds are chosen on the validation split."""
+    """Make one oracle of several networks; temperatures and thresholds are chosen on the validation split."""
     from learner.endgame.commands import oracle_calibrate_command
 
     return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet, _positions(games, MOST_PIECES))
@@ -230,7 +232,7 @@ def oracle_validate(
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Measure an oracle on positions of the test split, which no network is trained on."""
+    """Measure an oracle on positions of the test split, on which no network is trained."""
     from learner.endgame.validate_command import oracle_validate_command
     from selfplay.players import network_folder
 
@@ -240,7 +242,7 @@ def oracle_validate(
 
 @oracle.command("report")
 def oracle_report(
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("oracle-report"),
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("oracle-report"),
     net: Net = None,
     pieces: Pieces = 5,
     positions: Positions = 100_000,
@@ -249,7 +251,7 @@ def oracle_report(
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Measure an oracle and write a report: one HTML page, its figures as PNG, all numbers as JSON."""
+    """Measure an oracle and write a report: an HTML page, its figures as PNG, all numbers as JSON."""
     from learner.endgame.validate_command import oracle_validate_command
     from selfplay.players import network_folder
 

@@ -1,4 +1,4 @@
-"""Options that several commands have, and commands whose options are the fields of a request."""
+"""Options that several commands share, and commands whose options are the fields of a request."""
 
 import inspect
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import typer
 
 
 def _note_json(context: typer.Context, wanted: bool) -> bool:
-    """Lets ``crownhead`` know that the figures a command returns are to be printed."""
+    """Stores in the root context whether to print the figures that a command returns."""
     context.find_root().obj = wanted
     return wanted
 
 
-Json = Annotated[bool, typer.Option("--json", callback=_note_json, help="Print one JSON object last.")]
+Json = Annotated[bool, typer.Option("--json", callback=_note_json, help="Print the results as JSON, in the last line.")]
 Fen = Annotated[str | None, typer.Option(help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out.")]
 Tables = Annotated[
     Path | None, typer.Option("--dir", help="Folder of the tables; if left out, one in the user's cache.")
@@ -22,7 +22,7 @@ Tables = Annotated[
 Net = Annotated[
     str | None,
     typer.Option(
-        "--net", help="Folder of an oracle, network or run; best: of the run worked on last; else the shipped oracle."
+        "--net", help="Folder of an oracle, network or run; best: that of the latest run; else the shipped oracle."
     ),
 ]
 MOST_PIECES = 8  # most pieces of tables: ``engine.tablebase.material.MAX_PIECES``, which takes a second to import
@@ -32,10 +32,10 @@ Games = Annotated[
 ]
 Positions = Annotated[int, typer.Option(min=1, help="Number of positions.")]
 MAX_SEED = (1 << 32) - 1
-MAX_GAMES = 20_000  # the openings of all are made beforehand
+MAX_GAMES = 20_000  # limited because all openings are made in advance
 Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the positions drawn.")]
 Backend = Annotated[
-    str, typer.Option(help="Backend that computes networks, like torch or numba-int16; auto: the fastest for them.")
+    str, typer.Option(help="Backend that computes networks, like torch or numba-int16; auto: the fastest one.")
 ]
 PLAYER = (
     "random, rollout:N, alphabeta:N, tablebase, rules, level:NAME, hub:COMMAND, champion, FOLDER, alphabeta:FOLDER; "
@@ -44,11 +44,11 @@ PLAYER = (
 
 
 def request_command(request: type[Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a command for typer whose options are the fields of a request, and whose help is the request's docstring.
+    """Makes a typer command whose options are the fields of a request and whose help is the request's docstring.
 
     Args:
-        run: called with the request. With a second parameter, ``quiet``, the command has an option ``--json``: it then
-            prints nothing else than the figures that ``run`` returns.
+        run: called with the request. If it has a second parameter, ``quiet``, the command gets the option ``--json``:
+            with it, only the figures that ``run`` returns are printed.
     """
     hints = get_type_hints(request, include_extras=True)
     parameters = [one.replace(annotation=hints[one.name]) for one in inspect.signature(request).parameters.values()]

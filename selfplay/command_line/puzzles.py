@@ -19,16 +19,16 @@ _MOST = 100_000  # ``engine.puzzles.book.MOST_PUZZLES``
 
 @dataclass(frozen=True)
 class MakePuzzlesRequest:
-    """Find puzzles in games of self-play, or in recorded ones: positions where exactly one move wins, or draws.
+    """Find puzzles in games of self-play or in recorded games: positions where exactly one move wins, or draws.
 
-    Given again, it goes on. The file can be played with: crownhead play --puzzles FILE
+    Run again to continue. To play the puzzles: crownhead play --puzzles FILE
     """
 
     out: Annotated[Path, typer.Argument(metavar="FILE", help="File for the puzzles, like mine.json.zst.")]
     number: Annotated[int, typer.Option(min=1, max=_MOST, help="Number of puzzles wanted.")] = 200
     games: Annotated[Path | None, typer.Option(help="Games in PDN to look through, instead of self-play.")] = None
     simulations: Annotated[
-        int, typer.Option(min=100, max=_MOST_SIMULATIONS, help="Simulations after each move no table knows.")
+        int, typer.Option(min=100, max=_MOST_SIMULATIONS, help="Simulations after each move that tables do not know.")
     ] = 3000
     seed: Annotated[int, typer.Option(min=0, max=(1 << 32) - 1, help="Seed of self-play.")] = 1
     folder: Tables = None
@@ -41,16 +41,16 @@ class MakePuzzlesRequest:
 
 @dataclass(frozen=True)
 class CheckPuzzlesRequest:
-    """Measure how many puzzles have exactly one solution when they are searched for ten times as long."""
+    """Measure how many puzzles still have exactly one solution after searches that are ten times as long."""
 
     file: Annotated[
         Path | None, typer.Argument(help="File of puzzles; if left out, those that come with Crownhead.")
     ] = None
-    sample: Annotated[int, typer.Option(min=1, help="How many of them, drawn at random.")] = 100
-    times: Annotated[float, typer.Option(min=1, max=100, help="Searches are this many times as long.")] = 10.0
+    sample: Annotated[int, typer.Option(min=1, help="Number of puzzles to check, drawn at random.")] = 100
+    times: Annotated[float, typer.Option(min=1, max=100, help="Factor by which searches are longer.")] = 10.0
     seed: Seed = 1
-    skip: Annotated[int, typer.Option(min=0, help="Leave out the first ones drawn, which are checked already.")] = 0
-    drop: Annotated[bool, typer.Option("--drop", help="Remove those that fail from the file.")] = False
+    skip: Annotated[int, typer.Option(min=0, help="Number of drawn puzzles to skip, as checked earlier.")] = 0
+    drop: Annotated[bool, typer.Option("--drop", help="Remove puzzles that fail from the file.")] = False
     folder: Tables = None
 
     def execute(self, quiet: bool) -> "CheckFigures":

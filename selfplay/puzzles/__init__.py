@@ -1,1 +1,1 @@
-"""Making puzzles: games that hold some, what settles them, how hard they are; and the commands."""
+"""Makes puzzles: finds them in games, decides the value of each move, and rates how hard they are; and the commands."""

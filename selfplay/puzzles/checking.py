@@ -1,4 +1,4 @@
-"""``crownhead puzzles check``: how many puzzles stay puzzles when they are searched for ten times as long."""
+"""``crownhead puzzles check``: how many puzzles still have one solution after searches that are ten times as long."""
 
 import hashlib
 from dataclasses import replace
@@ -23,7 +23,7 @@ _SHOWN = 10
 
 
 class Failure(TypedDict):
-    """A puzzle that is none: its solution, and the value of each move as the longer search sees it."""
+    """A puzzle that fails: the position, the move of its solution, and the value of each move by the longer search."""
 
     fen: str
     solution: str
@@ -31,16 +31,17 @@ class Failure(TypedDict):
 
 
 class ProofFigures(TypedDict):
-    """Puzzles of one kind of proof: how many were looked at, how many have the one solution."""
+    """Puzzles with one kind of proof: how many were checked, and how many of them have one solution."""
 
     puzzles: int
     unique: int
 
 
 class CheckFigures(TypedDict):
-    """What ``crownhead puzzles check`` has found; ``interval`` holds the share ``unique`` at 95 %.
+    """Results of ``crownhead puzzles check``.
 
-    ``puzzles`` were in the file before ``dropped`` ones were removed.
+    ``share`` is unique / checked (0 to 1), ``interval`` its 95 % interval. ``puzzles`` is the number in the file before
+    ``dropped`` ones were removed.
     """
 
     file: str
@@ -65,19 +66,19 @@ def check_puzzles(
     skip: int = 0,
     drop: bool = False,
 ) -> CheckFigures:
-    """Searches puzzles drawn from a file anew; see ``crownhead puzzles check --help``.
+    """Searches random puzzles of a file again; see ``crownhead puzzles check --help``.
 
-    Every move that the solver is asked for is looked at. A move wins from ``settling.PLAIN`` on, and loses from there
-    down; so a puzzle fails where a second move turns out to be as good, or its solution no better than others.
+    Every move that the solver must find is checked, by the bounds ``settling.PLAIN``. A puzzle fails if a second move
+    is as good, or if its solution is no better than other moves.
 
     Args:
-        skip: leaves out the first puzzles of the order. It depends on the seed and the positions alone, so that a long
-            check with ``drop`` can be made in parts: the next one skips as many as were unique before.
-        drop: removes those that fail from the file.
+        skip: number of puzzles to skip in the random order. The order depends only on the seed and the positions, so a
+            long check with ``drop`` can be made in parts: each part skips as many puzzles as were unique before.
+        drop: whether to remove puzzles that fail from the file.
 
     Raises:
         PuzzleFileError: the file is damaged, has no puzzles, or one that cannot be played.
-        StorageError: it cannot be read or written.
+        StorageError: the file cannot be read or written.
     """
     path = file or SHIPPED
     book = read_book(path)
@@ -85,7 +86,7 @@ def check_puzzles(
         raise PuzzleFileError(f"{path}: there are no puzzles in it")
     chosen = sorted(book.puzzles, key=partial(_place, seed))[skip : skip + sample]
     if not chosen:
-        raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; nothing is left behind {skip}")
+        raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; none are left after the first {skip}")
     simulations = round(book.simulations * times)
     failures: list[Failure] = []
     failed: set[Puzzle] = set()
@@ -124,12 +125,12 @@ def check_puzzles(
 
 
 def _place(seed: int, puzzle: Puzzle) -> bytes:
-    """Of a puzzle in the random order of a seed."""
+    """Sort key of a puzzle in the random order of a seed."""
     return hashlib.blake2b(f"{seed} {puzzle.fen}".encode()).digest()
 
 
 def _looked_at(settler: Settler, path: Path, puzzles: list[Puzzle]) -> list[tuple[Puzzle, Failure | None]]:
-    """Each puzzle, and how it fails, if it does."""
+    """Each puzzle with its failure; None if it does not fail."""
     steps: list[tuple[int, Board, int]] = []  # puzzle, board, number of the right move
     for number, puzzle in enumerate(puzzles):
         board = Board(puzzle.fen)

@@ -1,4 +1,4 @@
-"""Finds puzzles among positions: a short look at each, then a search after each move of those that are promising."""
+"""Finds puzzles among positions: a short search of each, then a search after each move of the promising ones."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,17 +14,17 @@ from engine.search import SearchResult
 from .rating import WEAKEST, LevelSolver, rating_of
 from .settling import STRICT, Bounds, MoveValue, OnlyMove, Settler, only_move
 
-FEWEST_MOVES = 3  # of a puzzle's first position: between two moves one guesses
-_LEAD = 1  # pieces: who is further ahead or behind seldom has one right move (7 puzzles of 369)
-_GLANCE = 300  # simulations of the short look
-_HOPEFUL, _LIKELY = Bounds(0.5, 0.6), Bounds(0.75, 0.45)  # with which it, and as short a one after each move, is judged
-_LEAST_RATING = WEAKEST  # what is easier everybody sees
-_SOLUTIONS = 6  # moves to find at most
-_LINE = 12  # plies told at most
+FEWEST_MOVES = 3  # fewest moves in the first position: a choice of two would be a guess
+_LEAD = 1  # most pieces that a side is ahead: with a larger lead there is seldom one right move (7 puzzles of 369)
+_GLANCE = 300  # simulations of a short search
+_HOPEFUL, _LIKELY = Bounds(0.5, 0.6), Bounds(0.75, 0.45)  # for a short search, and for short searches after each move
+_LEAST_RATING = WEAKEST  # puzzles up to this rating are too easy
+_SOLUTIONS = 6  # most moves that the solver must find
+_LINE = 12  # most plies of the line shown
 
 
 class _Found(NamedTuple):
-    """A puzzle in the making: its board, its moves so far, and where its solver had a choice: boards and answers."""
+    """An unfinished puzzle: its board, its moves so far, and (board, index of the right move) of each choice."""
 
     board: Board
     moves: tuple[Move, ...]
@@ -33,10 +33,10 @@ class _Found(NamedTuple):
 
 
 class Finder:
-    """Finds puzzles; positions of those found, and all that were in their lines, are found once.
+    """Finds puzzles; a position in the line of an earlier puzzle does not become another one.
 
     Args:
-        known: puzzles that are there already.
+        known: puzzles found earlier.
     """
 
     def __init__(self, settler: Settler, levels: LevelSolver, known: Sequence[Puzzle]) -> None:
@@ -73,7 +73,7 @@ class Finder:
         return answers
 
     def _longer(self, found: Sequence[_Found]) -> list[_Found]:
-        """Goes on with each as long as the opponent has one reply and the solver one right move."""
+        """Extends each puzzle as long as the opponent has only one reply and the solver only one right move."""
         growing, grown = list(range(len(found))), list(found)
         for _ in range(_SOLUTIONS - 1):
             steps = [(index, step) for index in growing if (step := _after_reply(grown[index])) is not None]
@@ -92,7 +92,7 @@ class Finder:
         return grown
 
     def _first_ones(self, found: Sequence[_Found]) -> list[_Found]:
-        """Those that are no part of another's line, and remembers their positions; the longer lines come first."""
+        """Drops puzzles that are part of another's line (longer lines are kept), and remembers the positions."""
         kept = set()
         for index in sorted(range(len(found)), key=lambda index: -len(found[index].moves)):
             if found[index].board.words() not in self._seen:
@@ -128,7 +128,7 @@ def _seen_by(glance: SearchResult, board: Board) -> list[MoveValue]:
 
 
 def _after_reply(one: _Found) -> tuple[Board, Move] | None:
-    """The board behind the opponent's only reply, and that; None where it has a choice or the game is over."""
+    """The board after the opponent's only reply, and the reply; None if it has a choice or the game is over."""
     after = _after(one.board, one.moves)
     replies = after.distinct_moves
     if len(replies) != 1:

@@ -1,4 +1,4 @@
-"""Games in which puzzles are looked for: self-play of mixed levels, so that there are mistakes, or recorded ones."""
+"""Games to look for puzzles in: recorded games, or self-play between different levels, which make mistakes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -18,16 +18,16 @@ from ..openings import selfplay_opening
 
 ROUND = 64  # games
 SELF_PLAY = "self-play"
-_MOST_SIMULATIONS = 128  # of the levels that play: the stronger ones take long and make few mistakes
-_BALLOTS, _RANDOM_PLIES = 0.7, 6  # part of the games that start at a ballot; plies at random before the others
+_MOST_SIMULATIONS = 128  # of the levels that play: stronger ones are slow and make few mistakes
+_BALLOTS, _RANDOM_PLIES = 0.7, 6  # fraction of games that start from a ballot; most random plies before the others
 _MOST_PLIES = 200
 
 Game = tuple[Board, tuple[Move, ...]]
-"""Where it started, and its moves."""
+"""First position, and moves."""
 
 
 class SelfPlay:
-    """Rounds of games between levels; the same seed and number give the same round."""
+    """Rounds of ``ROUND`` games between levels; the same seed and number give the same round."""
 
     def __init__(self, evaluator: Evaluator, seed: int) -> None:
         self._seed = seed
@@ -57,7 +57,11 @@ def _goes_on(board: Board) -> bool:
 
 
 class RecordedGames:
-    """Rounds of the games in a PDN file; those that cannot be read are told to ``unread``.
+    """Rounds of the games in a PDN file.
+
+    Attributes:
+        unread: one message for each game that cannot be read.
+        source: name and digest of the file.
 
     Raises:
         StorageError: the file cannot be read.
@@ -78,14 +82,14 @@ class RecordedGames:
         self.unread.append(str(error))
 
     def round(self, number: int) -> list[Game]:
-        """The games of a round, none where there are no more; rounds are asked for in their order."""
+        """The games of a round; empty if there are no more. Must be called with increasing numbers."""
         skipped = ROUND * (number - self._next)
         self._next = number + 1
         return list(islice(self._games, skipped, skipped + ROUND))
 
 
 def boards_of(games: Sequence[Game]) -> Iterator[Board]:
-    """Every position of games in which somebody has a choice, without the moves that led to it."""
+    """Every position of the games in which the side to move has a choice, without its history."""
     for start, moves in games:
         board = start.copy()
         for move in moves:

@@ -1,4 +1,4 @@
-"""``crownhead puzzles make``: rounds of games, the puzzles in them, one file that grows."""
+"""``crownhead puzzles make``: looks for puzzles in rounds of games and adds them to a file."""
 
 from collections import Counter
 from dataclasses import replace
@@ -24,9 +24,9 @@ from .settling import Settler
 
 
 class MadeFigures(TypedDict):
-    """What ``crownhead puzzles make`` has in its file; ``themes``, ``goals`` and ``proofs`` count puzzles by name.
+    """Contents of the file of ``crownhead puzzles make``; ``themes``, ``goals`` and ``proofs`` count puzzles by name.
 
-    ``games`` and ``positions`` are those looked through; ``unread`` says what is wrong with games that were left out.
+    ``games`` and ``positions`` count what was searched; ``unread`` has a message for each game that cannot be read.
     """
 
     file: str
@@ -46,7 +46,7 @@ class _Games(Protocol):
 
 
 def champion_student() -> Evaluator:
-    """The network that finds and judges puzzles; raises ``BackendError`` where there is none."""
+    """The champion's student, which finds and judges puzzles; raises ``BackendError`` if there is none."""
     use_single_thread()
     student = load_student(checkpoint_folder(CHAMPION))
     if student is None:
@@ -57,12 +57,12 @@ def champion_student() -> Evaluator:
 def make_puzzles(
     out: Path, number: int, games: Path | None, folder: Path | None, simulations: int, seed: int, quiet: bool
 ) -> MadeFigures:
-    """Adds puzzles to a file until there are ``number`` or no more games; see ``crownhead puzzles make --help``.
+    """Adds puzzles to a file until it has ``number`` or there are no more games; see ``crownhead puzzles make --help``.
 
-    After every round the file is written; given again, the command goes on behind the last one.
+    The file is written after every round; a second call continues after the last round.
 
     Raises:
-        PuzzleFileError: the file is damaged, or was made from other games or in another way.
+        PuzzleFileError: the file is damaged, or was made from other games or with other settings.
         StorageError: a file cannot be read or written.
     """
     recorded = RecordedGames(games) if games is not None else None
@@ -89,15 +89,15 @@ def make_puzzles(
 
 
 def _continued(out: Path, begun: PuzzleBook) -> PuzzleBook:
-    """What the file holds already; raises ``PuzzleFileError`` if that was made differently."""
+    """Reads the puzzles of the file if it exists; raises ``PuzzleFileError`` if it was made with other settings."""
     if not out.exists():
-        write_book(out, begun)  # says now whether that can be done
+        write_book(out, begun)  # raises now if it cannot be written
         return begun
     book = read_book(out)
     for name in ("source", "seed", "simulations"):
         was, wanted = getattr(book, name), getattr(begun, name)
         if was != wanted:
-            raise PuzzleFileError(f"{out} was made with {name} {was}, not {wanted}: go on so, or name another file")
+            raise PuzzleFileError(f"{out} was made with {name} {was}, not {wanted}: use that, or name another file")
     return book
 
 

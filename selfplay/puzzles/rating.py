@@ -1,8 +1,8 @@
-"""How hard a puzzle is: which levels find its moves, as a rating.
+"""Ratings of puzzles: how hard they are for the levels.
 
-A level without a search draws its move from the policy, a level with one from its visits, both flattened or sharpened
-by its temperature; so the probability that it finds a move is known without playing. The rating is the one at which
-the probabilities that ratings say, 1 / (1 + 10 ** ((puzzle - level) / 400)), have the same sum over the levels.
+A level without search draws its move by the policy, a level with search by its visits, both with its temperature. So
+the probability that a level finds a move is known without playing. The rating of a puzzle is chosen so that the
+expected scores of the levels, 1 / (1 + 10 ** ((puzzle - level) / 400)), have the same sum as these probabilities.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from engine.players.levels import LEVELS
 from engine.search import Evaluator, LockstepSearch, SearchConfig, SearchResult
 
 WEAKEST = 600
-"""Rating of the weakest level: the scale of puzzles and of those who solve them."""
+"""Rating of the weakest level; it fixes the scale of the ratings of puzzles and solvers."""
 LEVEL_RATINGS = np.array([WEAKEST + level.elo for level in LEVELS], np.float64)
 LEAST, MOST = 100, 3000
 _RATINGS = np.arange(LEAST, MOST + 1)
@@ -24,7 +24,7 @@ _SLOTS = 64
 
 
 class LevelSolver:
-    """Knows how probable it is that each level finds a move."""
+    """Computes the probability that each level finds a move."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         most = max(level.simulations for level in LEVELS)
@@ -32,10 +32,10 @@ class LevelSolver:
         self._search = LockstepSearch(SearchConfig(num_simulations=most, noise_fraction=0.0), _SLOTS)
 
     def probabilities(self, boards: Sequence[Board], moves: Sequence[int]) -> np.ndarray:
-        """How probable each level's playing of a move is, float64 [boards, levels].
+        """Probability that each level plays the given move of each board: float64 [boards, levels].
 
         Args:
-            moves: of each board, a number in the order of ``search_moves``.
+            moves: index of a move of each board, in the order of ``search_moves``.
         """
         parts = [
             self._part(boards[first : first + _SLOTS], moves[first : first + _SLOTS])
@@ -60,7 +60,7 @@ class LevelSolver:
 
 
 def choice_probabilities(result: SearchResult, temperature: float) -> np.ndarray:
-    """Probability that each move is drawn from a search, float64 [moves]; see ``engine.search.root.choose_root``."""
+    """Probability that each move is chosen after a search: float64 [moves]; see ``engine.search.root.choose_root``."""
     won = result.proofs == WIN
     if won.any():
         shortest = np.where(won, result.proof_plies, np.iinfo(np.int32).max).argmin()
@@ -75,7 +75,7 @@ def choice_probabilities(result: SearchResult, temperature: float) -> np.ndarray
 
 
 def rating_of(probabilities: np.ndarray) -> tuple[int, int]:
-    """Rating and deviation of a puzzle that the levels solve with these probabilities, float64 [levels]."""
+    """Rating and its deviation, of a puzzle that the levels solve with ``probabilities`` (float64 [levels])."""
     solved = _expected(_RATINGS[:, None]).sum(axis=1)
     rating = int(_RATINGS[np.abs(solved - probabilities.sum()).argmin()])
     expected = _expected(rating)

@@ -1,4 +1,4 @@
-"""What every move of a position is worth, by tables where they reach and by a search after each move elsewhere."""
+"""Values of all moves of a position: by tables if they cover it, otherwise by a search after each move."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from engine.search import BOARD_SEARCH, Evaluator, LockstepSearch, SearchResult
 from engine.tablebase import Tablebase
 
 _SHOT_VISITS = 32
-_NODES_AT_ONCE = 400_000  # simulations of all trees together: their memory
-_MOST_AT_ONCE = 64  # trees
+_NODES_AT_ONCE = 400_000  # most simulations of all trees together: limits the memory
+_MOST_AT_ONCE = 64  # most trees at once
 _NO_TABLE = 9
-_LINE = 12  # plies told at most
+_LINE = 12  # most plies of a proven line
 
 
 class MoveValue(NamedTuple):
-    """A move and P(win) - P(loss) for who makes it; ``proof`` tells whether that is certain, and from where."""
+    """A move and its P(win) - P(loss) for the side that makes it; ``proof`` says how the value is known."""
 
     move: Move
     value: float
@@ -29,10 +29,11 @@ class MoveValue(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What is taken for a win and for no win; the same with other signs for losses and no losses.
+    """Bounds of values that count as a win and as no win; with the opposite sign, as a loss and as no loss.
 
     Attributes:
-        sure: a win is worth at least so much. open: what is no win is worth at most so much.
+        sure: smallest value of a win.
+        open: largest value of a move that does not win.
     """
 
     sure: float
@@ -40,13 +41,13 @@ class Bounds(NamedTuple):
 
 
 STRICT = Bounds(0.85, 0.35)
-"""With which puzzles are made."""
+"""Bounds for making puzzles."""
 PLAIN = Bounds(0.6, 0.6)
-"""With which they are checked: every move either wins or does not."""
+"""Bounds for checking puzzles: every move either wins or does not."""
 
 
 class OnlyMove(NamedTuple):
-    """The one right move: its ``place`` in the order of ``search_moves``."""
+    """The only right move; ``place`` is its index in the order of ``search_moves``."""
 
     place: int
     goal: Goal
@@ -54,7 +55,7 @@ class OnlyMove(NamedTuple):
 
 
 def only_move(values: Sequence[MoveValue], bounds: Bounds) -> OnlyMove | None:
-    """The only move that wins, or that draws where all others lose; None where there is none or values are between."""
+    """The only move that wins, or that draws while all others lose; None if there is none or values are unclear."""
     best = max(range(len(values)), key=lambda index: values[index].value)
     first = values[best].value
     others = [other.value for index, other in enumerate(values) if index != best]
@@ -70,12 +71,12 @@ def only_move(values: Sequence[MoveValue], bounds: Bounds) -> OnlyMove | None:
 
 
 class Settler:
-    """Says what moves are worth.
+    """Computes the values of moves.
 
     Args:
-        tables: decide what they know.
-        simulations: of the search after each move.
-        leaves: tables that decide leaves of the searches. Those that are not in memory make a search half as fast.
+        tables: tables that give the values of positions which they cover.
+        simulations: simulations of the search after each move.
+        leaves: tables for leaves of the searches; tables that are not in memory make a search half as fast.
     """
 
     def __init__(self, evaluator: Evaluator, tables: Tablebase, simulations: int, leaves: Tablebase) -> None:
@@ -86,7 +87,7 @@ class Settler:
         self._search = LockstepSearch(self._config, at_once, leaf_oracle=leaves)
 
     def by_tables(self, boards: Sequence[Board]) -> list[list[MoveValue] | None]:
-        """The values of each board's moves; None where it has too many pieces for the tables, or these lack one."""
+        """The values of each board's moves; None for a board with a move whose value the tables do not know."""
         answers: list[list[MoveValue] | None] = [None] * len(boards)
         few = [index for index, board in enumerate(boards) if _pieces(board) <= self._tables.max_pieces]
         moves, behind, starts = _moves_behind([boards[index] for index in few])
@@ -98,10 +99,13 @@ class Settler:
         return answers
 
     def values(self, boards: Sequence[Board], simulations: int | None = None) -> list[list[MoveValue]]:
-        """The values of each board's moves, in the order of ``search_moves``; raises ``PlayerError`` if one has none.
+        """The values of each board's moves, in the order of ``search_moves``.
 
         Args:
-            simulations: after each move, if fewer than usual.
+            simulations: simulations after each move, at most those of the constructor; None: as many as those.
+
+        Raises:
+            PlayerError: a board has no moves.
         """
         moves, behind, starts = _moves_behind(boards)
         known = self._known(behind)
@@ -113,11 +117,11 @@ class Settler:
         return answers
 
     def screen(self, boards: Sequence[Board], simulations: int) -> list[SearchResult]:
-        """One short search of each board."""
+        """Searches each board with ``simulations``."""
         return list(self._run(boards, simulations))
 
     def line(self, board: Board) -> list[Move]:
-        """How tables, or else a search, expect a board to go on; no moves where the game is over."""
+        """The line that tables prove, or else that a search expects; empty if the game is over."""
         if not board.legal_moves:
             return []
         if self._tables.get_wdl(board) in (-1, 1):
@@ -137,7 +141,7 @@ class Settler:
         return after.move_stack[board.ply :]
 
     def _known(self, boards: Sequence[Board]) -> list[float | None]:
-        """What a position is worth to the side that has just moved, where rules or tables know it."""
+        """Values for the side that has just moved, if the rules or tables know them, else None."""
         few = [index for index, board in enumerate(boards) if _pieces(board) <= self._tables.max_pieces]
         words = np.array([boards[index].words() for index in few], np.uint32).reshape(-1, 3)
         going_on = words[:, 0] != 0
@@ -150,11 +154,11 @@ class Settler:
         return values
 
     def _searched(self, boards: Sequence[Board], simulations: int | None) -> list[tuple[float, bool]]:
-        """The same by search, and whether the search has proven it."""
+        """Values by search for the side that has just moved, and whether the search has proven them."""
         return [_of_opponent(result) for result in self._run(boards, simulations)]
 
     def _run(self, boards: Sequence[Board], simulations: int | None = None) -> Iterator[SearchResult]:
-        """Searches and yields the result of each; the tree is in the slots until the next is asked for."""
+        """Searches boards and yields their results; the trees stay in the slots until the next batch of boards."""
         search = self._search
         for first in range(0, len(boards), search.slots):
             part = boards[first : first + search.slots]
@@ -179,7 +183,7 @@ def _pieces(board: Board) -> int:
 
 
 def _moves_behind(boards: Sequence[Board]) -> tuple[list[list[Move]], list[Board], list[int]]:
-    """The moves of each board, the boards behind all of them, and where each board's begin."""
+    """The moves of each board, the boards after all these moves, and the index of each board's first one."""
     moves = [search_moves(board) for board in boards]
     behind: list[Board] = []
     starts: list[int] = []
@@ -192,7 +196,7 @@ def _moves_behind(boards: Sequence[Board]) -> tuple[list[list[Move]], list[Board
 
 
 def _of_opponent(result: SearchResult) -> tuple[float, bool]:
-    """Value for the side that has just moved, and whether it is proven: by a move that wins, or by all moves."""
+    """Value for the side that has just moved, and whether it is proven (the opponent wins, or all moves are proven)."""
     proofs = result.proofs.tolist()
     if WIN in proofs:
         return -1.0, True
