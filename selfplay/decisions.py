@@ -81,7 +81,7 @@ class Decision:
 
 
 @njit(cache=True)
-def _positions_behind(positions, moves, behind, ends):
+def _positions_after(positions, moves, behind, ends):
     """Fills ``behind`` with the positions after all moves, seen by the new side to move, and ``ends``.
 
     The positions after moves of ``positions[i]`` end before ``behind[ends[i]]``.
@@ -101,7 +101,7 @@ def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, in
     Raises ``MissingTableError`` if no table covers the position after a move.
     """
     behind, ends = np.zeros((MAX_MOVES * len(positions), 3), np.uint32), np.zeros(len(positions), np.int64)
-    _positions_behind(positions, new_moves(), behind, ends)
+    _positions_after(positions, new_moves(), behind, ends)
     behind = behind[: ends[-1] if len(ends) else 0]
     values = np.ones(len(behind), np.int8)  # a move that takes the last piece wins
     goes_on = behind[:, 0] != 0

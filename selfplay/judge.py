@@ -56,7 +56,7 @@ class Judge:
         self._matches, self._began = 0, time.monotonic()
 
     @property
-    def under_way(self) -> bool:
+    def is_playing(self) -> bool:
         """Whether a match is being played."""
         return self._open is not None
 

@@ -78,9 +78,9 @@ def open_pool(jobs: int | None, address: str | None, pairing: Pairing | None, ga
     """
     if address is None:
         return MatchPool(choose_jobs(jobs, pairing, games))
-    from .ray_match import RayStaff
+    from .ray_match import RayStarter
 
-    return MatchPool(min(jobs or games, max(1, games)), RayStaff(address))
+    return MatchPool(min(jobs or games, max(1, games)), RayStarter(address))
 
 
 def pairing_of(request: MatchRequest) -> Pairing:

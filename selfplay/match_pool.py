@@ -11,7 +11,7 @@ from typing import Self
 from .match_players import Players
 from .match_record import MatchGame
 from .match_tasks import Pairing, Task
-from .match_workers import MatchWorker, ProcessStaff, Staff
+from .match_workers import MatchWorker, ProcessStarter, WorkerStarter
 from .openings import MatchError
 
 _PATIENCE_S = 1.0  # seconds to wait for a message; on some systems Ctrl-C works only after this wait
@@ -22,14 +22,14 @@ class MatchPool:
     """Plays tasks; use it in a ``with`` statement.
 
     Args:
-        jobs: number of processes; with 1 and no ``staff`` this process plays.
-        staff: starts the processes; None: processes of this machine.
+        jobs: number of processes; with 1 and no ``starter`` this process plays.
+        starter: starts the processes; None: processes of this machine.
     """
 
-    def __init__(self, jobs: int, staff: Staff | None = None) -> None:
+    def __init__(self, jobs: int, starter: WorkerStarter | None = None) -> None:
         self.jobs = jobs
-        self._players = Players() if jobs == 1 and staff is None else None
-        self._staff = staff or ProcessStaff(jobs)
+        self._players = Players() if jobs == 1 and starter is None else None
+        self._starter = starter or ProcessStarter(jobs)
         self._workers: list[MatchWorker] = []
 
     def __enter__(self) -> Self:
@@ -59,13 +59,13 @@ class MatchPool:
         while waiting or any(worker.task for worker in self._workers):
             self._hand_out(waiting)
             busy = [worker for worker in self._workers if worker.task]
-            for worker in self._staff.wait(busy, _PATIENCE_S if busy else 0.0):
+            for worker in self._starter.wait(busy, _PATIENCE_S if busy else 0.0):
                 asked = worker.task
                 assert asked is not None
                 try:
                     over = worker.receive()
                 except (EOFError, OSError):
-                    self._bury(worker, asked, deaths)
+                    self._drop(worker, asked, deaths)
                     if asked.starts:  # none are left if it died after its last game
                         waiting.appendleft(asked)
                     continue
@@ -77,14 +77,14 @@ class MatchPool:
     def _hand_out(self, waiting: deque[Task]) -> None:
         """Gives tasks to idle processes, and starts more processes if there are too few."""
         free = [worker for worker in self._workers if worker.task is None]
-        room = min(self.jobs, self._staff.capacity()) - len(self._workers)
-        hired = [self._staff.hire() for _ in range(min(room, len(waiting) - len(free)))]
-        self._workers += hired
-        for worker in [*free, *hired]:
+        room = min(self.jobs, self._starter.capacity()) - len(self._workers)
+        started = [self._starter.start_worker() for _ in range(min(room, len(waiting) - len(free)))]
+        self._workers += started
+        for worker in [*free, *started]:
             if waiting and worker.is_ready():
                 worker.send(waiting.popleft())
 
-    def _bury(self, worker: MatchWorker, task: Task, deaths: Counter[tuple[Pairing, int]]) -> None:
+    def _drop(self, worker: MatchWorker, task: Task, deaths: Counter[tuple[Pairing, int]]) -> None:
         """Removes a dead process and counts the death for each game that it still had to play."""
         self._workers.remove(worker)
         worker.stop()

@@ -68,19 +68,19 @@ class MatchWorker(ABC):
         """Waits until the worker has ended, and kills it after some time; returns how it ended."""
 
 
-class Staff(Protocol):
+class WorkerStarter(Protocol):
     """Starts workers."""
 
     def capacity(self) -> int:
         """Number of workers that there may be now."""
 
-    def hire(self) -> MatchWorker: ...
+    def start_worker(self) -> MatchWorker: ...
 
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
         """Returns workers that have a message or have died; waits up to ``timeout`` seconds for the first one."""
 
 
-class ProcessStaff:
+class ProcessStarter:
     """Starts processes of this machine, at most ``jobs``."""
 
     def __init__(self, jobs: int) -> None:
@@ -89,7 +89,7 @@ class ProcessStaff:
     def capacity(self) -> int:
         return self._jobs
 
-    def hire(self) -> MatchWorker:
+    def start_worker(self) -> MatchWorker:
         return _Process()
 
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:

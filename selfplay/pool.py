@@ -139,7 +139,7 @@ class Pool(ABC):
         self._match_networks: list[Any] = []
         self._parts: deque[MatchPart] = deque()
         self._look_at = 0.0
-        self._staff()
+        self._start_missing()
 
     @property
     def size(self) -> int:
@@ -170,7 +170,7 @@ class Pool(ABC):
 
         With ``in_flight`` 0, actors still get games of the match, one request at a time.
         """
-        self._staff()
+        self._start_missing()
         for actor in list(self._actors):
             while actor.handle is not None and len(actor.requests) < (in_flight or bool(self._parts)):
                 part = self._parts.popleft() if self._parts else None
@@ -212,7 +212,7 @@ class Pool(ABC):
                     played.append(result)
         return played
 
-    def _staff(self) -> None:
+    def _start_missing(self) -> None:
         """Starts actors that are due, also on new machines; removes actors of machines that have left."""
         now = time.monotonic()
         if now >= self._look_at:
@@ -255,7 +255,7 @@ class Pool(ABC):
         what = "died" if died else f"failed ({type(error).__name__}: {reason})"
         when = f" in {pause:.0f} s" if pause else ""
         _LOG.warning("actor %d%s %s and is replaced%s", actor.number, self._where(actor), what, when)
-        self._bury(actor.handle)
+        self._release(actor.handle)
         self._forget_requests(actor)
         actor.handle, actor.starts_at = None, time.monotonic() + pause
         self._look_at = 0.0
@@ -304,7 +304,7 @@ class Pool(ABC):
     def _result(self, request: Any) -> Result | None:
         return request.result()
 
-    def _bury(self, handle: Any) -> None:  # noqa: B027 - not needed by every pool
+    def _release(self, handle: Any) -> None:  # noqa: B027 - not needed by every pool
         """Releases what a failed actor has left."""
 
     @abstractmethod
@@ -329,7 +329,7 @@ class ThreadPool(Pool):
         worker, executor = handle
         return executor.submit(worker.play_match, part, *networks)
 
-    def _bury(self, handle: tuple[Worker, ThreadPoolExecutor]) -> None:
+    def _release(self, handle: tuple[Worker, ThreadPoolExecutor]) -> None:
         handle[0].stop()
         handle[1].shutdown(wait=False, cancel_futures=True)
 

@@ -43,7 +43,7 @@ class ProcessPool(Pool):
         with no_interrupt():
             return handle.submit(_play_match, part, *networks)
 
-    def _bury(self, handle: ProcessPoolExecutor) -> None:
+    def _release(self, handle: ProcessPoolExecutor) -> None:
         handle.shutdown(wait=False)
 
     def close(self) -> list[Result]:

@@ -50,7 +50,7 @@ class _RayPlayers:
         return str(folder)
 
 
-class RayStaff:
+class RayStarter:
     """Starts workers on a cluster, one for each CPU; raises ``ClusterError`` if the cluster cannot be joined."""
 
     def __init__(self, address: str) -> None:
@@ -58,7 +58,7 @@ class RayStaff:
         self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
         self._networks: dict[str, Any] = {}
         self._cpus, self._look_at = 0, 0.0
-        self._speak_at = time.monotonic() + _PLACE_S
+        self._warn_at = time.monotonic() + _PLACE_S
 
     def capacity(self) -> int:
         if time.monotonic() >= self._look_at:
@@ -66,7 +66,7 @@ class RayStaff:
             self._look_at = time.monotonic() + _LOOK_S
         return max(1, self._cpus)
 
-    def hire(self) -> MatchWorker:
+    def start_worker(self) -> MatchWorker:
         return _RayWorker(self)
 
     def network(self, folder: str) -> Any:
@@ -86,18 +86,18 @@ class RayStaff:
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
         asked = {worker.answers: worker for worker in workers if isinstance(worker, _RayWorker)}
         if not asked:
-            self._speak_of_waiting()
+            self._warn_of_waiting()
             time.sleep(_PATIENCE_S)
             return []
-        self._speak_at = time.monotonic() + _PLACE_S
+        self._warn_at = time.monotonic() + _PLACE_S
         ready, _ = self.cluster.ray.wait(list(asked), timeout=timeout)
         return [asked[answers] for answers in ready]
 
-    def _speak_of_waiting(self) -> None:
+    def _warn_of_waiting(self) -> None:
         """Warns from time to time that no worker plays."""
-        if time.monotonic() >= self._speak_at:
+        if time.monotonic() >= self._warn_at:
             _LOG.warning("no CPU of the cluster is free: games begin when one is; a training also takes them all")
-            self._speak_at = time.monotonic() + 10 * _PLACE_S
+            self._warn_at = time.monotonic() + 10 * _PLACE_S
 
     def start(self) -> Any:
         """Asks Ray for a new process, which starts when a CPU is free."""
@@ -105,18 +105,18 @@ class RayStaff:
 
 
 class _RayWorker(MatchWorker):
-    def __init__(self, staff: RayStaff) -> None:
-        self._staff, self._ray = staff, staff.cluster.ray
+    def __init__(self, starter: RayStarter) -> None:
+        self._starter, self._ray = starter, starter.cluster.ray
         self._begin()
         self._how = ""
         self.answers: Any = None
 
     def _begin(self) -> None:
-        self._actor = self._staff.start()
+        self._actor = self._starter.start()
         self._greeting, self._ready = self._actor.here.remote(), False
 
     def is_ready(self) -> bool:
-        if not self._ready and self._staff.cluster.is_done(self._greeting):
+        if not self._ready and self._starter.cluster.is_done(self._greeting):
             try:
                 self._ray.get(self._greeting)
                 self._ready = True
@@ -127,7 +127,7 @@ class _RayWorker(MatchWorker):
     def send(self, task: Task) -> None:
         self.task = task
         folders = sorted({spec.folder for spec in task.pairing.players if isinstance(spec, NetworkSpec)})
-        networks = [self._staff.network(folder) for folder in folders]
+        networks = [self._starter.network(folder) for folder in folders]
         self.answers = self._actor.play.options(num_returns="streaming").remote(task.encode(), folders, *networks)
 
     def _listen(self) -> bytes:

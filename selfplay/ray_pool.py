@@ -70,20 +70,20 @@ class RayPool(Pool):
         # Errors that are not exceptions of the worker: the actor or its node died, ran out of memory, or has no CPU.
         self.dead = (self._ray.exceptions.RayError,)
         self._worker_class: Any = self._ray.remote(max_restarts=0)(_RayWorker)
-        self._speak_at = time.monotonic() + _PLACE_S
+        self._warn_at = time.monotonic() + _PLACE_S
         super().__init__(config, start)
 
     def _places(self) -> Sequence[Hashable]:
         nodes, actors = self._cluster.cpus(), self._config.selfplay.actors
         self.nodes = max(1, len(nodes))
-        self._speak_of_missing()
+        self._warn_of_missing()
         if actors == "auto":
             return [(node, n) for node, cpus in nodes.items() for n in range(cpus)]
         return [(None, n) for n in range(actors)]
 
-    def _speak_of_missing(self) -> None:
+    def _warn_of_missing(self) -> None:
         """Warns from time to time how many actors have no place."""
-        if time.monotonic() < self._speak_at:
+        if time.monotonic() < self._warn_at:
             return
         missing = sum(not self._is_ready(actor) for actor in self._actors)
         if missing:
@@ -93,7 +93,7 @@ class RayPool(Pool):
                 "is free, or choose fewer with --set selfplay.actors=N",
                 missing, len(self._actors), cpus, self._cpus,
             )  # fmt: skip
-        self._speak_at = time.monotonic() + 10 * _PLACE_S
+        self._warn_at = time.monotonic() + 10 * _PLACE_S
 
     @property
     def _cpus(self) -> float:
@@ -142,7 +142,7 @@ class RayPool(Pool):
         result: Result | None = self._cluster.result(request)
         return result
 
-    def _bury(self, handle: _Handle) -> None:
+    def _release(self, handle: _Handle) -> None:
         self._ray.kill(handle.actor)
 
     def close(self) -> list[Result]:

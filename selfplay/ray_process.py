@@ -74,7 +74,7 @@ class RayProcess:
         self._played: list[Result] = []
         self._connection: Connection | None = None
         self._begin()
-        self._listen(_START_S)
+        self._wait(_START_S)
         if not self._ready:
             self._process.kill()
             raise PoolError(f"Ray has not started within {_START_S:.0f} s: see its logs, or try --pool local")
@@ -82,17 +82,17 @@ class RayProcess:
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``."""
         self._weights = weights
-        self._say("weights", weights)
+        self._send("weights", weights)
 
     def set_teacher(self, weights: Weights, share: float) -> None:
         """See ``Pool.set_teacher``."""
         self._teacher = weights, share
-        self._say("teacher", weights, share)
+        self._send("teacher", weights, share)
 
     def set_match(self, match: PoolMatch | None) -> None:
         """See ``Pool.set_match``."""
         self._match = match
-        self._say("match", match)
+        self._send("match", match)
 
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
         """See ``Pool.refill``; takes effect at the next ``collect``."""
@@ -105,19 +105,19 @@ class RayProcess:
         if self._connection is None and time.monotonic() >= self._begin_at:
             self._begin()
         if not self._asked:
-            self._asked = self._say("collect", self._wanted, timeout)
+            self._asked = self._send("collect", self._wanted, timeout)
             self._wanted = None if self._asked else self._wanted
-        self._listen(timeout)
+        self._wait(timeout)
         played, self._played = self._played, []
         return played
 
     def close(self) -> list[Result]:
         """See ``Pool.close``."""
-        self._say("close")
+        self._send("close")
         end, last = time.monotonic() + _LEAVE_S, False
         with contextlib.suppress(EOFError, OSError):  # if the process has died, its results are lost
             while self._connection is not None and time.monotonic() < end and not last:
-                if (answer := self._heard(self._connection, 1.0)) is not None:
+                if (answer := self._receive(self._connection, 1.0)) is not None:
                     self._played += answer.played
                     last = answer.last
         if self._connection is not None:
@@ -136,10 +136,10 @@ class RayProcess:
         other.close()
         self._ready = self._asked = False
 
-    def _say(self, *message: Any) -> bool:
+    def _send(self, *message: Any) -> bool:
         """Sends a message if the process is ready; returns whether it was sent.
 
-        When a process becomes ready, ``_take_in`` sends it the weights, the teacher and the match.
+        When a process becomes ready, ``_store`` sends it the weights, the teacher and the match.
         """
         if self._connection is None or not self._ready:
             return False
@@ -150,21 +150,21 @@ class RayProcess:
             self._died(error)
         return self._ready
 
-    def _listen(self, timeout: float) -> None:
+    def _wait(self, timeout: float) -> None:
         """Waits up to ``timeout`` seconds for an answer."""
         if self._connection is None:
             time.sleep(timeout)
             return
         try:
-            answer = self._heard(self._connection, timeout)
+            answer = self._receive(self._connection, timeout)
         except (EOFError, OSError) as error:
             self._died(error)
             return
         if answer is not None:
-            self._take_in(answer)
+            self._store(answer)
 
     @staticmethod
-    def _heard(connection: Connection, timeout: float) -> _Answer | None:
+    def _receive(connection: Connection, timeout: float) -> _Answer | None:
         """The next answer; None if none comes within ``timeout`` seconds."""
         if not connection.poll(timeout):
             return None
@@ -172,7 +172,7 @@ class RayProcess:
             answer: _Answer = connection.recv()
         return answer
 
-    def _take_in(self, answer: _Answer) -> None:
+    def _store(self, answer: _Answer) -> None:
         """Stores an answer; raises the error of the process, if it has one."""
         for warning in answer.warnings:
             _LOG.warning("%s", warning)
@@ -189,10 +189,10 @@ class RayProcess:
         if not self._ready:
             self._ready = True
             if self._weights is not None:
-                self._say("weights", self._weights)
+                self._send("weights", self._weights)
             if self._teacher is not None:
-                self._say("teacher", *self._teacher)
-            self._say("match", self._match)
+                self._send("teacher", *self._teacher)
+            self._send("match", self._match)
 
     def _died(self, error: Exception) -> None:
         self._process.kill()

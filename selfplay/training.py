@@ -222,7 +222,7 @@ class Training:
             self._judge.proceed(pool, self.minutes)
             ending = self._over() or self._out_of_time(reserve_seconds=self._judge.seconds)
             to_draw = samples_to_draw(self.config, self.replay.total_samples, self.trainer.steps)
-            if not self._judge.under_way:
+            if not self._judge.is_playing:
                 has_learnt = self.trainer.steps > self._judge.steps
                 if has_learnt and not self._over() and (ending or self._is_due(to_draw)):
                     self._begin_gate(pool)
@@ -235,7 +235,7 @@ class Training:
 
     def _play_and_learn(self, pool: Source, to_draw: float, ending: bool) -> None:
         """Collects results, requests more, and makes a training step if there are enough samples."""
-        loop, judging = self.config.loop, self._judge.under_way
+        loop, judging = self.config.loop, self._judge.is_playing
         in_turn = loop.deterministic or loop.games_per_iteration is not None
         enough_games = self._games_due(ahead=int(judging)) <= 0
         enough = enough_games or self.replay.total_samples >= loop.samples_before_training

@@ -23,7 +23,7 @@ _SOLUTIONS = 6  # most moves that the solver must find
 _LINE = 12  # most plies of the line shown
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """An unfinished puzzle: its board, its moves so far, and (board, index of the right move) of each choice."""
 
     board: Board
@@ -50,11 +50,11 @@ class Finder:
         fresh = list({board.words(): board for board in boards if board.words() not in self._seen}.values())
         fresh = [board for board in fresh if _is_even(board) and len(search_moves(board)) >= FEWEST_MOVES]
         found = [
-            _Found(board, (search_moves(board)[only.place],), only, ((board, only.place),))
+            _Candidate(board, (search_moves(board)[only.place],), only, ((board, only.place),))
             for board, only in self._only_moves(fresh)
         ]
-        found = self._first_ones(self._longer(found))
-        return [puzzle for puzzle in self._told(found) if puzzle.rating > _LEAST_RATING]
+        found = self._without_repeats(self._extended(found))
+        return [puzzle for puzzle in self._to_puzzles(found) if puzzle.rating > _LEAST_RATING]
 
     def _only_moves(self, boards: Sequence[Board]) -> list[tuple[Board, OnlyMove]]:
         known = self._settler.by_tables(boards)
@@ -72,7 +72,7 @@ class Finder:
                 answers.append((board, only))
         return answers
 
-    def _longer(self, found: Sequence[_Found]) -> list[_Found]:
+    def _extended(self, found: Sequence[_Candidate]) -> list[_Candidate]:
         """Extends each puzzle as long as the opponent has only one reply and the solver only one right move."""
         growing, grown = list(range(len(found))), list(found)
         for _ in range(_SOLUTIONS - 1):
@@ -87,11 +87,11 @@ class Finder:
                 choices = one.choices if len(known) == 1 else (*one.choices, (board, only.place))
                 proof = one.only.proof if len(known) == 1 else _weaker(one.only.proof, only.proof)
                 moves = (*one.moves, reply, known[only.place].move)
-                grown[index] = _Found(one.board, moves, one.only._replace(proof=proof), choices)
+                grown[index] = _Candidate(one.board, moves, one.only._replace(proof=proof), choices)
                 growing.append(index)
         return grown
 
-    def _first_ones(self, found: Sequence[_Found]) -> list[_Found]:
+    def _without_repeats(self, found: Sequence[_Candidate]) -> list[_Candidate]:
         """Drops puzzles that are part of another's line (longer lines are kept), and remembers the positions."""
         kept = set()
         for index in sorted(range(len(found)), key=lambda index: -len(found[index].moves)):
@@ -106,7 +106,7 @@ class Finder:
             self._seen.add(after.words())
             after.push(move)
 
-    def _told(self, found: Sequence[_Found]) -> list[Puzzle]:
+    def _to_puzzles(self, found: Sequence[_Candidate]) -> list[Puzzle]:
         choices = [choice for one in found for choice in one.choices]
         solved = self._levels.probabilities([board for board, _ in choices], [index for _, index in choices])
         first, puzzles = 0, []
@@ -127,7 +127,7 @@ def _seen_by(glance: SearchResult, board: Board) -> list[MoveValue]:
     return [MoveValue(move, float(value)) for move, value in zip(search_moves(board), glance.values, strict=True)]
 
 
-def _after_reply(one: _Found) -> tuple[Board, Move] | None:
+def _after_reply(one: _Candidate) -> tuple[Board, Move] | None:
     """The board after the opponent's only reply, and the reply; None if it has a choice or the game is over."""
     after = _after(one.board, one.moves)
     replies = after.distinct_moves
@@ -148,7 +148,7 @@ def _weaker(one: Proof, other: Proof) -> Proof:
     return max(one, other, key=list(Proof).index)
 
 
-def _puzzle(one: _Found, line: Sequence[Move], rating: int, deviation: int) -> Puzzle:
+def _puzzle(one: _Candidate, line: Sequence[Move], rating: int, deviation: int) -> Puzzle:
     moves, whole = one.moves, (*one.moves, *line)
     texts = one.board.pdn_line(whole[: max(len(moves), _LINE)])
     theme = theme_of(one.board, whole, one.only.goal)

@@ -67,7 +67,7 @@ def make_puzzles(
     """
     recorded = RecordedGames(games) if games is not None else None
     begun = PuzzleBook(recorded.source if recorded else SELF_PLAY, 0 if recorded else seed, simulations)
-    book = _continued(out, begun)
+    book = _read_or_begin(out, begun)
     evaluator = champion_student()
     source: _Games = recorded or SelfPlay(evaluator, seed)
     with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
@@ -88,7 +88,7 @@ def make_puzzles(
     return figures
 
 
-def _continued(out: Path, begun: PuzzleBook) -> PuzzleBook:
+def _read_or_begin(out: Path, begun: PuzzleBook) -> PuzzleBook:
     """Reads the puzzles of the file if it exists; raises ``PuzzleFileError`` if it was made with other settings."""
     if not out.exists():
         write_book(out, begun)  # raises now if it cannot be written

@@ -90,7 +90,7 @@ class Settler:
         """The values of each board's moves; None for a board with a move whose value the tables do not know."""
         answers: list[list[MoveValue] | None] = [None] * len(boards)
         few = [index for index, board in enumerate(boards) if _pieces(board) <= self._tables.max_pieces]
-        moves, behind, starts = _moves_behind([boards[index] for index in few])
+        moves, behind, starts = _boards_after([boards[index] for index in few])
         values = self._known(behind)
         for index, first, named in zip(few, starts, moves, strict=True):
             known = [value for value in values[first : first + len(named)] if value is not None]
@@ -107,7 +107,7 @@ class Settler:
         Raises:
             PlayerError: a board has no moves.
         """
-        moves, behind, starts = _moves_behind(boards)
+        moves, behind, starts = _boards_after(boards)
         known = self._known(behind)
         open_ones = [index for index, value in enumerate(known) if value is None]
         found = dict(zip(open_ones, self._searched([behind[index] for index in open_ones], simulations), strict=True))
@@ -182,7 +182,7 @@ def _pieces(board: Board) -> int:
     return (own | opp).bit_count()
 
 
-def _moves_behind(boards: Sequence[Board]) -> tuple[list[list[Move]], list[Board], list[int]]:
+def _boards_after(boards: Sequence[Board]) -> tuple[list[list[Move]], list[Board], list[int]]:
     """The moves of each board, the boards after all these moves, and the index of each board's first one."""
     moves = [search_moves(board) for board in boards]
     behind: list[Board] = []
