@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TORCH = "torch==2.13.0"  # as in bootstrap.py: a newer one may bring gigabytes of CUDA
 TRY_MATCH = (
-    "import crownhead, engine, learner, selfplay, gui, papers\n"
+    "import crownhead, crownhead_board, engine, learner, selfplay, gui, papers\n"
     "from pathlib import Path\n"
     "for room in (engine, learner, selfplay, gui, papers):\n"
     "    folder = Path(room.__file__).parent\n"

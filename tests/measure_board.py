@@ -16,7 +16,7 @@ from pathlib import Path
 import pygame
 from real_window import screen, until, window
 
-from crownhead import _ask_oracle, _find_networks, _make_network
+from crownhead_board import ask_oracle, find_networks, make_network
 from engine.fen import Color
 from gui.app import App, start_pygame
 from gui.endgame_info import EndgameInfo
@@ -50,7 +50,7 @@ def opened(home: Path, animation_ms: int) -> App:
     """The program in this process, on the screen that DISPLAY names."""
     save_preferences(Preferences(sounds=False, animation_ms=animation_ms), home / "preferences.json")
     start_pygame()
-    app = App(Opponents(_make_network, None, _find_networks), EndgameInfo(oracle=_ask_oracle), home)
+    app = App(Opponents(make_network, None, find_networks), EndgameInfo(oracle=ask_oracle), home)
     app.open_window()
     return app
 

@@ -10,14 +10,15 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("engine", "learner", "selfplay", "gui", "papers")
-FRONT_DOOR = "crownhead"
+FRONT_DOOR, BOARD = "crownhead", "crownhead_board"
 BARRED = {  # room → top-level modules it must not import
-    "engine": {"learner", "selfplay", "gui", "papers", FRONT_DOOR, "torch", "ray", "pygame", "pygame_menu"},
-    "learner": {"selfplay", "gui", "papers", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
-    "selfplay": {"gui", "papers", FRONT_DOOR, "pygame", "pygame_menu"},
-    "gui": {"learner", "selfplay", "papers", FRONT_DOOR, "torch", "ray"},
-    "papers": {"gui", FRONT_DOOR, "ray", "pygame", "pygame_menu"},
+    "engine": {"learner", "selfplay", "gui", "papers", FRONT_DOOR, BOARD, "torch", "ray", "pygame", "pygame_menu"},
+    "learner": {"selfplay", "gui", "papers", FRONT_DOOR, BOARD, "ray", "pygame", "pygame_menu"},
+    "selfplay": {"gui", "papers", FRONT_DOOR, BOARD, "pygame", "pygame_menu"},
+    "gui": {"learner", "selfplay", "papers", FRONT_DOOR, BOARD, "torch", "ray"},
+    "papers": {"gui", FRONT_DOOR, BOARD, "ray", "pygame", "pygame_menu"},
     FRONT_DOOR: {"pygame", "pygame_menu"},
+    BOARD: {FRONT_DOOR, "pygame", "pygame_menu"},
 }
 OWN_MODULES = "learner/own_modules.py"  # imports what the user names on the command line
 PICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
