@@ -163,7 +163,7 @@ def test_its_text() -> None:
     assert parse_player("alphabeta:champion") == NetworkSpec("champion", alphabeta=True)
     assert parse_player("alphabeta:runs/x@off@5000").text == "alphabeta:runs/x@5000@off"
     for wrong in ("alphabeta:champion@ponder", "alphabeta:champion@c_puct=1"):
-        with pytest.raises(PlayerSpecError, match="behind @ may stand off and a number of nodes, nothing else"):
+        with pytest.raises(PlayerSpecError, match="after @ only off and a number of nodes are allowed"):
             parse_player(wrong)
 
 
