@@ -465,7 +465,7 @@ def pushed(board: Board, move: Move) -> Board:
 
 
 def test_search_player_hands_the_oracle_on() -> None:
-    with pytest.raises(ValueError, match="oracle is 'tablebase', but it was handed none"):
+    with pytest.raises(ValueError, match="oracle is 'tablebase', but no leaf_oracle was given"):
         SearchPlayer("p", UniformEvaluator(), SearchConfig(oracle="tablebase"))
     config = SearchConfig(num_simulations=4, oracle="tablebase")
     player = SearchPlayer("p", UniformEvaluator(), config, leaf_oracle=TableOracle(True))

@@ -190,7 +190,7 @@ def test_missing_knowledge_is_named() -> None:
     for settings in ({"adjudicate": True}, {"rescore": True}):
         with pytest.raises(ValueError, match="need endgame tables, and there are none"):
             Actor(SelfPlayConfig(**settings), SEARCH, MaterialEvaluator(), 1)
-    with pytest.raises(ValueError, match="oracle is 'tablebase', but it was handed none"):
+    with pytest.raises(ValueError, match="oracle is 'tablebase', but no leaf_oracle was given"):
         Actor(SelfPlayConfig(), SearchConfig(oracle="tablebase"), MaterialEvaluator(), 1)
 
 
