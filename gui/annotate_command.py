@@ -1,4 +1,4 @@
-"""``crownhead annotate``: every game of a PDN file judged by the champion."""
+"""``crownhead annotate``: the champion judges every game of a PDN file."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -17,7 +17,8 @@ from .opponents import Opponents
 
 
 class AnnotateFigures(TypedDict):
-    """What ``crownhead annotate`` has found: ``unread`` are the games that could not be read and were left out."""
+    """Result of ``crownhead annotate``; ``unread``: error messages of games that could not be read and were left
+    out."""
 
     source: str
     out: str
@@ -27,7 +28,7 @@ class AnnotateFigures(TypedDict):
 
 
 class _Progress(Display):
-    """One live line on a terminal, elsewhere a line a game."""
+    """Shows progress: one live line on a terminal, otherwise one line per game."""
 
     def __init__(self, quiet: bool) -> None:
         super().__init__(quiet, TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn())
@@ -49,7 +50,7 @@ def annotate_command(
     Raises:
         StorageError: see ``FileAnalysis``.
         PartlyReadError: at the end, if games were left out.
-        KeyboardInterrupt: what is judged is kept; the message says how to go on.
+        KeyboardInterrupt: the games judged so far are kept; the message says how to continue.
     """
     annotator = Annotator(opponents, games, out or annotated_path(games), seconds)
     try:
