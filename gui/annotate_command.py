@@ -17,8 +17,7 @@ from .opponents import Opponents
 
 
 class AnnotateFigures(TypedDict):
-    """Result of ``crownhead annotate``; ``unread``: error messages of games that could not be read and were left
-    out."""
+    """Result of ``crownhead annotate``; ``unread``: errors of games that could not be read."""
 
     source: str
     out: str

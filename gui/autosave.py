@@ -160,8 +160,7 @@ class Autosave:
             self.error = f"the game is not being saved: {error}"
 
     def _hold(self) -> bool:
-        """Whether this window holds the folder's lock; tries to take it. The lock is released when the process ends or
-        crashes."""
+        """Tries to lock the folder; returns whether this window has the lock. It is released when the process ends."""
         if self._lock is None:
             with contextlib.suppress(OSError):
                 self._lock = _locked(self.folder / _LOCK)

@@ -48,8 +48,7 @@ class Clock:
             self._left[color] = self.control.base_s
 
     def press(self, color: Color) -> None:
-        """Ends the turn of ``color``: adds its increment and starts the other side's clock. Does nothing after a flag
-        has fallen."""
+        """Ends the turn of ``color``: adds its increment and starts the other clock; not after a flag has fallen."""
         self._settle()
         if self.flagged() is None:
             if self.control.kind == "fischer":
@@ -71,8 +70,7 @@ class Clock:
         return None if self.control.kind == "none" else max(0.0, self._left[color] - self._unsettled(color))
 
     def budget(self, color: Color, moves: int) -> float | None:
-        """Seconds that an agent with this clock should think at most after ``moves`` own moves; None without a
-        clock."""
+        """Most seconds that an agent should think after ``moves`` own moves; None without a clock."""
         left = self.remaining(color)
         if left is None:
             return None

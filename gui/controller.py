@@ -79,8 +79,7 @@ class GameController:
             self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
 
     def rematch(self) -> None:
-        """After the end of a game, starts another one of the same players from the same position with colours
-        swapped."""
+        """After the end of a game, starts another one from the same position with colours swapped."""
         if not self.session.is_over:
             return
         humans = frozenset(color.other for color in self.humans)
@@ -114,7 +113,7 @@ class GameController:
     # --- every frame
 
     def tick(self, ready: bool = True) -> None:
-        """Follows the session, takes results of the thinker, and makes new requests; ``ready``: whether no animation
+        """Follows the session, takes the thinker's results, makes new requests; ``ready``: no animation
         runs."""
         self._synchronise()
         flagged = self.clock.flagged()

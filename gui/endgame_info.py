@@ -44,8 +44,7 @@ class OracleAnswer(Protocol):
 
 
 class ExactMove(NamedTuple):
-    """A legal move with its result by the tables for the side that makes it, and plies from before it to the game's
-    end."""
+    """A legal move, its result by the tables for the side that makes it, and plies to the game's end with it."""
 
     move: Move
     pdn: str
@@ -119,8 +118,9 @@ class EndgameInfo:
         self._thread: threading.Thread | None = None  # only one position is looked up at a time
 
     def ask(self, board: Board) -> Verdict | None:
-        """What is known about the position; None while it is looked up, or if it has too many pieces. Call it in every
-        frame."""
+        """What is known about the position; None while it is looked up, or if it has too many pieces.
+
+        Call it in every frame."""
         if self.looking_up(board) and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._look_up, args=(board.copy(),), name="endgames", daemon=True)
             self._thread.start()

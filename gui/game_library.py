@@ -70,8 +70,7 @@ class Query(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A game in a list: its number in the library (from 1), title and opening, and the ply of the position searched
-    for."""
+    """A game in a list: number in the library (from 1), title, opening, and ply of the position searched for."""
 
     number: int
     title: str

@@ -98,8 +98,7 @@ class GameLines:
         return [branch for branch in self._branches if branch[0] <= ply]
 
     def _line_at(self, ply: int) -> tuple[list[PdnNode], int]:
-        """The list of nodes that contains, or would contain, move ``ply`` of the line shown, and the ply of its first
-        node."""
+        """The list of nodes for move ``ply`` of the line shown, and the ply of its first node."""
         start, line = self._until(ply)[-1] if self._until(ply) else (0, self.main)
         return line, start
 

@@ -88,8 +88,7 @@ class GameReport(NamedTuple):
 
 
 class _Opinion(NamedTuple):
-    """Result for one position: expected score of its side to move, best move (None if the game is over), expected
-    line."""
+    """Result for one position: expected score of the side to move, best move (None after the end), expected line."""
 
     score: float
     best: Move | None = None

@@ -1,4 +1,4 @@
-"""Every key and what it does. Help page, tooltips and the dispatch of keys read this table."""
+"""The table of all keys and their actions, used by the help page, the tooltips and the dispatch of keys."""
 
 import enum
 from typing import NamedTuple
@@ -18,7 +18,7 @@ Action = enum.StrEnum(  # what a key can do
 
 
 class Binding(NamedTuple):
-    """An action with its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
+    """An action, its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
 
     action: Action
     keys: tuple[str, ...]
@@ -126,11 +126,12 @@ _TYPED = frozenset("0123456789-+=?,.")  # characters that lie on different keys 
 
 
 def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = False, text: str = "") -> str:
-    """A key with its modifiers as this table writes it, like ``ctrl+shift+z``.
+    """A key with its modifiers in the form of this table, like ``ctrl+shift+z``.
 
     Args:
-        name: what pygame calls the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
-        text: what the key typed, if known: digits and signs count as what they are, wherever they lie.
+        name: pygame's name of the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
+        text: the character that the key typed, if known. Digits and signs go by this character, since their keys differ
+            between keyboards.
     """
     name = name.lower()
     if len(name) == 3 and name[0] == "[" and name[-1] == "]":
@@ -143,12 +144,12 @@ def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = 
 
 
 def action_for(scene: str, key: str) -> Action | None:
-    """What a combination does in a scene; None if nothing."""
+    """The action of a combination in a scene; None if it has none."""
     return _TABLE.get((scene, key))
 
 
 def key_label(key: str) -> str:
-    """A combination as people read it: ``Ctrl+Shift+Z``, ``Page Up``, ``Enter``."""
+    """A combination as text for people: ``Ctrl+Shift+Z``, ``Page Up``, ``Enter``."""
     plus = key.endswith("++")
     parts = key.removesuffix("++").split("+") + (["+"] if plus else [])
     return "+".join(_LABELS.get(part, part.title()) for part in parts)

@@ -1,4 +1,4 @@
-"""The user's preferences, in the platform's folder for settings; a broken file is set aside."""
+"""The user's preferences, stored in the platform's folder for settings. A damaged file is renamed."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ _SHOWN = 60
 
 
 class Preferences(BaseModel):
-    """The settings that outlive the window. Assigning a value that does not fit raises ``ValidationError``."""
+    """The settings that are kept between starts. Assigning an invalid value raises ``ValidationError``."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False)
 
@@ -59,8 +59,12 @@ def preferences_path() -> Path:
 
 
 def load_preferences(path: Path) -> tuple[Preferences, str]:
-    """What the file says, or the defaults where there is none or it is broken; and a line that says what was wrong and
-    where the broken file went, "" if all is well. Never raises."""
+    """Reads the preferences; uses the defaults if there is no file or it is damaged. Never raises.
+
+    Returns:
+        The preferences; and a one-line message that says what was wrong and where the damaged file is now, "" if
+        nothing.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -77,7 +81,7 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> None:
-    """Writes the preferences; raises ``StorageError``, and then the file is as it was."""
+    """Writes the preferences; raises ``StorageError`` on failure, and then the file is unchanged."""
     make_folder(path.parent)
     atomic_write(path, preferences.model_dump_json(indent=2).encode() + b"\n")
 

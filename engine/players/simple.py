@@ -60,8 +60,7 @@ class TablebasePlayer(OneByOne):
         return moves[self._random.choice(np.flatnonzero(scores == scores.max()))]
 
     def _score(self, board: Board, move: Move) -> int:
-        """Score of a move: above 0 for a win, 0 for a draw, below 0 for a loss; higher for shorter wins and longer
-        losses."""
+        """Score of a move: above 0 wins, 0 draws, below 0 loses; higher for shorter wins and longer losses."""
         after = board.copy()
         after.push(move)
         if not after.legal_moves:

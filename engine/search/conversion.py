@@ -152,8 +152,7 @@ class _Graph:
         return self._arrays.positions[lost], self._arrays.ranks[lost]
 
     def grow(self, oracle: "LeafOracle", deadline: float) -> bool:
-        """Expands layers until the root is ranked, none are left, or there are too many positions; False if time ran
-        out."""
+        """Expands layers until the root is ranked or it cannot go on; returns False if time ran out."""
         while not self.is_ranked:
             while self._expanded < self._layer_end:
                 if time.perf_counter() >= deadline:

@@ -182,8 +182,7 @@ def read_moves(state, g, counts, means):
 
 @njit(cache=True)
 def read_positions(state, slots, positions):
-    """Writes the roots' positions of ``slots`` (int64 [n]), seen by their sides to move, into ``positions``, uint32
-    [n, 4]."""
+    """Writes the roots' positions of ``slots`` (int64 [n]), seen by the sides to move, into uint32 [n, 4]."""
     for i in range(slots.shape[0]):
         root = state.nodes[state.slots[slots[i]].root]
         positions[i, 0], positions[i, 1], positions[i, 2] = turned(root.opp), turned(root.own), turned(root.kings)
