@@ -113,8 +113,7 @@ class GameController:
     # --- every frame
 
     def tick(self, ready: bool = True) -> None:
-        """Follows the session, takes the thinker's results, makes new requests; ``ready``: no animation
-        runs."""
+        """Follows the session, takes results, makes requests; ``ready``: whether no animation runs."""
         self._synchronise()
         flagged = self.clock.flagged()
         if flagged is not None and not self.session.is_over and self.session.at_end:

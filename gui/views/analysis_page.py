@@ -1,4 +1,4 @@
-"""The analysis of all games of a file: started here, it goes on while one plays."""
+"""The page that starts the analysis of all games of a file, which goes on during play."""
 
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AnalysisPage(MenuScene):
-    """Starts, shows and stops the analysis; ``games``: the file to analyse while none runs."""
+    """Starts, shows and stops an analysis; ``games``: the file to analyse, unless another analysis runs."""
 
     title = "Analysis of a file"
 
@@ -27,7 +27,7 @@ class AnalysisPage(MenuScene):
         self._at_work = self._here() is not None and app.annotator is not None and app.annotator.at_work
 
     def _here(self) -> Annotator | None:
-        """The analysis of this page's file, if it was begun."""
+        """The analysis of this page's file; None if it was not begun."""
         running = self.app.annotator
         return running if running is not None and running.games == self._games else None
 
@@ -82,6 +82,6 @@ class AnalysisPage(MenuScene):
 
 
 def progress_of(annotator: Annotator) -> str:
-    """Games judged, in one line."""
+    """Number of judged games, in one line."""
     progress = annotator.progress
     return "nothing is judged yet" if progress is None else f"{progress.done:,} of {progress.games:,} games are judged"

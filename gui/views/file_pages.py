@@ -1,4 +1,4 @@
-"""Pages of games and files: load, save, copy, paste, games kept by themselves; and the preferences."""
+"""Pages for games and files (load, save, copy, paste, automatically saved games), and for the preferences."""
 
 import time
 from functools import partial
@@ -79,7 +79,7 @@ class FilesPage(MenuScene):
 
 
 class KeptPage(MenuScene):
-    """Games that were saved by themselves, newest first."""
+    """The automatically saved games, newest first."""
 
     title = "Games kept by themselves"
 
@@ -99,12 +99,12 @@ class KeptPage(MenuScene):
 
 
 def last_folder(app: "App") -> Path:
-    """Where a game was last saved or loaded; the user's own folder if nowhere yet."""
+    """Folder where a game was last saved or loaded; at first the user's home folder."""
     return Path(app.preferences.last_folder) if app.preferences.last_folder else Path.home()
 
 
 class LoadPage(MenuScene):
-    """Folders and PDN files; a path can be typed as well."""
+    """Loads a game: lists folders and PDN files; a path can also be typed."""
 
     title = "Load a PDN file"
 
@@ -112,7 +112,7 @@ class LoadPage(MenuScene):
         super().__init__(app)
         last = last_folder(app)
         self.folder = last if last.is_dir() else Path.home()
-        self._library: GameLibrary | None = None  # while it is not known how many games there are
+        self._library: GameLibrary | None = None  # while the number of games is unknown
 
     def fill(self) -> None:
         self.text_input("Path", str(self.folder), 500, "Type a file or a folder; Enter opens it", onreturn=self._typed)
@@ -180,7 +180,7 @@ class GamesPage(MenuScene):
 
 
 class SavePage(MenuScene):
-    """A name for the game's file."""
+    """Saves the game: asks for the name of its file."""
 
     title = "Save this game"
 

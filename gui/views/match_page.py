@@ -1,4 +1,4 @@
-"""A match of two agents: who plays, how many games from which openings; its table; saving it."""
+"""The page for a match of two agents: players, number of games, openings; results; saving."""
 
 import time
 from functools import partial
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 GAMES = (2, 4, 10, 20, 50, 100, 200)
 OPENINGS = (("ballots", "ballots"), ("three random moves", "random:3"), ("the normal position", "random:0"))
-_MOST_ROWS = 200  # games shown
+_MOST_ROWS = 200  # most games shown
 
 
 class MatchPage(MenuScene):
-    """The match that is played, or the settings of the next one. Games go on while the board is shown."""
+    """Shows the match being played, or the settings of the next one. Games are only played while the board is shown."""
 
     title = "Match"
 
