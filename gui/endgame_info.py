@@ -120,7 +120,8 @@ class EndgameInfo:
     def ask(self, board: Board) -> Verdict | None:
         """What is known about the position; None while it is looked up, or if it has too many pieces.
 
-        Call it in every frame."""
+        Call it in every frame.
+        """
         if self.looking_up(board) and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._look_up, args=(board.copy(),), name="endgames", daemon=True)
             self._thread.start()

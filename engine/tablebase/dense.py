@@ -218,7 +218,8 @@ class DenseTables(_Dense):
     def solve(self, pair: Material, workers: Workers) -> Values:
         """Solves a pair and fills it in; returns its values, see ``pair_rows``.
 
-        The slices that it needs must be filled in."""
+        The slices that it needs must be filled in.
+        """
         problem, solved = self._begin(pair)
         solve_pair(problem, workers, solved, partial(self._solved, problem))
         self._enter(pair)
@@ -236,7 +237,8 @@ class DenseTables(_Dense):
     def restore(self, file: SliceFile, workers: Workers) -> Values:
         """Fills in a pair from its file; returns its values, see ``pair_rows``.
 
-        The slices that it needs must be filled in."""
+        The slices that it needs must be filled in.
+        """
         problem = self._empty(file.pair)
         restore_pair(file, problem, workers)
         self._enter(file.pair)
