@@ -1,4 +1,4 @@
-"""``crownhead match``: files of games that go on after anything, early ends, openings from files, limits of time."""
+"""``crownhead match``: files of games that can be continued, early ends, openings from files, time limits."""
 
 import os
 import re

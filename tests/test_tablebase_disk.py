@@ -1,4 +1,4 @@
-"""Builds that are kept on disk: the same bytes, also after a kill; and what a build needs at a time."""
+"""Builds on disk: the same bytes, also after a kill; and the memory that a build needs at a time."""
 
 import os
 import random
@@ -157,7 +157,7 @@ class KilledError(Exception):
 def test_a_pair_goes_on_with_the_waves_that_were_solved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, last: int
 ) -> None:
-    """Killed after some waves, with parts of the next one at work; the waves before are not solved again."""
+    """Killed after some waves, while parts of the next one were solved; the finished waves are not solved again."""
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
     monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
     pair, expected = parse_name(name), solve_tables(4, threads=1)
