@@ -68,20 +68,20 @@ class OpponentSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: Kind = Field("network", description="what plays")
-    level: str = Field(USUAL_LEVEL, max_length=40, description="level with a name: which")
-    checkpoint: str | None = Field(None, description="network: its folder; none is the shipped network")
+    level: str = Field(USUAL_LEVEL, max_length=40, description="name of the level")
+    checkpoint: str | None = Field(None, description="network: its folder; null for the shipped network")
     command: str | None = Field(None, description="external engine: the command that starts it")
-    timed: bool = Field(False, description="strength is seconds per move, not an amount of search")
-    seconds: float = Field(1.0, ge=0.05, le=600, description="per move, where strength is seconds")
+    timed: bool = Field(False, description="whether strength is seconds per move, not an amount of search")
+    seconds: float = Field(1.0, ge=0.05, le=600, description="seconds per move, if strength is given in seconds")
     rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
     depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
     search: Annotated[SearchConfig, BeforeValidator(present_search)] = Field(
         GAME_SEARCH, description="network: settings of its search"
     )
-    vary: bool = Field(True, description="network: games vary, by the noise and the temperature of its search")
-    ponder: bool = Field(False, description="network: searches on while the other side thinks")
+    vary: bool = Field(True, description="network: use the noise and the temperature of its search, so that games vary")
+    ponder: bool = Field(False, description="network: searches while the other side thinks")
     backend: Annotated[BackendName, BeforeValidator(present_backend)] = Field(
-        "auto", description="network: what computes it"
+        "auto", description="network: backend that computes it"
     )
 
     @model_validator(mode="after")

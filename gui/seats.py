@@ -28,11 +28,11 @@ class Seats(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    version: Literal[1] = Field(1, description="of this file's form")
+    version: Literal[1] = Field(1, description="version of this file's format")
     humans: tuple[Side, ...] = Field((), max_length=2, description="sides that people play")
-    agents: dict[Side, OpponentSpec] = Field(min_length=2, description="who plays the others, gives hints and analyses")
+    agents: dict[Side, OpponentSpec] = Field(min_length=2, description="agent of each side, plays it if no person does")
     time_control: TimeControlText = "-"
-    seconds_left: dict[Side, float] = Field({}, description="on the clocks")
+    seconds_left: dict[Side, float] = Field({}, description="seconds left on the clocks")
 
     @field_validator("seconds_left")
     @classmethod

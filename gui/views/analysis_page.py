@@ -35,7 +35,7 @@ class AnalysisPage(MenuScene):
         here = self._here()
         if here is not None and here.at_work:
             self.menu.add.label(self._games.name)
-            self.button("Stop", here.stop, "The games judged by then are kept; started again, it goes on")
+            self.button("Stop", here.stop, "Judged games are kept; a new start continues after them")
         else:
             if self._out.exists():
                 self.button("Open the annotated games", self._open, str(self._out))
@@ -43,7 +43,9 @@ class AnalysisPage(MenuScene):
             meaning = "The champion judges every move; it goes on while you play"
             self.button("Go on" if going_on else "Start", self._start, meaning)
             items = [(f"{seconds:g} s", seconds) for seconds in SECONDS]
-            self.selector("Time a position", items, self._seconds, self._choose, "More is better; all games take long")
+            self.selector(
+                "Time per position", items, self._seconds, self._choose, "More is better; all games take long"
+            )
             meaning = "A new file: the games themselves are never changed"
             self.text_input("Into", str(self._out), 500, meaning, onchange=self.guard(self._name))
         self.button("Back", self.leave)

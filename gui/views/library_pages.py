@@ -45,7 +45,9 @@ class LibraryPage(MenuScene):
         if last < count:
             self.button("More …", partial(self._turn, self._first + SHOWN), "The next games of the list")
         if self._first > 0:
-            self.button("Before …", partial(self._turn, max(0, self._first - SHOWN)), "The games before these")
+            self.button(
+                "Previous …", partial(self._turn, max(0, self._first - SHOWN)), "The previous games of the list"
+            )
         self.button("Back", self.leave)
 
     def poll(self) -> None:

@@ -36,7 +36,7 @@ SCENES = (  # button of the main menu, name of the scene it opens, explanation
     ),
     ("Endgame trainer …", "endings", "Endings of your choice, drawn from the tables, which play against you"),
     ("Puzzles", "puzzles", "One right move; about as hard as you are strong, with a rating"),
-    ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
+    ("Games and positions …", "files", "Load, save, copy and paste; automatically saved games"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
     ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
     ("Openings", Action.OPENINGS, "What was played from the position on the board, and how it ended"),

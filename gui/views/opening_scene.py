@@ -151,7 +151,7 @@ class OpeningScene(EntryScene):
         if snapshot is not None and snapshot.count:
             parts.append(f"{short_count(snapshot.count)} {snapshot.counted}")
         faults = [self._fault, self.entry.message, (snapshot.error if snapshot is not None else None) or ""]
-        title = self.tree.opening or ("Openings" if self.tree.ply == 0 else "No name of its own")
+        title = self.tree.opening or ("Openings" if self.tree.ply == 0 else "Opening without a name")
         return Passage(title, ("… " if skipped else "") + line, tuple(filter(None, faults)), "; ".join(parts))
 
     def _buttons(self) -> None:
