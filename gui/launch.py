@@ -49,7 +49,7 @@ def spec_of(
                 ponder=named.ponder,
                 **timing,
             )
-    raise OpponentError(f"{text}: such a player cannot be played against at the board")
+    raise OpponentError(f"{text}: this kind of player cannot be an opponent at the board")
 
 
 def plan_for(spec: OpponentSpec, side: str = "black", fen: str = START_FEN) -> GamePlan:

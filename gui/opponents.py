@@ -273,7 +273,7 @@ class Opponents:
     def make(self, spec: OpponentSpec) -> Player:
         """Makes the player of a spec; may take seconds. Raises ``PlayerError`` or another ``ValueError``."""
         if spec.kind not in self._factories:
-            raise PlayerError(f"{KIND_NAMES[spec.kind]}: no such opponent here; choose {', '.join(self.kinds)}")
+            raise PlayerError(f"{KIND_NAMES[spec.kind]}: not available here; choose {', '.join(self.kinds)}")
         return self._factories[spec.kind](spec)
 
 

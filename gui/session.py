@@ -350,7 +350,7 @@ class GameSession:
         """Starts a game from a position; if no game can begin there, raises ``FenError`` and keeps the current game."""
         fen = fen_of(text)
         if reasons := why_no_game(Board(fen)):
-            raise FenError(f"from this position there is no game: {' and '.join(reasons)}")
+            raise FenError(f"no game can begin at this position: {' and '.join(reasons)}")
         self.new_game(fen)
 
     def paste(self, text: str) -> str:

@@ -396,7 +396,7 @@ def test_the_command_shows_rules_and_refuses_bad_files(tmp_path: Path) -> None:
     assert str(load_rules().rules[0]) in shown.stdout
     assert len(json.loads(crownhead_here("rules", "--json").stdout)["rules"]) == len(load_rules().rules)
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(RulesError, match="no file of rules"):
+    with pytest.raises(RulesError, match="not a file of rules"):
         player_of(f"rules:{tmp_path / 'bad.json'}")
 
 

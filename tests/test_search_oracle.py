@@ -454,7 +454,7 @@ def test_a_search_that_is_extended_is_the_longer_search() -> None:
             results.append(search.result(0))
         assert results[0].visits.tolist() == results[1].visits.tolist()
         assert results[0].proofs.tolist() == results[1].proofs.tolist()
-    with pytest.raises(ValueError, match="151 simulations asked for"):
+    with pytest.raises(ValueError, match="151 simulations requested"):
         search.extend(0, 151)
 
 

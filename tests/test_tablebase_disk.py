@@ -275,7 +275,7 @@ def test_tables_are_verified_with_little_memory(tmp_path: Path, little_memory: N
 
 def test_one_build_at_a_time(tmp_path: Path, little_memory: None) -> None:
     first = Builder(tmp_path, 3, threads=1)
-    with pytest.raises(ValueError, match="another build is at work in"):
+    with pytest.raises(ValueError, match="another build is running in"):
         Builder(tmp_path, 3)
     list(first.run())
     assert contents(tmp_path) == shipped(3)

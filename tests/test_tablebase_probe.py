@@ -168,7 +168,7 @@ def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path):
     assert tables.get_wdl(six, default="unknown") == "unknown"
     with pytest.raises(MissingTableError, match=r"slice 2013.*build --pieces 6`"):
         tables.probe_wdl(six)
-    with pytest.raises(MissingTableError, match="tables end at 8 pieces; this position has 24"):
+    with pytest.raises(MissingTableError, match="there are tables of at most 8 pieces; this position has 24"):
         tables.probe_wdl(Board())
     folder = tmp_path / "my tables"
     folder.mkdir()

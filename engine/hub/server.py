@@ -269,5 +269,5 @@ class _Session:
 
     def _hit(self, _: dict[str, str]) -> None:
         if self._search is None or self._search.over or not self._search.pondering:
-            raise HubError("ponder-hit: nothing is pondered on")
+            raise HubError("ponder-hit: there is no search in ponder mode")
         self._search.hit()

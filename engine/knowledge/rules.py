@@ -203,7 +203,7 @@ def load_rules(path: Path | None = None) -> RuleList:
     try:
         return _parse(unsealed(data))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RulesError(f"{path}: no file of rules ({error!s})") from error
+        raise RulesError(f"{path}: not a file of rules ({error!s})") from error
 
 
 @cache

@@ -202,10 +202,10 @@ class HubPlayer(OneByOne):
         messages: list[Message] = []
         while (message := self.receive(deadline - time.monotonic())) is None or message.command != command:
             if message is None:
-                self.fail(f"it was not ready within {self.start_patience:g} s (no {command!r} came)")
+                self.fail(f"it was not ready within {self.start_patience:g} s (it did not send {command!r})")
             messages.append(message)
             if len(messages) > _MOST_STRANGE:
-                self.fail(f"it said {_MOST_STRANGE} things, but not {command!r}")
+                self.fail(f"it sent {_MOST_STRANGE} lines, but not {command!r}")
         return messages
 
     def receive(self, seconds: float) -> Message | None:
@@ -219,7 +219,7 @@ class HubPlayer(OneByOne):
         try:
             line = self._engine.receive(seconds)
         except EOFError:
-            self.fail("it left in the middle of the game" if self._running else "it left before it was ready")
+            self.fail("it ended in the middle of the game" if self._running else "it ended before it was ready")
         if line is None:
             return None
         try:
@@ -309,7 +309,7 @@ class HubThinking:
             if message.command == "error" or not self._complaint:
                 self._complaint = f"; it said: {_shortened(said)}"
             if self._strange > _MOST_STRANGE:
-                self._player.fail(f"it said {_MOST_STRANGE} things, but not 'done'{self._complaint}")
+                self._player.fail(f"it sent {_MOST_STRANGE} lines, but not 'done'{self._complaint}")
 
     def _legal(self, text: str) -> Move:
         if not text:

@@ -88,9 +88,9 @@ def read_book(path: Path) -> PuzzleBook:
     except PuzzleFileError:
         raise
     except ValidationError as error:
-        raise PuzzleFileError(f"{path}: no file of puzzles of this version: {error.errors()[0]['msg']}") from error
+        raise PuzzleFileError(f"{path}: not a file of puzzles of this version: {error.errors()[0]['msg']}") from error
     except (zstandard.ZstdError, ValueError) as error:
-        raise PuzzleFileError(f"{path}: no file of puzzles, or damaged: {error}") from error
+        raise PuzzleFileError(f"{path}: not a file of puzzles, or damaged: {error}") from error
     numbers = stored.seed, stored.simulations, stored.rounds, stored.games, stored.positions
     return PuzzleBook(stored.source, *numbers, puzzles)
 

@@ -223,7 +223,7 @@ class LockstepSearch:
     def _checked(self, simulations: int | None) -> int:
         simulations = self.config.num_simulations if simulations is None else simulations
         if not 0 <= simulations <= self.max_simulations:
-            raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
+            raise ValueError(f"{simulations} simulations requested, but the trees are sized for {self.max_simulations}")
         return simulations
 
     def plan_until(self, deadline: float) -> None:

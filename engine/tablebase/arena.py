@@ -33,7 +33,7 @@ class Arena:
         except OSError as error:
             if file is not None:
                 raise StorageError(error.errno, f"cannot keep tables in {file}: {error.strerror}") from error
-            raise ValueError(f"tables of {size / 1e9:.0f} GB are more than there is memory for") from error
+            raise ValueError(f"tables of {size / 1e9:.0f} GB do not fit into memory") from error
         self.bytes = np.frombuffer(self._map, np.uint8)
 
     def clear(self, low: int, high: int) -> None:

@@ -269,7 +269,7 @@ class DenseTables(_Dense):
         """
         values = np.zeros(len(positions), np.int8)
         if not _lookup_many(positions, self.slices, self.words, values):
-            raise KeyError("a position lies outside the tables that are filled in")
+            raise KeyError("a position's slice is not filled in")
         return values
 
 

@@ -139,7 +139,7 @@ def _hold(path: Path) -> BinaryIO:
         lock(file)
     except OSError:
         file.close()
-        raise ValueError(f"another build is at work in {path.parent}: wait for it, or choose another folder") from None
+        raise ValueError(f"another build is running in {path.parent}: wait for it, or choose another folder") from None
     return file
 
 

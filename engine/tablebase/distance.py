@@ -81,7 +81,7 @@ def decode_distances(data: bytes) -> np.ndarray:
         plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=BLOCK_WORDS * NUM_SQUARES)
         return np.frombuffer(plain, np.uint8).reshape(BLOCK_WORDS, NUM_SQUARES)
     except zstandard.ZstdError as error:
-        raise ValueError(f"a block of distances does not unpack ({error})") from error
+        raise ValueError(f"a block of distances cannot be decompressed ({error})") from error
 
 
 class KnownSlices(NamedTuple):

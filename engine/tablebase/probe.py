@@ -123,7 +123,7 @@ class Tablebase:
         own, opp, kings = (int(word) for word in positions[0, :3])
         pieces = (own | opp).bit_count()
         if pieces > MAX_PIECES:
-            return MissingTableError(f"tables end at {MAX_PIECES} pieces; this position has {pieces}")
+            return MissingTableError(f"there are tables of at most {MAX_PIECES} pieces; this position has {pieces}")
         counts = ((own & ~kings), (own & kings), (opp & ~kings), (opp & kings))
         name = Material(*(word.bit_count() for word in counts)).name
         folders = " and ".join(str(folder) for folder in self._folders)

@@ -69,7 +69,7 @@ class MatchPage(MenuScene):
     def _start(self) -> None:
         tools = self.app.match_tools
         if tools is None:
-            self.say("There are no matches here", alarm=True)
+            self.say("Matches are not available here", alarm=True)
             return
         players = stored_spec(self.app, "first"), stored_spec(self.app, "second")
         openings = tools.openings(self._openings, (self._games + 1) // 2, time.time_ns() % (1 << 32))
