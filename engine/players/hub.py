@@ -219,7 +219,8 @@ class HubPlayer(OneByOne):
         try:
             line = self._engine.receive(seconds)
         except EOFError:
-            self.fail("it ended in the middle of the game" if self._running else "it ended before it was ready")
+            when = "in the middle of the game" if self._running else "before it was ready"
+            self.fail(f"it closed its output {when}")
         if line is None:
             return None
         try:
