@@ -58,7 +58,7 @@ def annotate_command(
     except KeyboardInterrupt as error:
         done = annotator.progress.done if annotator.progress is not None else 0
         raise KeyboardInterrupt(f"{done} games are judged and kept; the same command goes on") from error
-    assert analysis is not None  # nobody but the user could stop it
+    assert analysis is not None  # None only after ``stop``, which is not called here
     judged, unread = analysis.result
     figures: AnnotateFigures = {
         "source": str(games),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 SCENES = ("menu", "game", "setup", "help", "report", "exercise", "openings")
 
 
-Action = enum.StrEnum(  # what a key can do
+Action = enum.StrEnum(  # what a key or a button can do
     "Action",
     "CURSOR_LEFT CURSOR_RIGHT CURSOR_UP CURSOR_DOWN NEXT_SQUARE PREVIOUS_SQUARE ENTER TYPE BACKSPACE CANCEL UNDO REDO "
     "FIRST PREVIOUS NEXT LAST NEW_GAME RESIGN OFFER_DRAW ACCEPT DECLINE PAUSE HINT MOVE_NOW TAKE_OVER ANALYSE REPORT "
@@ -122,7 +122,7 @@ BINDINGS = (
 
 _TABLE = {(scene, key): bound.action for bound in BINDINGS for scene in bound.scenes for key in bound.keys}
 _LABELS = {"return": "Enter", "escape": "Esc"}
-_TYPED = frozenset("0123456789-+=?,.")  # characters that lie on different keys on different keyboards
+_TYPED = frozenset("0123456789-+=?,.")  # characters whose keys differ between keyboards
 
 
 def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = False, text: str = "") -> str:

@@ -13,7 +13,7 @@ from .clocks import TimeControlText
 
 FILE_NAME = "preferences.json"
 BROKEN_SUFFIX = ".broken"
-_LARGEST_FILE = 1 << 20  # bytes
+_LARGEST_FILE = 1 << 20  # bytes of the largest file that is read
 _SHOWN = 60
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .controller import GameController
 
 SUFFIX = ".json"
-_LARGEST_FILE = 1 << 16  # bytes
+_LARGEST_FILE = 1 << 16  # bytes of the largest file that is read
 Side = Literal["black", "white"]
 _SIDES: dict[Color, Side] = {Color.BLACK: "black", Color.WHITE: "white"}
 

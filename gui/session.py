@@ -17,7 +17,7 @@ from .game_lines import GameLines, copied
 from .move_reasons import why_no_game
 from .pdn_files import clean, commands_of, fen_of, one_line, without_commands
 
-GLYPHS = ("!", "?", "!!", "??", "!?", "?!")  # PDN's numbers of them begin with 1
+GLYPHS = ("!", "?", "!!", "??", "!?", "?!")  # index + 1 is PDN's number of a glyph
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}
 _FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Positions and moves as the Hub protocol writes them, for English draughts.
+"""Positions and moves in the notation of the Hub protocol, for English draughts.
 
 A position is the side to move, ``B`` or ``W``, and a letter for each of the squares 1 to 32: ``b``, ``w`` for men,
 ``B``, ``W`` for kings, ``e`` for an empty square. A quiet move is ``11-15``. A capture names start, end and the squares

@@ -48,7 +48,7 @@ class Rule(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The conditions as players say them."""
+        """The conditions in the words of ``FEATURES``."""
         return tuple(FEATURES[number].yes if positive else FEATURES[number].no for number, positive in self.conditions)
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ class HubPlayer(OneByOne):
             raise PlayerSpecError(f"{shown!r} is no player: there is no program {program!r}")
         self.seconds, self.start_patience = DEFAULT_SECONDS if seconds is None else seconds, start_patience
         self._engine: LineProcess | None = None
-        # Ends the engine when nobody refers to the player any more.
+        # Ends the engine when the last reference to the player is gone.
         self._finalizer: weakref.finalize[..., HubPlayer] | None = None
         self._failed_starts, self._why = 0, ""
         self._game: tuple[str, list[Move]] | None = None  # start position and moves of the last question

@@ -14,7 +14,7 @@ from .parts import Parts, parts_of, waves_of
 from .solve import Grid, grids_of, settle_rows, sweep_rows
 
 Values = tuple[np.ndarray, np.ndarray]
-"""Bits of the won and of the lost positions of a pair of slices: uint32 [words, 2], a column for each side to move."""
+"""Values of a pair with the first and with the second side to move: each uint32 [words, 2], won and lost positions."""
 Work = Callable[[int, int], int | None]  # on rows from the first argument to before the second
 Over = Callable[[range, Work], int]  # runs work on rows, see ``Workers.over``
 _CHUNKS_PER_THREAD = 16

@@ -29,7 +29,7 @@ _LISTED_FILES = 200
 SCALES = (("automatic", 0.0), ("75 %", 0.75), ("100 %", 1.0), ("125 %", 1.25), ("150 %", 1.5), ("200 %", 2.0))
 BOTTOMS = (("your own side", "own"), ("White", "white"), ("Black", "black"))
 SPEEDS = (("off", 0), ("fast", 110), ("normal", 220), ("slow", 450))
-SWITCHES = {  # preference → title
+SWITCHES = {  # preference → label
     "show_numbers": "Numbers of the squares",
     "show_targets": "Squares to move to",
     "show_movable": "Pieces that can move",

@@ -45,7 +45,7 @@ class OpeningScene(EntryScene):
         self._played: list[Played] = []
         self.analysing = app.controller.analysing
         self.chosen: int | None = None  # index of the chosen row
-        self._asked: int | None = None  # number of the search
+        self._asked: int | None = None  # number of the running search's request
         self._fault = ""
         self._looked_up: object = None
         self._first_row = 0
