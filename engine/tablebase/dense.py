@@ -102,7 +102,7 @@ def check_pieces(pieces: int) -> None:
         raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
 
 
-def _room(material: Material) -> int:
+def _reserved_words(material: Material) -> int:
     """Words to reserve for a slice, so that each begins on a page in tables of values and of distances."""
     return -(-layout_of(material).words // PAGE) * PAGE
 
@@ -130,14 +130,14 @@ class _Dense:
         self.pieces = pieces
         self.slices = no_slices()
         self._starts: dict[Material, int] = {}
-        total = twin = 0
+        total = second_side = 0
         for material in materials_between(MIN_PIECES, pieces):
             self._starts[material] = total
-            total += _room(material)
-            twin = max(twin, _room(material) if material.symmetric else 0)
-        self._arena = Arena((total + twin) * self.row.itemsize, file)
+            total += _reserved_words(material)
+            second_side = max(second_side, _reserved_words(material) if material.symmetric else 0)
+        self._arena = Arena((total + second_side) * self.row.itemsize, file)
         rows = self._arena.bytes.view(self.row.base).reshape(-1, *self.row.shape)
-        self._rows, self._twin = rows[:total], rows[total:]
+        self._rows, self._second_side = rows[:total], rows[total:]
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and bool(self.slices["start"][material.code] >= 0)
@@ -152,7 +152,7 @@ class _Dense:
 
         A symmetric pair is one slice. Its second rows are a temporary array, which the next symmetric pair overwrites.
         """
-        second = self._twin[: layout_of(pair).words] if pair.symmetric else self.slice_rows(pair.swapped())
+        second = self._second_side[: layout_of(pair).words] if pair.symmetric else self.slice_rows(pair.swapped())
         return self.slice_rows(pair), second
 
     def _place(self, rows: np.ndarray) -> tuple[int, int]:

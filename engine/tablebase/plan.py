@@ -66,8 +66,8 @@ def peak_bytes(pieces: int, distance: bool, on_disk: bool = False) -> int:
     for number, pair in enumerate(pairs):
         layout = layout_of(pair)
         held |= {*slices_of(pair)}
-        twin = _two_waves(layout) if on_disk else layout.words
-        extra = twin * DenseTables.row.itemsize if pair.symmetric else 0
+        second_side = _two_waves(layout) if on_disk else layout.words
+        extra = second_side * DenseTables.row.itemsize if pair.symmetric else 0
         extra += layout.words * _DATING_BYTES if distance else parts_of(layout).words * _OPEN_BYTES
         peak = max(peak, sum(layout_of(material).words for material in held) * row + extra)
         held &= needs(pairs[number + 1 :])
