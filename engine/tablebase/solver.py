@@ -21,7 +21,7 @@ _CHUNKS_PER_THREAD = 16
 WHOLE_WORDS = 1 << 20  # pairs with fewer words are solved as one part: threads share its rows better than small parts
 NO_MARKS = np.zeros(0, np.uint8)  # all words are looked at
 _WORDS_A_CHANGE = 64  # marking the words for one change takes about as long as looking at this number of words
-_JOB_WORDS = 1 << 18  # fewest words that a thread takes at a time: small parts are joined
+_JOB_WORDS = 1 << 18  # small parts are joined to jobs of at most this number of words
 
 
 class Workers(ThreadPoolExecutor):
@@ -146,7 +146,7 @@ class Problem(NamedTuple):
 
 
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
-    """The parts of a wave, each of ``words`` words, in groups with enough words for a thread."""
+    """The parts of a wave, each of ``words`` words; small parts are joined to groups (``_JOB_WORDS``)."""
     most = max(1, _JOB_WORDS // words)
     return (wave[first : first + most] for first in range(0, len(wave), most))
 

@@ -246,7 +246,7 @@ class OpponentPage(MenuScene):
         slider = self.menu.add.range_slider(
             title(), strength_position(spec), list(range(len(steps))), onchange=self.guard(moved),
             range_text_value_enabled=False, slider_text_value_enabled=False,
-            width=round(min(width * 0.42, max(4 * unit, width - 21 * unit))),  # characters that the title leaves
+            width=round(min(width * 0.42, max(4 * unit, width - 21 * unit))),  # pixels that the title leaves
         )  # fmt: skip
         slider.set_attribute("meaning", "Left and right arrow make it weaker and stronger")
 
